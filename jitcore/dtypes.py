@@ -112,6 +112,8 @@ _LATTICE = {
     complex64: (complex128,),
     complex128: (),
 }
+#: Python's types, by kinds of dtypes.
+PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 _WEAK_NODE_OF_KIND = {"b": bool_, "i": "int", "u": "int", "f": "float", "c": "complex"}
 
 

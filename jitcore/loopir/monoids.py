@@ -8,8 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.lax.reduce import MONOIDS
 
 __all__ = ["identity_of", "is_summed", "part_size", "scan_start_of"]
+
+#: Operations whose running values begin as those of a monoid.
+_MONOID_OF = {"logaddexp": "max", "argmax": "max", "argmin": "min"}
 
 
 def identity_of(op: str, dtype):
@@ -17,7 +21,9 @@ def identity_of(op: str, dtype):
     better than, or equal to.
 
     Raises: KeyError for what is no monoid."""
-    return _IDENTITIES[op](np.dtype(dtype))
+    found = MONOIDS[_MONOID_OF.get(op, op)].identity(np.dtype(dtype)).item()
+    is_bound = isinstance(found, complex) and np.isinf(found.real)  # by both parts
+    return complex(found.real, found.real) if is_bound else found
 
 
 def scan_start_of(op: str, dtype):
@@ -36,33 +42,3 @@ def is_summed(op: str, dtype: np.dtype) -> bool:
 def part_size(dtype: np.dtype) -> int:
     """Bytes of a number, or of the parts of a complex one."""
     return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
-
-
-def _lowest(dtype: np.dtype):
-    if dtype == dtypes.bool_:
-        return False
-    if dtype.kind == "c":
-        return complex(-np.inf, -np.inf)
-    return -np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).min)
-
-
-def _highest(dtype: np.dtype):
-    if dtype == dtypes.bool_:
-        return True
-    if dtype.kind == "c":
-        return complex(np.inf, np.inf)
-    return np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).max)
-
-
-_IDENTITIES = {
-    "add": lambda dtype: 0,
-    "mul": lambda dtype: 1,
-    "max": _lowest,
-    "min": _highest,
-    "logaddexp": _lowest,
-    "argmax": _lowest,
-    "argmin": _highest,
-    "or": lambda dtype: 0,
-    "xor": lambda dtype: 0,
-    "and": lambda dtype: True if dtype == dtypes.bool_ else -1,
-}

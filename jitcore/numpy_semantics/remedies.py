@@ -234,7 +234,7 @@ _ROWS = (
         "pass these arguments as plain Python values, or write it with + - * / and np.where",
     ),
     Remedy(
-        r"np\.|numpy|ndarray|ufunc|scipy|of a traced number|\.\w+ of a traced array",
+        r"np\.|numpy|ndarray|ufunc|scipy|of a traced number|\.\w+ of a traced array|with \w+=",
         _NOT_THERE,
         "write it with other functions of NumPy or as a loop, or call it outside and pass its result",
     ),

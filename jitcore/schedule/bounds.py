@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.lax.reduce import MONOIDS
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, number_of, walk
 from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant
+from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.schedule.conditions import (
     COMPARISONS,
@@ -29,7 +29,6 @@ from jitcore.schedule.loop_versioning import split_by_places
 
 _NEGATED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "ne": "eq"}
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq"}
-_MONOID_OF = {"argmax": "max", "argmin": "min", "logaddexp": "max"}
 # What loops over ranges of their own may compute once more, in multiply-adds.
 MAX_SHARED_WORK = 8
 # Numbers beyond this are as good as this: with room left to add sizes of arrays to them.
@@ -240,7 +239,7 @@ def _needed_by_reduce(reduce: Reduce, graph: Graph) -> Conditions:
 
 def _needed_by_part(part: tuple) -> Conditions:
     _, op, expr = part
-    neutral = identity(op, expr.dtype)
+    neutral = identity_of(op, expr.dtype)
     return needed_for(expr, lambda node: number_of(node) == neutral)
 
 
@@ -341,8 +340,3 @@ def _fits(index: Index, dtype) -> bool:
         return dtype.itemsize == 8 and dtype.kind == "i"
     info = np.iinfo(dtype)
     return info.min <= low and high <= info.max
-
-
-def identity(op: str, dtype):
-    """What a reduction starts from and combines without effect."""
-    return MONOIDS[_MONOID_OF.get(op, op)].identity(dtype)[()]

@@ -12,10 +12,10 @@ import math
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, RunTimeSize, constant, linearize
+from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.values import Region, Regions
 from jitcore.schedule.fusion import index_over, squeeze
@@ -35,14 +35,8 @@ TURN_BYTES = 8192
 # What is left over for the end is never so little that the number would stand in the program's text.
 MIN_REST = 16
 
-# How an update combines with the others of its part, and from what the parts start.
+# How an update combines with the others of its part.
 _WITHIN = {"add": "add", "sub": "add", "mul": "mul", "max": "max", "min": "min"}
-_START = {
-    "add": lambda dtype: np.array(0, dtype),
-    "mul": lambda dtype: np.array(1, dtype),
-    "max": lowest_value,
-    "min": highest_value,
-}
 
 
 def regions_kernels(
@@ -90,7 +84,7 @@ def region_kernels(builder: Builder, region: Region, buffer: Buffer) -> list[Ker
     turns = count_turns(region, buffer)
     private = builder.new_temp((parts * turns, size), buffer.dtype)
     return [
-        _fill(builder, private, graph.const(_START[within](buffer.dtype), buffer.dtype)),
+        _fill(builder, private, graph.const(identity_of(within, buffer.dtype), buffer.dtype)),
         _update_parts(builder, region, buffer, private, Axis(parts), Axis(length)),
         _combine_parts(graph, region, buffer, private, builder.new_temp),
         _update_rest(builder, region, buffer, parts * length),

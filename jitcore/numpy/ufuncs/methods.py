@@ -1,7 +1,7 @@
 """The methods of a `Ufunc`: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
 
-In: the ufunc and its arguments. Out: arrays. The folds that have a primitive use it; the others halve the
-axis repeatedly (`reduce`) or go along it step by step (`accumulate`).
+In: the ufunc and its arguments. Out: arrays. The folds that have a primitive use it; the others go along the
+axis step by step.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.shaping import moveaxis
 from jitcore.numpy.ufuncs.ufunc import Ufunc
 
-_REDUCTIONS = {
-    "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max, "minimum": reductions.min,
-    "logical_and": reductions.all, "logical_or": reductions.any,
-}
-_ACCUMULATIONS = {"add": lax.cumsum, "multiply": lax.cumprod, "maximum": lax.cummax, "minimum": lax.cummin}
-_UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
+#: By ufunc: the function that folds as it does; the one of partial folds; the update that combines with it.
+REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
+              "logical_or": "any"}
+ACCUMULATIONS = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 
 def reduce(self, a, axis=0, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
@@ -40,9 +39,9 @@ def reduce(self, a, axis=0, dtype=None, out=None, keepdims: bool = False, initia
     a = ensure_array(name, a)
     if dtype is not None:
         a = convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
-    if name in _REDUCTIONS:
+    if name in REDUCTIONS:
         options = {} if initial is None else {"initial": initial}
-        return _REDUCTIONS[name](a, axis, keepdims=keepdims, where=where, **options)
+        return getattr(reductions, REDUCTIONS[name])(a, axis, keepdims=keepdims, where=where, **options)
     if where is not None:
         raise NotImplementedError(f"where argument of jnp.{name}.reduce is not supported.")
     axes = canonicalize_axes(axis, a.ndim)
@@ -73,8 +72,8 @@ def accumulate(self, a, axis: int = 0, dtype=None, out=None):
     a = ensure_array(name, a)
     a = a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
     axis = canonicalize_axis(axis, a.ndim)
-    if name in _ACCUMULATIONS and a.dtype != dtypes.bool_:
-        return _ACCUMULATIONS[name](a, axis)
+    if name in ACCUMULATIONS and a.dtype != dtypes.bool_:
+        return getattr(lax, ACCUMULATIONS[name])(a, axis)
     parts = []
     for i in range(a.shape[axis]):
         part = lax.index_in_dim(a, i, axis, False)
@@ -96,8 +95,8 @@ def at(self, a, indices, b=None, /, *, inplace: bool = True):
         raise NotImplementedError("jnp ufuncs cannot modify arrays in-place: call at(..., inplace=False).")
     name = self.__name__
     a = ensure_array(name, a)
-    if name in _UPDATES:
-        return update_item(a, indices, b, _UPDATES[name])
+    if name in UPDATES:
+        return update_item(a, indices, b, UPDATES[name])
     return update_item(a, indices, self(get_item(a, indices), b))
 
 

@@ -20,10 +20,12 @@ Modules:
     memory           How arrays lie in memory, over handles: `x.view(dtype)`, `sliding_window_view`,
                      `x.flags`.
     products         NumPy's products and `numpy.linalg` over handles.
-    python_math      Functions of `math` that are made of several operations, or take sequences, on traced
-                     numbers.
+    python_math      The functions of `math` on traced numbers.
     reductions       NumPy's reductions and cumulative functions over handles.
     rehearsal        NumPy's own word on a call: the call is rehearsed on a few ones.
+    rows             NumPy's and SciPy's functions as rows of a table: those that only unwrap their operands,
+                     call a function of Arrays, mostly their namesake in `jitcore.numpy`, and wrap what it
+                     gives.
     scipy_filters    SciPy's filters over handles: `scipy.signal` and `scipy.ndimage`.
     scipy_functions  SciPy's functions over handles: `special`, `linalg`, `fft`, `integrate`, `stats`,
                      `spatial.distance`.

@@ -15,7 +15,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.values.ndarray import NDArray, wrap_result
+from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
 from jitcore.numpy_semantics.values.promotion import (
     as_operand,
     cast_raw,
@@ -37,10 +37,10 @@ def given(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if is_given(value)}
 
 
-def finish(raw: Array, out: Any = None) -> Any:
-    """A result, or `out` with the result in it."""
+def finish(raw: Array, out: Any = None, is_scalar: bool = True) -> Any:
+    """A result, or `out` with the result in it. is_scalar: whether it is a NumPy scalar without axes."""
     if not is_given(out):
-        return wrap_result(raw)
+        return wrap_result(raw, is_scalar)
     if isinstance(out, tuple):
         (out,) = out
     if not isinstance(out, NDArray):
@@ -84,6 +84,39 @@ def to_common(*operands: Any, inexact: bool = False, is_strong: bool = True) -> 
     return [to_raw(x, dtype) for x in operands]
 
 
+def as_given(*operands: Any) -> list:
+    return list(operands)
+
+
+def as_arrays(*operands: Any) -> list[NDArray]:
+    return [x if isinstance(x, NDArray) else new_array(to_raw(x)) for x in map(as_operand, operands)]
+
+
+def as_operands(*operands: Any) -> list:
+    return list(map(as_operand, operands))
+
+
+def to_own(*operands: Any, dtype: Any = None) -> list[Array]:
+    """Operands in their own dtypes, or in one."""
+    return [to_raw(as_operand(x), dtype) for x in operands]
+
+
+to_flags = functools.partial(to_own, dtype=dtypes.bool_)
+
+
+def to_inexacts(*operands: Any) -> list[Array]:
+    return list(map(to_inexact, operands))
+
+
+to_common_inexact = functools.partial(to_common, inexact=True)
+
+
+def to_first(first: Any, *others: Any) -> list[Array]:
+    """Operands in the dtype of the first one."""
+    raw = to_raw(as_operand(first))
+    return [raw, *[to_raw(as_operand(x), raw.dtype) for x in others]]
+
+
 def to_mask(where: Any) -> Array | None:
     """The operand of a `where=` parameter."""
     return None if where is True or not is_given(where) else to_raw(where, dtypes.bool_)
@@ -96,6 +129,11 @@ def as_shape(shape: Any) -> tuple[int, ...]:
 
 def unpack(sequence: Any) -> list:
     """The arrays of a sequence of arrays; along the first axis of one array."""
-    if isinstance(sequence, (list, tuple)):
-        return list(sequence)
-    return list(as_operand(sequence))
+    return list(sequence if isinstance(sequence, (list, tuple)) else as_operand(sequence))
+
+
+def as_axis(axis: Any) -> Any:
+    """An axis, several as a tuple, or None. Raises: NeedsValue for a traced one."""
+    if axis is None or isinstance(axis, tuple):
+        return axis
+    return tuple(axis) if isinstance(axis, list) else operator.index(axis)

@@ -16,28 +16,26 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.numpy.statistics import count_between, count_in_bins
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import dtype_of, to_common
+from jitcore.numpy_semantics.functions.rows import adapts
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
-from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, to_raw
 from jitcore.rewriter.handles import Handle
 
 
-@implements(np.digitize)
-def digitize(x, bins, right=False):
-    values, edges = to_common(x, bins)
+@adapts(np.digitize, count=2, convert=to_common, dtype=dtypes.int64)
+def digitize(values, edges, right=False):
     rises, falls = jnp.all(edges[:-1] <= edges[1:]), jnp.all(edges[:-1] >= edges[1:])
-    fail(Number(bool, ~(rises | falls)), ValueError("bins must be monotonically increasing or decreasing"))
-    side, count = "left" if right else "right", np.int64(edges.size)
-    if isinstance(rises, ConcreteArray):
-        turned = not bool(rises.data)
-        found = cast_raw(jnp.searchsorted(edges[::-1] if turned else edges, values, side=side), dtypes.int64)
-        return wrap_result(count - found if turned else found)
-    rising = jnp.where(rises, edges, edges[::-1])
+    fail(~(rises | falls), ValueError("bins must be monotonically increasing or decreasing"))
+    side, is_known = "left" if right else "right", isinstance(rises, ConcreteArray)
+    if is_known and rises.data:
+        return jnp.searchsorted(edges, values, side=side)
+    rising = edges[::-1] if is_known else jnp.where(rises, edges, edges[::-1])
     found = cast_raw(jnp.searchsorted(rising, values, side=side), dtypes.int64)
-    return wrap_result(jnp.where(rises, found, count - found))
+    turned = np.int64(edges.size) - found
+    return turned if is_known else jnp.where(rises, found, turned)
 
 
 @implements(np.histogram)
@@ -73,8 +71,7 @@ def _make_edges(values: Array, count: int, limits: Any) -> NDArray:
         _check_range(values)
         limits = wrap_result(jnp.min(values)), wrap_result(jnp.max(values))
     low, high = limits
-    is_falling = to_raw(high < low)
-    fail(Number(bool, is_falling), ValueError("max must be larger than min in range parameter."))
+    fail(to_raw(high < low), ValueError("max must be larger than min in range parameter."))
     is_point = low == high
     return np.linspace(np.where(is_point, low - 0.5, low), np.where(is_point, high + 0.5, high), count + 1)
 
@@ -88,12 +85,12 @@ def _check_range(values: Array) -> None:
     """Equal bins lie between the least and the largest value, which have to be finite."""
     if values.size:
         is_finite = jnp.isfinite(jnp.min(values)) & jnp.isfinite(jnp.max(values))
-        fail(Number(bool, ~is_finite), ValueError("autodetected range of [nan, nan] is not finite"))
+        fail(~is_finite, ValueError("autodetected range of [nan, nan] is not finite"))
 
 
 def _check_rise(edges: Array) -> None:
     error = ValueError("`bins` must increase monotonically, when an array")
-    fail(Number(bool, jnp.any(edges[:-1] > edges[1:])), error)
+    fail(jnp.any(edges[:-1] > edges[1:]), error)
 
 
 _RANGE = range
@@ -113,12 +110,9 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):  # noq
         raise ValueError("range argument must have one entry per dimension")
     raws = [to_raw(column, dtypes.float64) for column in columns]
     edges = [_check_bins(raw, one, limits) for raw, one, limits in zip(raws, bins, ranges)]
-    found_weights = None
-    if weights is not None:
-        if dtype_of(weights).kind not in "biuf":
-            raise not_traceable("np.histogramdd with such weights")
-        found_weights = to_raw(as_operand(weights), dtypes.float64)
-    weights = jnp.ones(raws[0].shape, dtypes.int64) if found_weights is None else found_weights
+    if weights is not None and dtype_of(weights).kind not in "biuf":
+        raise not_traceable("np.histogramdd with such weights")
+    weights = jnp.ones(raws[0].shape, dtypes.int64) if weights is None else to_raw(weights, dtypes.float64)
     are_equal = [isinstance(one, (int, np.integer)) for one in bins]
     counts = cast_raw(count_in_bins(raws, edges, are_equal, weights), dtypes.float64)
     if density:

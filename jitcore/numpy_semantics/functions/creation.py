@@ -15,13 +15,12 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import lax
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, to_common
+from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, to_common, to_own
 from jitcore.numpy_semantics.functions.tables import creates, implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.contents import to_item
 from jitcore.numpy_semantics.values.layouts import Order, find_own_order, name_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
-from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import (
     as_operand,
     cast_raw,
@@ -29,14 +28,22 @@ from jitcore.numpy_semantics.values.promotion import (
     is_python_number,
     to_raw,
 )
-from jitcore.numpy_semantics.values.sequences import stack_sequence
+from jitcore.numpy_semantics.values.sequences import has_handle, stack_sequence
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 
 
-def _filled(shape: Any, value: Any, dtype: Any, order: str | None = "C", like: Any = None) -> NDArray:
-    raw = lax.broadcast_in_dim(to_raw(value, check_dtype(dtype)), as_shape(shape), ())
-    return new_array(raw, _find_order(raw.ndim, order, like))
+def _fill(shape: Any, value: Any, dtype: Any, order: str | None = "C", like: Any = None) -> NDArray:
+    """A new array of one value, or of an operand that is broadcast to the shape."""
+    shape, dtype = as_shape(shape), check_dtype(dtype)
+    if is_python_number(value) and not isinstance(value, Handle):
+        with np.errstate(all="ignore"):
+            value = np.full((), value, dtype)
+    raw = to_raw(as_operand(value), dtype)
+    extra = len(shape) - raw.ndim
+    if extra < 0 or any(own not in (1, extent) for own, extent in zip(raw.shape, shape[extra:])):
+        raise ValueError(f"could not broadcast input array from shape {tuple(raw.shape)} into shape {shape}")
+    return new_array(jnp.broadcast_to(raw, shape), _find_order(len(shape), order, like))
 
 
 def _find_order(ndim: int, order: str | None, like: Any = None) -> Order | None:
@@ -49,16 +56,15 @@ def _find_order(ndim: int, order: str | None, like: Any = None) -> Order | None:
 # -- contents of one value ----------------------------------------------------------------------------------
 def _define_filled(function, like, value) -> None:
     def make(shape, dtype=float, order="C", *, device=None, like=None):
-        return _filled(shape, value, float if dtype is None else dtype, order)
+        return _fill(shape, value, float if dtype is None else dtype, order)
 
     def make_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
         prototype = as_operand(prototype)
         shape = prototype.shape if shape is None else shape
-        return _filled(shape, value, dtype or dtype_of(prototype), order, prototype)
+        return _fill(shape, value, dtype or dtype_of(prototype), order, prototype)
 
     creates(function)(make)
-    creates(like, knows_order=True)(make_like)
-    implements(like, knows_order=True)(make_like)
+    implements(like, knows_order=True, always=True)(make_like)
 
 
 _define_filled(np.zeros, np.zeros_like, 0)
@@ -70,31 +76,18 @@ _define_filled(np.empty, np.empty_like, 0)
 def ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
     if buffer is not None or offset or strides is not None:
         raise not_traceable("np.ndarray() over a buffer")
-    return _filled(shape, 0, dtype, order)
+    return _fill(shape, 0, dtype, order)
 
 
 @creates(np.full)
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    return _fill(as_shape(shape), fill_value, dtype or dtype_of(fill_value), order)
+    return _fill(shape, fill_value, dtype or dtype_of(fill_value), order)
 
 
-@creates(np.full_like, knows_order=True)
-@implements(np.full_like, knows_order=True)
+@implements(np.full_like, knows_order=True, always=True)
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     a = as_operand(a)
-    return _fill(a.shape if shape is None else as_shape(shape), fill_value, dtype or dtype_of(a), order, a)
-
-
-def _fill(shape: tuple, fill_value, dtype, order: str | None, like: Any = None) -> NDArray:
-    dtype = check_dtype(dtype)
-    if is_python_number(fill_value) and not isinstance(fill_value, Handle):
-        with np.errstate(all="ignore"):
-            fill_value = np.full((), fill_value, dtype)
-    raw = to_raw(as_operand(fill_value), dtype)
-    extra = len(shape) - len(raw.shape)
-    if extra < 0 or any(own not in (1, extent) for own, extent in zip(raw.shape, shape[extra:])):
-        raise ValueError(f"could not broadcast input array from shape {tuple(raw.shape)} into shape {shape}")
-    return new_array(jnp.broadcast_to(raw, shape), _find_order(len(shape), order, like))
+    return _fill(a.shape if shape is None else shape, fill_value, dtype or dtype_of(a), order, a)
 
 
 # -- from values --------------------------------------------------------------------------------------------
@@ -109,17 +102,11 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndm
 
 def _read(value: Any, dtype: Any, order: str | None) -> NDArray:
     """A new array with the contents of something array-like."""
-    if isinstance(value, (list, tuple)) and not _has_handle(value):
+    if isinstance(value, (list, tuple)) and not has_handle(value):
         value = np.array(value, dtype)
     value = stack_sequence(value, dtype) if isinstance(value, (list, tuple)) else as_operand(value)
     raw = to_raw(value) if dtype is None else to_item(value, check_dtype(dtype))
     return new_array(raw, _find_order(raw.ndim, order, value))
-
-
-def _has_handle(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(map(_has_handle, value))
-    return isinstance(value, Handle)
 
 
 def _define_as_array(function, fixed_order: str | None = None) -> None:
@@ -153,12 +140,11 @@ def asarray_chkfinite(a, dtype=None, order=None):
     found = array(a, dtype, copy=False)
     if found.dtype.kind in "fc":
         finite = jnp.all(jnp.isfinite(found.read()))
-        fail(Number(bool, lax.bitwise_not(finite)), ValueError("array must not contain infs or NaNs"))
+        fail(lax.bitwise_not(finite), ValueError("array must not contain infs or NaNs"))
     return found
 
 
-@creates(np.copy, knows_order=True)
-@implements(np.copy, knows_order=True)
+@implements(np.copy, knows_order=True, always=True)
 def copy(a, order="K", subok=False):
     return _read(a, None, order)
 
@@ -197,21 +183,18 @@ def arange(*bounds, dtype=None, device=None, like=None, **named):
     found = np.result_type(*(dtype_of(x) for x in (start, stop, step))) if dtype is None else np.dtype(dtype)
     places = np.arange(len(np.arange(0, extent, step)))
     if not len(places):
-        return _filled((0,), 0, found)
+        return _fill(0, 0, found)
     return new_array(cast_raw((places * step + start).read(), found))
 
 
-@creates(np.linspace)
-@implements(np.linspace)
+@implements(np.linspace, always=True)
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     if _is_known(start, stop):
         found = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
-        if not retstep:
-            return new_array(to_raw(found))
-        return new_array(to_raw(found[0])), found[1]
+        return (_adopt(found[0]), found[1]) if retstep else _adopt(found)
     first, last = to_common(start, stop, inexact=True, is_strong=False)
     intervals = num - 1 if endpoint else num
     step = (last - first) / first.dtype.type(intervals) if intervals > 0 else None
@@ -234,43 +217,34 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     return found if dtype is None else found.astype(dtype)
 
 
-@creates(np.geomspace)
-def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
-    if not _is_known(start, stop):
-        raise not_traceable("np.geomspace() of traced bounds")
-    return new_array(to_raw(np.geomspace(start, stop, num, endpoint, dtype, axis)))
-
-
 # -- patterns that depend on shapes alone -------------------------------------------------------------------
+def _adopt(found: Any) -> Any:
+    """What NumPy has made, as arrays of the program."""
+    return type(found)(map(_adopt, found)) if isinstance(found, (list, tuple)) else new_array(to_raw(found))
+
+
 def _define_known(function) -> None:
     """A function of plain numbers: its result is a constant of the program, as an array of its own."""
 
+    @creates(function)
     def make(*args, **options):
         if not _is_known(*args, *options.values()):
             raise not_traceable(f"np.{function.__name__}() of traced numbers")
-        found = function(*args, **options)
-        if isinstance(found, (list, tuple)):
-            return type(found)(new_array(to_raw(x)) for x in found)
-        return new_array(to_raw(found))
-
-    creates(function)(make)
+        return _adopt(function(*args, **options))
 
 
 for _function in (
     np.eye, np.identity, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser, np.tril_indices,
-    np.triu_indices, np.diag_indices, np.mask_indices, np.fft.fftfreq, np.fft.rfftfreq,
+    np.triu_indices, np.diag_indices, np.mask_indices, np.fft.fftfreq, np.fft.rfftfreq, np.geomspace,
 ):
     _define_known(_function)
 
 
 @creates(np.indices)
 def indices(dimensions, dtype=int, sparse=False):
-    found = np.indices(as_shape(dimensions), dtype, sparse)
-    return tuple(new_array(to_raw(x)) for x in found) if sparse else new_array(to_raw(found))
+    return _adopt(np.indices(as_shape(dimensions), dtype, sparse))
 
 
-@creates(np.meshgrid)
-@implements(np.meshgrid)
+@implements(np.meshgrid, always=True)
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    raws = [to_raw(as_operand(x)) for x in xi]
-    return tuple(map(new_array, jnp.meshgrid(*raws, sparse=sparse, indexing=indexing)))
+    return tuple(map(new_array, jnp.meshgrid(*to_own(*xi), sparse=sparse, indexing=indexing)))

@@ -17,18 +17,12 @@ from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
 from jitcore.numpy_semantics.dynamic_extents.spans import Span
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, is_given, unpack
-from jitcore.numpy_semantics.functions.tables import creates, implements
+from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import new_array, wrap_result
 from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.numpy_semantics.values.promotion import (
-    as_operand,
-    cast_raw,
-    is_python_number,
-    is_weak_type,
-    promotion_type,
-    to_raw,
-)
+from jitcore.numpy_semantics.values.promotion import as_operand, as_promotable, cast_raw, to_raw
+from jitcore.numpy_semantics.values.sequences import has_handle
 from jitcore.rewriter.handles import Handle
 
 
@@ -48,15 +42,14 @@ def _in_order(parts: Any, order: str) -> list:
     return list(parts) if order == "C" else list(parts)[::-1]
 
 
-@creates(np.unravel_index)
-@implements(np.unravel_index)
+@implements(np.unravel_index, always=True)
 def unravel_index(indices, shape, order="C"):
     extents = as_shape(shape)
     raw = _to_position(indices, "only int indices permitted")
     size = math.prod(extents)
     if raw.size:
         outside = jnp.any((raw < 0) | (raw >= size))
-        fail(Number(bool, outside), ValueError(f"index is out of bounds for array with size {size}"))
+        fail(outside, ValueError(f"index is out of bounds for array with size {size}"))
     found, rest = [], raw
     for extent in _in_order(extents, order)[:0:-1]:
         found.append(jnp.remainder(rest, max(extent, 1)))
@@ -67,8 +60,7 @@ def unravel_index(indices, shape, order="C"):
     return tuple(_in_order(parts[::-1], order))
 
 
-@creates(np.ravel_multi_index)
-@implements(np.ravel_multi_index)
+@implements(np.ravel_multi_index, always=True)
 def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     extents, indices = as_shape(dims), unpack(multi_index)
     if len(indices) != len(extents):
@@ -92,7 +84,7 @@ def _fit(index: Array, extent: int, mode: str) -> Array:
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     if index.size:
         outside = jnp.any((index < 0) | (index >= extent))
-        fail(Number(bool, outside), ValueError("invalid entry in coordinates array"))
+        fail(outside, ValueError("invalid entry in coordinates array"))
     return index
 
 
@@ -101,8 +93,7 @@ def _fit(index: Array, extent: int, mode: str) -> Array:
 _MIN_COUNTS = 1024
 
 
-@creates(np.bincount)
-@implements(np.bincount)
+@implements(np.bincount, always=True)
 def bincount(x, /, weights=None, minlength=0):
     """With `minlength`, and for small integer types, larger numbers than have a place leave the call to
     Python. Otherwise the result has a traced length, up to the number of elements."""
@@ -122,12 +113,12 @@ def bincount(x, /, weights=None, minlength=0):
     if not raw.size:
         return new_array(lax.full((minlength,), 0, dtypes.int64))
     largest = jnp.max(raw)
-    fail(Number(bool, jnp.min(raw) < 0), ValueError("'list' argument must have no negative elements"))
+    fail(jnp.min(raw) < 0, ValueError("'list' argument must have no negative elements"))
     capacity = minlength or max(raw.size, _MIN_COUNTS)
     if dtype.itemsize == 1 and not minlength:
         capacity = 2 if dtype.kind == "b" else int(np.iinfo(dtype).max) + 1
     else:
-        fail(Number(bool, largest >= capacity), ValueError("a number beyond the places of np.bincount"))
+        fail(largest >= capacity, ValueError("a number beyond the places of np.bincount"))
     counts = jnp.zeros(capacity, amounts.dtype).at[raw].add(amounts)
     if minlength:
         return new_array(counts)
@@ -197,24 +188,13 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
 
 
 # -- dtypes -------------------------------------------------------------------------------------------------
-@creates(np.result_type)
-@implements(np.result_type)
+@implements(np.result_type, always=True)
 def result_type(*arrays_and_dtypes):
-    def describe(x):
-        if not isinstance(x, Handle):
-            return x
-        kind = promotion_type(x)
-        return kind(0) if is_weak_type(kind) else kind
-
-    if not arrays_and_dtypes or any(isinstance(x, (list, tuple)) and not is_python_number(x) and
-                                    any(isinstance(part, Handle) for part in x)
-                                    for x in arrays_and_dtypes):
+    if not arrays_and_dtypes or any(map(has_handle, arrays_and_dtypes)):
         raise not_traceable("np.result_type of a sequence")
-    return np.result_type(*map(describe, arrays_and_dtypes))
+    return np.result_type(*[as_promotable(x) if isinstance(x, Handle) else x for x in arrays_and_dtypes])
 
 
-@creates(np.common_type)
-@implements(np.common_type)
+@implements(np.common_type, always=True)
 def common_type(*arrays):
-    operands = [as_operand(x) for x in arrays]
-    return np.common_type(*[np.empty(0, dtype_of(x)) for x in operands])
+    return np.common_type(*[np.empty(0, dtype_of(x)) for x in arrays])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 import jitcore.numpy as jnp
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import dtype_of, finish, given, is_given, to_common, unpack
+from jitcore.numpy_semantics.functions.calls import as_operands, dtype_of, to_common, to_first, to_own
+from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import CREATION, implements
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
@@ -24,75 +25,37 @@ from jitcore.numpy_semantics.values.promotion import (
 )
 from jitcore.numpy_semantics.values.sequences import has_handle
 from jitcore.rewriter.handles import Handle
+from jitcore.tree_util import tree_flatten, tree_unflatten
 
 
-def _to_common_arrays(arrays: Sequence, dtype: Any) -> list:
-    """Operands as arrays of one dtype."""
-    if not is_given(dtype):
-        return to_common(*arrays)
-    return [to_raw(as_operand(x), dtype) for x in arrays]
+def _of_dtype(compute: Callable) -> Callable:
+    def join(arrays, dtype=None, **options):
+        return compute(to_common(*arrays) if dtype is None else to_own(*arrays, dtype=dtype), **options)
+
+    return join
 
 
-def _define_joining(function: Callable, compute: Callable, *, has_axis=False, has_out=False) -> None:
-    def join(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
-        options = {"axis": axis} if has_axis else {}
-        return finish(compute(_to_common_arrays(unpack(arrays), dtype), **options), out)
-
-    def join_plain(tup, *, dtype=None, casting="same_kind"):
-        return join(tup, dtype=dtype, casting=casting)
-
-    implements(function)(join if has_out else join_plain)
-
-
-_define_joining(np.concatenate, jnp.concatenate, has_axis=True, has_out=True)
-_define_joining(np.stack, jnp.stack, has_axis=True, has_out=True)
-_define_joining(np.vstack, jnp.vstack)
-_define_joining(np.hstack, jnp.hstack)
-_define_joining(np.dstack, jnp.dstack)
-_define_joining(np.column_stack, jnp.column_stack)
+rows("concatenate stack vstack hstack dstack column_stack", _of_dtype, count=0, convert=as_operands)
 
 
 @implements(np.block)
 def block(arrays):
-    leaves: list = []
-
-    def collect(item):
-        for part in item if isinstance(item, list) else ():
-            collect(part)
-        if not isinstance(item, list):
-            leaves.append(item)
-
-    collect(arrays)
-    converted = iter(_to_common_arrays(leaves, None))
-
-    def rebuild(item):
-        return [rebuild(part) for part in item] if isinstance(item, list) else next(converted)
-
-    return new_array(jnp.block(rebuild(arrays)))
+    leaves, structure = tree_flatten(arrays, is_leaf=lambda x: not isinstance(x, list))
+    return new_array(jnp.block(tree_unflatten(structure, to_common(*leaves))))
 
 
-@implements(np.append)
-def append(arr, values, axis=None):
-    one, other = _to_common_arrays((arr, values), None)
-    return new_array(jnp.append(one, other, axis=axis))
+rows("append", count=2, convert=to_common, is_scalar=False)
 
 
-@implements(np.insert)
-def insert(arr, obj, values, axis=None):
-    raw = to_raw(as_operand(arr))
-    return new_array(jnp.insert(raw, obj, to_raw(as_operand(values), raw.dtype), axis=axis))
+rows("insert", also=["values"], convert=to_first)
 
 
-@implements(np.delete)
-def delete(arr, obj, axis=None):
-    if isinstance(obj, Handle) or has_handle(obj):
-        return _delete_traced(arr, as_operand(obj), axis)
-    return new_array(jnp.delete(to_raw(as_operand(arr)), obj, axis=axis))
-
-
-def _delete_traced(arr: Any, obj: Any, axis: Any) -> Any:
-    """The elements that are not listed: a selection, of traced extent."""
-    array = as_operand(arr)
+@adapts(np.delete, convert=as_operands)
+def delete(array, obj, axis=None):
+    """At traced places: a selection, of traced extent."""
+    if not has_handle([obj]):
+        return jnp.delete(to_raw(array), obj, axis=axis)
+    obj = as_operand(obj)
     array, axis = (array.ravel(), 0) if axis is None else (array, normalize_axis_index(axis, array.ndim))
     extent, dtype = array.shape[axis], dtype_of(obj)
     if dtype.kind == "b" and shape_of(obj) != (extent,):
@@ -106,11 +69,6 @@ def _delete_traced(arr: Any, obj: Any, axis: Any) -> Any:
         kept = CREATION[np.ones](extent, bool)
         kept[obj] = False
     return array[(*(slice(None),) * axis, kept)]
-
-
-@implements(np.resize)
-def resize(a, new_shape):
-    return new_array(jnp.resize(to_raw(as_operand(a)), new_shape))
 
 
 # -- np.r_ and np.c_ -----------------------------------------------------------------------------------------
@@ -151,73 +109,35 @@ def _make_part(part: Any) -> Any:
 
 
 # -- repeating and moving -----------------------------------------------------------------------------------
-@implements(np.tile)
-def tile(A, reps):  # noqa: N803  NumPy's name
-    return new_array(jnp.tile(to_raw(as_operand(A)), reps))
+rows("tile repeat resize tril triu diagflat", is_scalar=False)
 
 
-@implements(np.repeat, method="repeat")
-def repeat(a, repeats, axis=None):
-    return new_array(jnp.repeat(to_raw(as_operand(a)), repeats, axis=axis))
-
-
-@implements(np.roll)
-def roll(a, shift, axis=None):
-    if isinstance(shift, Handle):
-        shift = shift.read()
-    elif isinstance(shift, (tuple, list)):
+@adapts(np.roll, is_scalar=False)
+def roll(raw, shift, axis=None):
+    if isinstance(shift, (tuple, list)):
         shift = tuple(s.read() if isinstance(s, Handle) else s for s in shift)
-    return new_array(jnp.roll(to_raw(as_operand(a)), shift, axis=axis))
+    return jnp.roll(raw, shift.read() if isinstance(shift, Handle) else shift, axis=axis)
 
 
-@implements(np.pad)
-def pad(array, pad_width, mode="constant", **options):
-    raw = to_raw(as_operand(array))
+@adapts(np.pad, is_scalar=False)
+def pad(raw, pad_width, mode="constant", **options):
     if callable(mode):
         raise TypeError("np.pad() with a function")
-    if "constant_values" in options and isinstance(options["constant_values"], Handle):
+    if isinstance(options.get("constant_values"), Handle):
         options["constant_values"] = to_raw(options["constant_values"], raw.dtype)
-    return new_array(cast_raw(jnp.pad(raw, pad_width, mode=mode, **options), raw.dtype))
+    return cast_raw(jnp.pad(raw, pad_width, mode=mode, **options), raw.dtype)
 
 
-# -- differences --------------------------------------------------------------------------------------------
-@implements(np.diff)
-def diff(a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
-    ends = given(prepend=prepend, append=append)
-    raws = _to_common_arrays((a, *ends.values()), None)
-    return new_array(jnp.diff(raws[0], n=n, axis=axis, **dict(zip(ends, raws[1:]))))
+@adapts(np.vander)
+def vander(raw, N=None, increasing=False):
+    return jnp.vander(cast_raw(raw, np.result_type(raw.dtype, int)), N, increasing)
 
 
-@implements(np.ediff1d)
-def ediff1d(ary, to_end=None, to_begin=None):
-    raw = to_raw(as_operand(ary))
-    ends = given(to_end=to_end, to_begin=to_begin)
-    raws = {name: to_raw(as_operand(x), raw.dtype) for name, x in ends.items()}
-    return new_array(jnp.ediff1d(raw, **raws))
+rows("diff", also=["prepend", "append"], convert=to_common, is_scalar=False)
+rows("ediff1d", also=["to_end", "to_begin"], convert=to_first)
 
 
-# -- triangles ----------------------------------------------------------------------------------------------
-@implements(np.tril)
-def tril(m, k=0):
-    return new_array(jnp.tril(to_raw(as_operand(m)), k))
-
-
-@implements(np.triu)
-def triu(m, k=0):
-    return new_array(jnp.triu(to_raw(as_operand(m)), k))
-
-
-@implements(np.diagflat)
-def diagflat(v, k=0):
-    return new_array(jnp.diagflat(to_raw(as_operand(v)), k))
-
-
-@implements(np.vander)
-def vander(x, N=None, increasing=False):  # noqa: N803  NumPy's name
-    raw = to_raw(as_operand(x))
-    return new_array(jnp.vander(cast_raw(raw, np.result_type(raw.dtype, int)), N, increasing))
-
-
+# -- parts and stores ---------------------------------------------------------------------------------------
 @implements(np.trim_zeros)
 def trim_zeros(filt, trim="fb", axis=None):
     """A slice between traced bounds."""

@@ -16,7 +16,6 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import apply_elementwise, apply_select, broadcast_operands
 from jitcore.numpy_semantics.values.arithmetic import fail, float_divmod
-from jitcore.numpy_semantics.values.numbers import Number
 
 
 def _kind(*operands: Any) -> str:
@@ -25,10 +24,6 @@ def _kind(*operands: Any) -> str:
 
 def _zero(x: Any) -> Any:
     return x.dtype.type(0)
-
-
-def _is(comparison: Any, x: Any, y: Any) -> Array:
-    return apply_elementwise(comparison.primitive, (x, y))
 
 
 def _bind(function: Any, *operands: Any) -> Array:
@@ -40,23 +35,17 @@ def _as_arrays(x: Any, y: Any) -> list[Array]:
     """Two operands as Arrays of one shape."""
     x, y = broadcast_operands(x, y)
     like = x if isinstance(x, Array) and (not isinstance(y, Array) or x.shape) else y
-    return [
-        v if isinstance(v, Array) and v.shape == like.shape else lax.full(like.shape, v, like.dtype)
-        for v in (x, y)
-    ]
-
-
-def _may_be_zero(y: Any) -> bool:
-    return isinstance(y, Array) or y == 0
+    return [v if isinstance(v, Array) and v.shape == like.shape else lax.full(like.shape, v, like.dtype)
+            for v in (x, y)]
 
 
 def _divide_integers(function: Callable) -> Callable:
     """Division of integers, which gives 0 where the divisor is 0."""
 
     def compute(x, y):
-        if not _may_be_zero(y):
+        if not isinstance(y, Array) and y != 0:
             return function(x, y)
-        is_zero = _is(lax.eq, y, _zero(y))
+        is_zero = _bind(lax.eq, y, _zero(y))
         safe = apply_select(is_zero, y.dtype.type(1), y)
         found = function(x, safe)
         return apply_select(is_zero, _zero(found), found)
@@ -72,22 +61,18 @@ def _divide_floats(x: Any, y: Any) -> tuple[Array, Array]:
     return lax.select(is_zero, lax.div(x, y), quotient), lax.select(is_zero, lax.rem(x, y), remainder)
 
 
-def floor_divide(x, y):
-    if _kind(x) == "f":
-        return _divide_floats(x, y)[0]
-    return _divide_integers(jnp.floor_divide)(x, y)
+def _by_kind(divide: Callable, divide_integers: Callable) -> Callable:
+    whole = _divide_integers(divide_integers)
+    return lambda x, y: (divide if _kind(x) == "f" else whole)(x, y)
 
 
-def remainder(x, y):
-    return _divide_floats(x, y)[1] if _kind(x) == "f" else _divide_integers(jnp.remainder)(x, y)
+floor_divide = _by_kind(lambda x, y: _divide_floats(x, y)[0], jnp.floor_divide)
+remainder = _by_kind(lambda x, y: _divide_floats(x, y)[1], jnp.remainder)
+fmod = _by_kind(lambda x, y: _bind(lax.rem, x, y), jnp.fmod)
 
 
 def divmod_(x, y):
     return _divide_floats(x, y) if _kind(x) == "f" else (floor_divide(x, y), remainder(x, y))
-
-
-def fmod(x, y):
-    return _bind(lax.rem, x, y) if _kind(x) == "f" else _divide_integers(jnp.fmod)(x, y)
 
 
 def reciprocal(x):
@@ -98,7 +83,7 @@ def reciprocal(x):
     found = _divide_integers(lambda one, x: _bind(lax.div, one, x))(x.dtype.type(1), x)
     with np.errstate(all="ignore"):
         of_zero = np.reciprocal(x.dtype.type(0))
-    return apply_select(_is(lax.eq, x, _zero(x)), of_zero, found) if of_zero else found
+    return apply_select(_bind(lax.eq, x, _zero(x)), of_zero, found) if of_zero else found
 
 
 def _complex_reciprocal(x):
@@ -119,12 +104,11 @@ _MAX_PRODUCTS = 16
 
 def power(x, y):
     if _kind(x) in "iu":
-        is_negative = _is(lax.lt, y, _zero(y)) if isinstance(y, Array) and _kind(x) == "i" else None
         error = ValueError("Integers to negative integer powers are not allowed.")
-        if is_negative is not None:
-            fail(Number(bool, jnp.any(is_negative)), error)
-        elif not isinstance(y, Array) and y < 0:
+        if not isinstance(y, Array) and y < 0:
             raise error
+        if isinstance(y, Array) and _kind(x) == "i":
+            fail(jnp.any(_bind(lax.lt, y, _zero(y))), error)
         return jnp.power(x, y if isinstance(y, Array) else int(y))
     if not isinstance(y, Array) and y.imag == 0 and y.real == int(y.real if np.isfinite(y.real) else 0.5):
         exponent = int(y.real)
@@ -133,40 +117,29 @@ def power(x, y):
     found = _bind(lax.pow, *_as_arrays(x, y))
     if _kind(x) == "f" and isinstance(y, Array) and not y.shape and x.shape:  # NumPy's way for one exponent
         roots = _bind(lax.sqrt, x) if isinstance(x, Array) else np.sqrt(x)
-        found = apply_select(_is(lax.eq, y, y.dtype.type(0.5)), roots, found)
+        found = apply_select(_bind(lax.eq, y, y.dtype.type(0.5)), roots, found)
     return found
 
 
 # -- comparisons --------------------------------------------------------------------------------------------
-def _define_comparison(comparison: Any, function: Callable) -> Callable:
+def _compare(name: str) -> Callable:
     """NumPy compares integers of different signedness by value."""
+    compute, of_signs = getattr(jnp, name), getattr(np, name)
 
-    def compute(x, y):
+    def compare(x, y):
         if x.dtype == y.dtype:
-            return function(x, y)
-        x, y = _as_arrays_apart(x, y)
-        signed, unsigned = (x, y) if x.dtype.kind == "i" else (y, x)
-        is_negative = lax.lt(signed, _zero(signed))
+            return compute(x, y)
+        shape = np.broadcast_shapes(x.shape, y.shape)
+        x, y = (jnp.broadcast_to(v, shape) if isinstance(v, Array) else lax.full(shape, v, v.dtype)
+                for v in (x, y))
+        is_first = x.dtype.kind == "i"
+        signed, unsigned = (x, y) if is_first else (y, x)
         as_unsigned = lax.convert_element_type(signed, unsigned.dtype)
-        inside = comparison(*((as_unsigned, unsigned) if signed is x else (unsigned, as_unsigned)))
-        outside = bool(
-            comparison_of_signs[comparison](-1, 0) if signed is x else comparison_of_signs[comparison](0, -1)
-        )
-        return lax.select(is_negative, lax.full_like(is_negative, outside), inside)
+        inside = compute(*((as_unsigned, unsigned) if is_first else (unsigned, as_unsigned)))
+        outside = bool(of_signs(-1, 0) if is_first else of_signs(0, -1))
+        return lax.select(lax.lt(signed, _zero(signed)), lax.full_like(inside, outside), inside)
 
-    return compute
-
-
-comparison_of_signs = {lax.lt: np.less, lax.le: np.less_equal, lax.gt: np.greater, lax.ge: np.greater_equal,
-                       lax.eq: np.equal, lax.ne: np.not_equal}
-
-
-def _as_arrays_apart(x: Any, y: Any) -> list[Array]:
-    """Two operands of different dtypes as Arrays of one shape."""
-    shape = np.broadcast_shapes(x.shape, y.shape)
-    return [
-        jnp.broadcast_to(v, shape) if isinstance(v, Array) else lax.full(shape, v, v.dtype) for v in (x, y)
-    ]
+    return compare
 
 
 # -- others -------------------------------------------------------------------------------------------------
@@ -179,7 +152,7 @@ def sign(x):
     if _kind(x) != "c":
         return jnp.sign(x)
     size = jnp.absolute(x)
-    is_zero = _is(lax.eq, size, _zero(size))
+    is_zero = _bind(lax.eq, size, _zero(size))
     safe = apply_select(is_zero, size.dtype.type(1), size)
     parts = [_bind(lax.div, part, safe) for part in (lax.real(x), lax.imag(x))]
     return apply_select(is_zero, x.dtype.type(0), lax.complex(*parts))
@@ -194,18 +167,10 @@ def heaviside(x, y):
 
 def _logical(function: Any) -> Callable:
     def compute(*operands):
-        bools = [x if x.dtype == dtypes.bool_ else _is(lax.ne, x, _zero(x)) for x in operands]
+        bools = [x if x.dtype == dtypes.bool_ else _bind(lax.ne, x, _zero(x)) for x in operands]
         return _bind(function, *bools)
 
     return compute
-
-
-def _negative(x):
-    return _bind(lax.neg, x)
-
-
-def _conjugate(x):
-    return _bind(lax.conj, x) if _kind(x) == "c" else x
 
 
 def _absolute(x):
@@ -218,31 +183,24 @@ def _spacing(x):
     distance = _bind(lax.sub, jnp.nextafter(size, infinity), size)
     if x.dtype == dtypes.float16:  # as NumPy's loops do
         return distance
-    return apply_select(_is(lax.eq, x, _zero(x)), distance, jnp.copysign(distance, x))
+    return apply_select(_bind(lax.eq, x, _zero(x)), distance, jnp.copysign(distance, x))
 
 
-_BY_NAME = """exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
-    arccosh arctanh sqrt cbrt arctan2 copysign nextafter hypot logaddexp logaddexp2 maximum minimum fmax
-    fmin left_shift right_shift bitwise_and bitwise_or bitwise_xor deg2rad rad2deg degrees radians rint
-    isnan isinf isfinite signbit bitwise_count ldexp frexp modf gcd lcm float_power""".split()
-_ORDERS = {"equal": lax.eq, "not_equal": lax.ne, "less": lax.lt, "less_equal": lax.le, "greater": lax.gt,
-           "greater_equal": lax.ge}
-
-#: NumPy's ufunc -> function of Arrays.
+#: NumPy's ufunc -> function of Arrays: its namesake, where no other is named.
 KERNELS: dict[Any, Callable] = {
-    **{getattr(np, name): getattr(jnp, name) for name in _BY_NAME if hasattr(jnp, name)},
-    **{getattr(np, name): _define_comparison(order, getattr(jnp, name)) for name, order in _ORDERS.items()},
+    **{ufunc: getattr(jnp, ufunc.__name__) for ufunc in vars(np).values()
+       if isinstance(ufunc, np.ufunc) and hasattr(jnp, ufunc.__name__)},
+    **{getattr(np, name): _compare(name)
+       for name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")},
     np.add: lambda x, y: _bind(lax.add, x, y), np.subtract: lambda x, y: _bind(lax.sub, x, y),
     np.multiply: lambda x, y: _bind(lax.mul, x, y), np.true_divide: lambda x, y: _bind(lax.div, x, y),
     np.floor_divide: floor_divide, np.remainder: remainder, np.divmod: divmod_, np.fmod: fmod,
     np.reciprocal: reciprocal, np.power: power, np.square: lambda x: _bind(lax.mul, x, x),
-    np.negative: _negative, np.positive: lambda x: x, np.absolute: _absolute, np.fabs: _absolute,
-    np.conjugate: _conjugate, np.sign: sign, np.heaviside: heaviside, np.spacing: _spacing,
+    np.negative: lambda x: _bind(lax.neg, x), np.positive: lambda x: x, np.absolute: _absolute,
+    np.fabs: _absolute, np.conjugate: lambda x: _bind(lax.conj, x) if _kind(x) == "c" else x,
+    np.sign: sign, np.heaviside: heaviside, np.spacing: _spacing,
     np.floor: _for_floats(jnp.floor), np.ceil: _for_floats(jnp.ceil), np.trunc: _for_floats(jnp.trunc),
     np.invert: lambda x: _bind(lax.bitwise_not, x), np.logical_and: _logical(lax.bitwise_and),
     np.logical_or: _logical(lax.bitwise_or), np.logical_xor: _logical(lax.bitwise_xor),
-    np.logical_not: _logical(lax.bitwise_not), np.matmul: jnp.matmul,
+    np.logical_not: _logical(lax.bitwise_not),
 }
-for _name in ("vecdot", "matvec", "vecmat"):
-    if hasattr(np, _name) and hasattr(jnp, _name):
-        KERNELS[getattr(np, _name)] = getattr(jnp, _name)

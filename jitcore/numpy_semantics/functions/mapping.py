@@ -16,7 +16,7 @@ from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.layouts import find_joint_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.promotion import as_operand
-from jitcore.numpy_semantics.values.sequences import has_handle
+from jitcore.numpy_semantics.values.sequences import for_handles, has_handle
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 
@@ -69,9 +69,8 @@ class Vectorized:
 def find_vectorized(made: np.vectorize) -> Callable:
     """What is called instead of an object of `np.vectorize`."""
 
+    @for_handles(made, inside=True)
     def call(*args, **kwargs):
-        if not any(isinstance(x, Handle) or has_handle(x) for x in (*args, *kwargs.values())):
-            return made(*args, **kwargs)
         if kwargs or made.excluded or made.signature is not None:
             raise not_traceable("np.vectorize with excluded arguments or a signature")
         return Vectorized(made.pyfunc, made.otypes)(*args)
@@ -86,13 +85,10 @@ def _trace_source(function: types.FunctionType) -> None:
                                 function.__defaults__, function.__closure__)
     source.__kwdefaults__ = function.__kwdefaults__
 
+    @creates(function)
+    @for_handles(function, inside=True)
     def call(*args, **kwargs):
-        if not any(isinstance(x, Handle) or has_handle(x) for x in (*args, *kwargs.values())):
-            return function(*args, **kwargs)
         return resolve(source, is_asked_for=True)(*args, **kwargs)
-
-    call.__name__ = function.__name__
-    creates(function)(call)
 
 
 for _module, _prefix in ((np.polynomial.polynomial, "poly"), (np.polynomial.chebyshev, "cheb"),
@@ -105,14 +101,7 @@ for _module, _prefix in ((np.polynomial.polynomial, "poly"), (np.polynomial.cheb
 @implements(np.polymul)
 def polymul(a1, a2):
     """NumPy drops leading zeros: a call with such is Python's."""
-    one, other = (np.atleast_1d(as_array(x)) for x in (a1, a2))
-    for array in (one, other):
-        if array.ndim != 1 or array.is_partial or not array.size:
-            raise not_traceable("np.polymul of such an array")
-        if array.size > 1:
-            is_zero = array[0] == 0
-            fail(is_zero.item(), ValueError("a leading coefficient that is zero"))
-    return np.convolve(one, other)
+    return np.convolve(*[Polynomial(x).c for x in (a1, a2)])
 
 
 # -- roots and polynomials as objects -----------------------------------------------------------------------

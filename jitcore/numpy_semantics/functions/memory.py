@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.stride_tricks import as_strided
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
@@ -16,12 +17,11 @@ from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape
 from jitcore.numpy_semantics.functions.shaping import as_array
-from jitcore.numpy_semantics.functions.tables import creates, implements
+from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray
-from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import check_dtype
-from jitcore.numpy_semantics.values.views import Step, c_strides
+from jitcore.numpy_semantics.values.views import Step
 
 
 # -- bytes as another dtype ---------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def _reinterpret(raw: Array, dtype: np.dtype) -> Array:
     part = np.empty(0, dtype).real.dtype
     bits = _resize_bits(_to_bits(raw), part.itemsize)
     if dtype.kind == "b":
-        fail(Number(bool, jnp.any(bits > 1)), ValueError("a byte of a bool that is neither 0 nor 1"))
+        fail(jnp.any(bits > 1), ValueError("a byte of a bool that is neither 0 nor 1"))
         return lax.ne(bits, bits.dtype.type(0))
     found = bits if bits.dtype == part else lax.bitcast_convert_type(bits, part)
     if dtype.kind != "c":
@@ -178,17 +178,13 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     if axis is None:
         axes = tuple(range(array.ndim))
         if len(extents) != len(axes):
-            raise ValueError(
-                "Since axis is None, must provide window_shape for all dimensions of `x`; got "
-                f"{len(extents)} window_shape elements and `x.ndim` is {array.ndim}."
-            )
+            raise ValueError("Since axis is None, must provide window_shape for all dimensions of `x`; got "
+                             f"{len(extents)} window_shape elements and `x.ndim` is {array.ndim}.")
     else:
         axes = normalize_axis_tuple(axis, array.ndim, allow_duplicate=True)
         if len(extents) != len(axes):
-            raise ValueError(
-                "Must provide matching length window_shape and axis; got "
-                f"{len(extents)} window_shape elements and {len(axes)} axes elements."
-            )
+            raise ValueError("Must provide matching length window_shape and axis; got "
+                             f"{len(extents)} window_shape elements and {len(axes)} axes elements.")
     step_shape = list(array.shape)
     for extent, place in zip(extents, axes):
         if step_shape[place] < extent:
@@ -211,34 +207,14 @@ class Flags:
     def __getitem__(self, key: str) -> bool:
         return getattr(self, _NAMES.get(key, key.lower()))
 
-    def __getattr__(self, name: str) -> Any:
-        raise not_traceable(f"x.flags.{name} of a traced array")
-
-    def _lies_in(self, wanted: tuple) -> bool:
-        array = self._array
-        strides = array.find_strides()
+    def __getattr__(self, name: str) -> bool:
+        """NumPy itself decides, on an array that lies so."""
+        if name not in ("c_contiguous", "f_contiguous", "contiguous", "fnc", "forc"):
+            raise not_traceable(f"x.flags.{name} of a traced array")
+        strides = self._array.find_strides()
         if strides is None:
             raise not_traceable("whether an array is contiguous whose layout is not known")
-        axes = zip(strides, wanted, array.shape)
-        return not array.size or all(own == want or extent == 1 for own, want, extent in axes)
-
-    @property
-    def c_contiguous(self) -> bool:
-        return self._lies_in(c_strides(self._array.shape))
-
-    @property
-    def f_contiguous(self) -> bool:
-        return self._lies_in(c_strides(self._array.shape[::-1])[::-1])
-
-    contiguous = c_contiguous
-
-    @property
-    def fnc(self) -> bool:
-        return self.f_contiguous and not self.c_contiguous
-
-    @property
-    def forc(self) -> bool:
-        return self.f_contiguous or self.c_contiguous
+        return getattr(as_strided(np.zeros(1, np.int8), self._array.shape, strides).flags, name)
 
     @property
     def writeable(self) -> bool:
@@ -246,7 +222,6 @@ class Flags:
         return not (array.storage.is_read_only or any(step.is_read_only for step in array.steps))
 
 
-@creates(np.isfortran)
-@implements(np.isfortran)
+@implements(np.isfortran, always=True)
 def isfortran(a):
     return Flags(a).fnc if isinstance(a, NDArray) else a.flags.fnc

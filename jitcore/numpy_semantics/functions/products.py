@@ -13,58 +13,28 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import finish, given, is_given, to_common, to_inexact
+from jitcore.numpy_semantics.functions.calls import (
+    as_operands,
+    finish,
+    is_given,
+    to_common,
+    to_common_inexact,
+    to_inexact,
+    to_inexacts,
+)
+from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.ndarray import NDArray, wrap_result
-from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, to_raw
+from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.promotion import cast_raw
 from jitcore.numpy_semantics.values.views import Diagonal
 
-
 # -- products -----------------------------------------------------------------------------------------------
-@implements(np.dot, method="dot")
-def dot(a, b, out=None):
-    one, other = to_common(a, b)
-    return finish(jnp.dot(one, other), out)
-
-
-@implements(np.linalg.matmul)
-def matmul(x1, x2, /):
-    return np.matmul(as_operand(x1), as_operand(x2))
-
-
-def _define_product(function: Callable, compute: Callable) -> None:
-    def multiply(a, b, /):
-        return wrap_result(compute(*to_common(a, b)))
-
-    implements(function)(multiply)
-
-
-_define_product(np.vdot, jnp.vdot)
-_define_product(np.inner, jnp.inner)
-_define_product(np.kron, jnp.kron)
-
-
-@implements(np.outer)
-def outer(a, b, out=None):
-    one, other = to_common(a, b)
-    return finish(one.reshape(-1)[:, None] * other.reshape(-1)[None, :], out)
-
-
-@implements(np.linalg.outer)
-def linalg_outer(x1, x2, /):
-    return outer(x1, x2)
-
-
-@implements(np.tensordot, np.linalg.tensordot)
-def tensordot(a, b, axes=2):
-    return wrap_result(jnp.tensordot(*to_common(a, b), axes=axes), is_scalar=False)
-
-
-@implements(np.linalg.vecdot)
-def linalg_vecdot(x1, x2, /, *, axis=-1):
-    return wrap_result(jnp.linalg.vecdot(*to_common(x1, x2), axis=axis))
+rows("dot vdot inner kron outer linalg.vecdot", count=2, convert=to_common)
+rows("tensordot linalg.tensordot cross", count=2, convert=to_common, is_scalar=False)
+adapts(np.linalg.outer, count=2, convert=to_common)(jnp.outer)
+adapts(np.linalg.cross, count=2, convert=to_common, is_scalar=False)(jnp.cross)
+adapts(np.linalg.matmul, count=2, convert=as_operands)(np.matmul)
 
 
 def _view_by_einsum(operands: tuple) -> NDArray | None:
@@ -124,44 +94,43 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
     return finish(jnp.einsum(operands[0], *raws), out)
 
 
-@implements(np.cross)
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    found = jnp.cross(*to_common(a, b), axisa=axisa, axisb=axisb, axisc=axisc, axis=axis)
-    return wrap_result(found, is_scalar=False)
+@adapts(np.trace)
+def trace(raw, dtype=None, **options):
+    found = np.trace(np.ones((1, 1), raw.dtype)).dtype if dtype is None else np.dtype(dtype)
+    return jnp.trace(cast_raw(raw, found), **options)
 
 
-@implements(np.trace, method="trace")
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
-    raw = to_raw(as_operand(a))
-    found = np.dtype(dtype) if is_given(dtype) else np.trace(np.ones((1, 1), raw.dtype)).dtype
-    return finish(jnp.trace(cast_raw(raw, found), offset, axis1, axis2), out)
+adapts(np.linalg.trace)(functools.partial(trace.compute, axis1=-2, axis2=-1))
 
 
-@implements(np.convolve)
-def convolve(a, v, mode="full"):
-    one, other = to_common(a, v)
-    if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
+def _are_whole(one: Array, other: Array) -> bool:
+    """Whether these are vectors of integers or bools."""
+    return one.dtype.kind in "biu" and one.ndim == other.ndim == 1 and bool(one.size and other.size)
+
+
+@adapts(np.convolve, count=2, convert=to_common)
+def convolve(one, other, mode="full"):
+    if _are_whole(one, other):
+        return _correlate_whole(one, other[::-1], mode)
+    _check_window(one, other, mode)
+    return jnp.convolve(one, other, mode=mode)
+
+
+@adapts(np.correlate, count=2, convert=to_common)
+def correlate(one, other, mode="valid"):
+    if not _are_whole(one, other):
         _check_window(one, other, mode)
-        return wrap_result(jnp.convolve(one, other, mode=mode))
-    return wrap_result(_correlate_whole(one, other[::-1], mode))
-
-
-@implements(np.correlate)
-def correlate(a, v, mode="valid"):
-    one, other = to_common(a, v)
-    if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
-        _check_window(one, other, mode)
-        return wrap_result(jnp.correlate(one, other, mode=mode))
+        return jnp.correlate(one, other, mode=mode)
     if one.size < other.size:
-        return wrap_result(_correlate_whole(other, one, mode)[::-1])
-    return wrap_result(_correlate_whole(one, other, mode))
+        return _correlate_whole(other, one, mode)[::-1]
+    return _correlate_whole(one, other, mode)
 
 
 def _check_window(one: Array, other: Array, mode: Any) -> None:
     """Leaves a window that is not finite to Python: zeros around the longer operand would meet it."""
     if mode not in ("valid", 0):
         window = other if other.size <= one.size else one
-        fail(Number(bool, ~jnp.all(jnp.isfinite(window))), ValueError("a window that is not finite"))
+        fail(~jnp.all(jnp.isfinite(window)), ValueError("a window that is not finite"))
 
 
 def _correlate_whole(one: Array, other: Array, mode: Any) -> Array:
@@ -180,8 +149,7 @@ def _correlate_whole(one: Array, other: Array, mode: Any) -> Array:
 
 
 # -- linalg -------------------------------------------------------------------------------------------------
-def _square(a: Any):
-    raw = to_inexact(a)
+def _check_square(raw: Array) -> Array:
     if raw.ndim < 2:
         raise np.linalg.LinAlgError(f"{raw.ndim}-dimensional array given. "
                                     "Array must be at least two-dimensional")
@@ -190,26 +158,28 @@ def _square(a: Any):
     return raw
 
 
+def _squares(*operands: Any) -> list[Array]:
+    return [_check_square(to_inexact(x)) for x in operands]
+
+
 def _check_finite(raw, source, text: str) -> None:
     """Where a factorization of finite numbers gave NaN, NumPy raises LinAlgError."""
     is_bad = jnp.any(jnp.isnan(raw)) & ~jnp.any(jnp.isnan(source))
-    fail(Number(bool, is_bad), np.linalg.LinAlgError(text))
+    fail(is_bad, np.linalg.LinAlgError(text))
 
 
-@implements(np.linalg.inv)
-def inv(a):
-    raw = _square(a)
+@adapts(np.linalg.inv, convert=_squares)
+def inv(raw):
     found = jnp.linalg.inv(raw)
     _check_solution(found, raw)
-    return wrap_result(found)
+    return found
 
 
-@implements(np.linalg.solve)
-def solve(a, b):
-    one, other = to_common(a, b, inexact=True)
-    found = jnp.linalg.solve(_square(wrap_result(one)), other)
+@adapts(np.linalg.solve, count=2, convert=to_common_inexact)
+def solve(one, other):
+    found = jnp.linalg.solve(_check_square(one), other)
     _check_solution(found, one, other)
-    return wrap_result(found)
+    return found
 
 
 def _check_solution(found, *operands) -> None:
@@ -217,86 +187,47 @@ def _check_solution(found, *operands) -> None:
     is_bad = ~jnp.all(jnp.isfinite(found))
     for operand in operands:
         is_bad = is_bad & jnp.all(jnp.isfinite(operand))
-    fail(Number(bool, is_bad), np.linalg.LinAlgError("Singular matrix"))
+    fail(is_bad, np.linalg.LinAlgError("Singular matrix"))
 
 
-@implements(np.linalg.cholesky)
-def cholesky(a, /, *, upper=False):
-    raw = _square(a)
+@adapts(np.linalg.cholesky, convert=_squares)
+def cholesky(raw, upper=False):
     found = jnp.linalg.cholesky(raw, upper=upper, symmetrize_input=False)
     _check_finite(found, raw, "Matrix is not positive definite")
-    return wrap_result(found)
+    return found
 
 
-def _define_decomposition(function: Callable, compute: Callable, *, is_square: bool = True) -> None:
-    """A function of one matrix that gives an array, or a tuple of NumPy's type with arrays."""
-
-    @functools.wraps(function)
-    def decompose(a, *args, **options):
-        raw = _square(a) if is_square else to_inexact(a)
-        found = compute(raw, *args, **options)
-        if not isinstance(found, tuple):
-            return wrap_result(found)
-        results = tuple(map(wrap_result, found))
-        kind = type(function(np.eye(2, dtype=raw.dtype), *args, **options))
-        return kind(*results) if hasattr(kind, "_fields") else results
-
-    implements(function)(decompose)
+def _read_triangle(compute: Callable) -> Callable:
+    return functools.partial(compute, symmetrize_input=False)
 
 
-_define_decomposition(np.linalg.det, jnp.linalg.det)
-_define_decomposition(np.linalg.slogdet, jnp.linalg.slogdet)
-_define_decomposition(np.linalg.qr, jnp.linalg.qr, is_square=False)
-_define_decomposition(np.linalg.svd, jnp.linalg.svd, is_square=False)
-_define_decomposition(np.linalg.svdvals, jnp.linalg.svdvals, is_square=False)
-_define_decomposition(np.linalg.pinv, jnp.linalg.pinv, is_square=False)
-
-
-def _define_hermitian(function: Callable, compute: Callable) -> None:
-    def decompose(a, UPLO="L"):  # noqa: N803  NumPy's name
-        found = compute(_square(a), UPLO=UPLO, symmetrize_input=False)
-        if not isinstance(found, tuple):
-            return wrap_result(found)
-        return type(function(np.eye(2)))(*map(wrap_result, found))
-
-    implements(function)(decompose)
-
-
-_define_hermitian(np.linalg.eigh, jnp.linalg.eigh)
-
-
-@implements(np.linalg.eigvalsh)
-def eigvalsh(a, UPLO="L"):  # noqa: N803  NumPy's name
-    return wrap_result(jnp.linalg.eigvalsh(_square(a), UPLO=UPLO, symmetrize_input=False))
-
-
-def _define_general(function: Callable, compute: Callable) -> None:
+def _check_real(compute: Callable) -> Callable:
     """Of a real matrix the results are real where all eigenvalues are: other calls are Python's."""
 
-    def decompose(a):
-        raw = _square(a)
+    def decompose(raw):
         found = compute(raw)
-        if raw.dtype.kind != "c":
-            values = found[0] if isinstance(found, tuple) else found
-            error = ValueError("complex eigenvalues of a real matrix")
-            fail(Number(bool, jnp.any(lax.imag(values) != 0)), error)
-            found = tuple(map(lax.real, found)) if isinstance(found, tuple) else lax.real(found)
-        if not isinstance(found, tuple):
-            return wrap_result(found)
-        return type(function(np.eye(2)))(*map(wrap_result, found))
+        if raw.dtype.kind == "c":
+            return found
+        values = found[0] if isinstance(found, tuple) else found
+        fail(jnp.any(lax.imag(values) != 0), ValueError("complex eigenvalues of a real matrix"))
+        return type(found)(*map(lax.real, found)) if isinstance(found, tuple) else lax.real(found)
 
-    implements(function)(decompose)
+    return decompose
 
 
-_define_general(np.linalg.eig, jnp.linalg.eig)
-_define_general(np.linalg.eigvals, jnp.linalg.eigvals)
+rows("linalg.det linalg.slogdet", convert=_squares)
+rows("linalg.qr linalg.svd linalg.svdvals linalg.cond linalg.tensorinv", convert=to_inexacts)
+rows("linalg.eigh linalg.eigvalsh", _read_triangle, convert=_squares)
+rows("linalg.eig linalg.eigvals", _check_real, convert=_squares)
+rows("linalg.norm linalg.matrix_norm linalg.vector_norm", convert=to_inexacts)
+rows("linalg.tensorsolve", count=2, convert=to_common_inexact)
+rows("linalg.multi_dot", count=0, convert=to_common)
 
 
-@implements(np.linalg.lstsq)
-def lstsq(a, b, rcond=None):
+@adapts(np.linalg.lstsq, count=2, convert=to_common_inexact)
+def lstsq(one, other, rcond=None):
     """The residuals are empty where the columns depend on each other: with more rows than columns such calls
     are Python's."""
-    one, other = to_common(a, b, inexact=True)
     if one.ndim != 2:
         raise np.linalg.LinAlgError(f"{one.ndim}-dimensional array given. Array must be two-dimensional")
     if other.ndim not in (1, 2):
@@ -306,109 +237,35 @@ def lstsq(a, b, rcond=None):
     if 0 in (*one.shape, *other.shape):
         raise not_traceable("np.linalg.lstsq of empty arrays")
     x, residuals, rank, values = jnp.linalg.lstsq(one, other, rcond)
-    rows, columns = one.shape
+    height, width = one.shape
     _check_finite(x, jnp.concatenate([one.reshape(-1), other.reshape(-1)]),
                   "SVD did not converge in Linear Least Squares")
-    if rows <= columns:
-        found_rank = wrap_result(cast_raw(rank, dtypes.int32))
-        return wrap_result(x), wrap_result(residuals[:0]), found_rank, wrap_result(values)
-    error = np.linalg.LinAlgError("columns that depend on each other")
-    fail(Number(bool, ~(rank == columns)), error)
-    return wrap_result(x), wrap_result(residuals), np.int32(columns), wrap_result(values)
+    if height <= width:
+        return x, residuals[:0], cast_raw(rank, dtypes.int32), values
+    fail(~(rank == width), np.linalg.LinAlgError("columns that depend on each other"))
+    return x, residuals, np.int32(width), values
 
 
-@implements(np.linalg.norm)
-def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002  NumPy's name
-    raw = to_inexact(x)
-    return wrap_result(jnp.linalg.norm(raw, ord=ord, axis=axis, keepdims=keepdims))
+@adapts(np.linalg.pinv, convert=to_inexacts)
+def pinv(raw, rcond=None, hermitian=False, rtol=1e-15):
+    bound = rtol if rcond is None else rcond
+    return jnp.linalg.pinv(raw, max(raw.shape[-2:]) * np.finfo(raw.dtype).eps if bound is None else bound)
 
 
-@implements(np.linalg.matrix_norm)
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):  # noqa: A002
-    return norm(x, ord, (-2, -1), keepdims)
-
-
-@implements(np.linalg.vector_norm)
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):  # noqa: A002
-    return wrap_result(jnp.linalg.vector_norm(to_inexact(x), axis=axis, keepdims=keepdims, ord=ord))
-
-
-@implements(np.linalg.matrix_power)
-def matrix_power(a, n):
-    raw = _square(a) if n < 0 else to_raw(as_operand(a))
+@adapts(np.linalg.matrix_power)
+def matrix_power(raw, n):
+    raw = _check_square(to_inexact(raw)) if n < 0 else raw
     found = jnp.linalg.matrix_power(raw, n)
     if n < 0:
         _check_solution(found, raw)
-    return wrap_result(found)
+    return found
 
 
-@implements(np.linalg.matrix_rank)
-def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):  # noqa: N803
-    options = given(tol=tol, rtol=rtol, hermitian=hermitian or None)
-    names = {"tol": "rtol"} if "tol" in options else {}
-    if names:
-        raise not_traceable("np.linalg.matrix_rank() with an absolute tolerance")
-    return wrap_result(cast_raw(jnp.linalg.matrix_rank(to_inexact(A), **options), dtypes.int64))
-
-
-@implements(np.linalg.cond)
-def cond(x, p=None):
-    return wrap_result(jnp.linalg.cond(to_inexact(x), p))
-
-
-@implements(np.linalg.multi_dot)
-def multi_dot(arrays, *, out=None):
-    return finish(jnp.linalg.multi_dot(to_common(*arrays)), out)
-
-
-@implements(np.linalg.tensorinv)
-def tensorinv(a, ind=2):
-    return wrap_result(jnp.linalg.tensorinv(to_inexact(a), ind))
-
-
-@implements(np.linalg.tensorsolve)
-def tensorsolve(a, b, axes=None):
-    return wrap_result(jnp.linalg.tensorsolve(*to_common(a, b, inexact=True), axes=axes))
-
-
-@implements(np.linalg.trace)
-def linalg_trace(x, /, *, offset=0, dtype=None):
-    return trace(x, offset, -2, -1, dtype)
-
-
-@implements(np.linalg.cross)
-def linalg_cross(x1, x2, /, *, axis=-1):
-    return cross(x1, x2, axis=axis)
+rows("linalg.matrix_rank", convert=to_inexacts, dtype=dtypes.int64,
+     only={"tol": (None,), "hermitian": (False,)})
 
 
 # -- transforms ---------------------------------------------------------------------------------------------
-def _define_transform(function: Callable, compute: Callable) -> None:
-    def transform(a, n=None, axis=-1, norm=None, out=None):
-        return finish(compute(to_inexact(a), n, axis, norm), out)
-
-    implements(function)(transform)
-
-
-def _define_transforms(function: Callable, compute: Callable, axes: Any) -> None:
-    def transform(a, s=None, axes=axes, norm=None, out=None):
-        return finish(compute(to_inexact(a), s, axes, norm), out)
-
-    implements(function)(transform)
-
-
-for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _define_transform(getattr(np.fft, _name), getattr(jnp.fft, _name))
-for _name in ("fft2", "ifft2", "rfft2", "irfft2"):
-    _define_transforms(getattr(np.fft, _name), getattr(jnp.fft, _name), (-2, -1))
-for _name in ("fftn", "ifftn", "rfftn", "irfftn"):
-    _define_transforms(getattr(np.fft, _name), getattr(jnp.fft, _name), None)
-
-
-@implements(np.fft.fftshift)
-def fftshift(x, axes=None):
-    return wrap_result(jnp.fft.fftshift(to_raw(as_operand(x)), axes))
-
-
-@implements(np.fft.ifftshift)
-def ifftshift(x, axes=None):
-    return wrap_result(jnp.fft.ifftshift(to_raw(as_operand(x)), axes))
+rows("fft.fftshift fft.ifftshift")
+rows("fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft", convert=to_inexacts)
+rows("fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn fft.irfftn", convert=to_inexacts)

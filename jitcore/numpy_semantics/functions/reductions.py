@@ -5,8 +5,8 @@ Each takes NumPy's parameters and gives NumPy's dtype, which NumPy itself is ask
 
 from __future__ import annotations
 
+import functools
 import math
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -19,131 +19,39 @@ from jitcore.array import Array
 from jitcore.numpy.statistics import pick_quantiles
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import (
-    NO_VALUE,
+    as_operands,
     ask_numpy,
     dtype_of,
-    finish,
-    given,
-    is_given,
+    to_flags,
     to_inexact,
-    to_mask,
+    to_inexacts,
 )
-from jitcore.numpy_semantics.functions.tables import implements
+from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.ndarray import new_array, wrap_result
-from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, is_python_number, to_raw
+from jitcore.numpy_semantics.values.ndarray import new_array
+from jitcore.numpy_semantics.values.promotion import cast_raw, is_python_number, to_raw
 from jitcore.rewriter.handles import Handle
 
 
-def _axis(axis: Any) -> Any:
-    if axis is None or isinstance(axis, tuple):
-        return axis
-    return tuple(axis) if isinstance(axis, list) else operator.index(axis)
+# -- sums, products, means ----------------------------------------------------------------------------------
+def _start(initial: Any, dtype: np.dtype) -> dict[str, Array]:
+    """The option with which a fold begins, where it was given."""
+    return {} if initial is None else {"initial": to_raw(initial, dtype)}
 
 
-def _result_dtype(function: Callable, a: Any, dtype: Any) -> np.dtype:
-    """The dtype that was asked for, or that NumPy gives."""
-    return np.dtype(dtype) if is_given(dtype) else ask_numpy(function, dtype_of(a))
+def _define_fold(name: str, widen: Callable) -> None:
+    """Folds and running folds, whose results have the dtype that was asked for, or that NumPy gives."""
+    function, compute = getattr(np, name), getattr(jnp, name)
+
+    @adapts(function, convert=as_operands)
+    def reduce(a, dtype=None, initial=None, **options):
+        found = np.dtype(dtype) if dtype is not None else ask_numpy(function, dtype_of(a))
+        return cast_raw(compute(widen(a, dtype, found), **_start(initial, found), **options), found)
 
 
-# -- sums and products --------------------------------------------------------------------------------------
-def _define_sum(function: Callable, compute: Callable, method: str | None = None) -> None:
-    def reduce(a, axis=None, dtype=None, out=None, keepdims=NO_VALUE, initial=NO_VALUE, where=NO_VALUE):
-        a = as_operand(a)
-        found = _result_dtype(function, a, dtype)
-        options = given(keepdims=keepdims, where=to_mask(where))
-        if is_given(initial):
-            options["initial"] = to_raw(initial, found)
-        return finish(cast_raw(compute(to_raw(a, found), axis=_axis(axis), **options), found), out)
-
-    implements(function, method=method)(reduce)
-
-
-_define_sum(np.sum, jnp.sum, "sum")
-_define_sum(np.prod, jnp.prod, "prod")
-_define_sum(np.nansum, jnp.nansum)
-_define_sum(np.nanprod, jnp.nanprod)
-
-
-def _define_cumulative(function: Callable, compute: Callable, method: str | None = None) -> None:
-    def accumulate(a, axis=None, dtype=None, out=None):
-        a = as_operand(a)
-        found = _result_dtype(function, a, dtype)
-        return finish(cast_raw(compute(to_raw(a, found), axis=_axis(axis)), found), out)
-
-    implements(function, method=method)(accumulate)
-
-
-_define_cumulative(np.cumsum, jnp.cumsum, "cumsum")
-_define_cumulative(np.cumprod, jnp.cumprod, "cumprod")
-_define_cumulative(np.nancumsum, jnp.nancumsum)
-_define_cumulative(np.nancumprod, jnp.nancumprod)
-
-
-# -- extrema ------------------------------------------------------------------------------------------------
-def _define_extremum(functions: tuple, compute: Callable, method: str | None = None) -> None:
-    def reduce(a, axis=None, out=None, keepdims=NO_VALUE, initial=NO_VALUE, where=NO_VALUE):
-        raw = to_raw(as_operand(a))
-        options = given(keepdims=keepdims, where=to_mask(where))
-        if is_given(initial):
-            options["initial"] = to_raw(initial, raw.dtype)
-        elif "where" in options:
-            raise ValueError("reduction operation does not have an identity, so to use a where mask one has "
-                             "to specify 'initial'")
-        return finish(compute(raw, axis=_axis(axis), **options), out)
-
-    implements(*functions, method=method)(reduce)
-
-
-_define_extremum((np.max, np.amax), jnp.max, "max")
-_define_extremum((np.min, np.amin), jnp.min, "min")
-_define_extremum((np.nanmax,), jnp.nanmax)
-_define_extremum((np.nanmin,), jnp.nanmin)
-
-
-@implements(np.ptp)
-def ptp(a, axis=None, out=None, keepdims=NO_VALUE):
-    return finish(jnp.ptp(to_raw(as_operand(a)), axis=_axis(axis), **given(keepdims=keepdims)), out)
-
-
-def _define_position(function: Callable, compute: Callable, method: str | None = None) -> None:
-    def find(a, axis=None, out=None, *, keepdims=NO_VALUE):
-        raw = to_raw(as_operand(a))
-        return finish(cast_raw(compute(raw, axis=_axis(axis), **given(keepdims=keepdims)), dtypes.int64), out)
-
-    implements(function, method=method)(find)
-
-
-_define_position(np.argmax, jnp.argmax, "argmax")
-_define_position(np.argmin, jnp.argmin, "argmin")
-_define_position(np.nanargmax, jnp.nanargmax)
-_define_position(np.nanargmin, jnp.nanargmin)
-
-
-# -- truth --------------------------------------------------------------------------------------------------
-def _define_truth(function: Callable, compute: Callable, method: str) -> None:
-    def reduce(a, axis=None, out=None, keepdims=NO_VALUE, *, where=NO_VALUE):
-        options = given(keepdims=keepdims, where=to_mask(where))
-        return finish(compute(to_raw(as_operand(a), dtypes.bool_), axis=_axis(axis), **options), out)
-
-    implements(function, method=method)(reduce)
-
-
-_define_truth(np.all, jnp.all, "all")
-_define_truth(np.any, jnp.any, "any")
-
-
-@implements(np.count_nonzero)
-def count_nonzero(a, axis=None, *, keepdims=False):
-    flags = to_raw(as_operand(a), dtypes.bool_)
-    return wrap_result(jnp.sum(flags, axis=_axis(axis), keepdims=keepdims, dtype=dtypes.int64))
-
-
-# -- moments ------------------------------------------------------------------------------------------------
 def _widen(a: Any, dtype: Any, found: np.dtype) -> Array:
     """The operand in the dtype in which NumPy computes: float32 for float16, float64 for integers."""
-    if is_given(dtype):
+    if dtype is not None:
         return to_raw(a, dtype)
     own = dtype_of(a)
     if own.kind in "biu":
@@ -151,76 +59,79 @@ def _widen(a: Any, dtype: Any, found: np.dtype) -> Array:
     return to_raw(a, dtypes.float32 if own == np.float16 else own)
 
 
-def _define_mean(function: Callable, compute: Callable, method: str | None = None) -> None:
-    def reduce(a, axis=None, dtype=None, out=None, keepdims=NO_VALUE, *, where=NO_VALUE):
-        a = as_operand(a)
-        found = _result_dtype(function, a, dtype)
-        options = given(keepdims=keepdims, where=to_mask(where))
-        return finish(cast_raw(compute(_widen(a, dtype, found), axis=_axis(axis), **options), found), out)
-
-    implements(function, method=method)(reduce)
+for _name in "sum prod nansum nanprod cumsum cumprod nancumsum nancumprod".split():
+    _define_fold(_name, lambda a, dtype, found: to_raw(a, found))
+for _name in "mean nanmean".split():
+    _define_fold(_name, _widen)
 
 
-_define_mean(np.mean, jnp.mean, "mean")
-_define_mean(np.nanmean, jnp.nanmean)
+# -- extrema and truth --------------------------------------------------------------------------------------
+def _begin(compute: Callable) -> Callable:
+    def reduce(raw, initial=None, **options):
+        if initial is None and "where" in options:
+            raise ValueError("reduction operation does not have an identity, so to use a where mask one has "
+                             "to specify 'initial'")
+        return compute(raw, **_start(initial, raw.dtype), **options)
+
+    return reduce
 
 
+rows("max amax min amin nanmax nanmin", _begin)
+rows("ptp")
+rows("argmax argmin nanargmax nanargmin", dtype=dtypes.int64)
+rows("all any", convert=to_flags)
+adapts(np.count_nonzero, convert=to_flags)(functools.partial(jnp.sum, dtype=dtypes.int64))
+
+
+# -- moments ------------------------------------------------------------------------------------------------
 def _count(shape: tuple, axis: Any) -> int:
     """Elements along axes."""
     return math.prod(shape if axis is None else [shape[i] for i in normalize_axis_tuple(axis, len(shape))])
 
 
-def _define_spread(function: Callable, compute: Callable, method: str | None = None) -> None:
-    def reduce(a, axis=None, dtype=None, out=None, ddof=0, keepdims=NO_VALUE, *, where=NO_VALUE,
-               mean=NO_VALUE, correction=NO_VALUE):
-        a = as_operand(a)
-        found = ask_numpy(function, np.dtype(dtype) if is_given(dtype) else dtype_of(a))
-        options = given(keepdims=keepdims, where=to_mask(where))
-        if is_given(mean):
-            options["mean"] = to_raw(mean)
-        ddof = correction if is_given(correction) else ddof
-        if dtype_of(a).kind == "c" and is_given(dtype) and np.dtype(dtype).kind != "c":
+def _define_spread(function: Callable, compute: Callable) -> None:
+    @adapts(function, convert=as_operands, also=["mean"])
+    def reduce(a, axis=None, dtype=None, ddof=0, mean=None, correction=None, **options):
+        found = ask_numpy(function, np.dtype(dtype) if dtype is not None else dtype_of(a))
+        options |= {} if mean is None else {"mean": to_raw(mean)}
+        ddof = ddof if correction is None else correction
+        if dtype_of(a).kind == "c" and dtype is not None and np.dtype(dtype).kind != "c":
             raise not_traceable(f"np.{function.__name__} of complex numbers as {found}")
-        if not isinstance(ddof, Handle) and ddof >= _count(a.shape, _axis(axis)):
+        if not isinstance(ddof, Handle) and ddof >= _count(a.shape, axis):
             raise not_traceable(f"np.{function.__name__} without degrees of freedom")
-        raw = compute(_widen(a, dtype, found), axis=_axis(axis), ddof=ddof, **options)
-        return finish(cast_raw(raw, found), out)
-
-    implements(function, method=method)(reduce)
+        return cast_raw(compute(_widen(a, dtype, found), axis=axis, ddof=ddof, **options), found)
 
 
-_define_spread(np.var, jnp.var, "var")
-_define_spread(np.std, jnp.std, "std")
-_define_spread(np.nanvar, jnp.nanvar)
-_define_spread(np.nanstd, jnp.nanstd)
+for _name in "var std nanvar nanstd".split():
+    _define_spread(getattr(np, _name), getattr(jnp, _name))
 
 
-@implements(np.average)
-def average(a, axis=None, weights=None, returned=False, *, keepdims=NO_VALUE):
-    options = given(keepdims=keepdims)
+@adapts(np.average, convert=as_operands)
+def average(a, weights=None, returned=False, **options):
     if weights is None:
-        found = jnp.average(to_inexact(a), axis=_axis(axis), returned=True, **options)
+        found = jnp.average(to_inexact(a), returned=True, **options)
     else:
         dtype = np.result_type(dtype_of(a), dtype_of(weights))
         dtype = np.result_type(dtype, np.float64) if dtype_of(a).kind in "biu" else dtype
-        found = jnp.average(to_raw(as_operand(a), dtype), axis=_axis(axis), returned=True,
-                            weights=to_raw(as_operand(weights), dtype), **options)
+        raws = [to_raw(x, dtype) for x in as_operands(a, weights)]
+        found = jnp.average(raws[0], weights=raws[1], returned=True, **options)
         error = ZeroDivisionError("Weights sum to zero, can't be normalized")
-        fail(Number(bool, jnp.any(found[1] == 0)), error)
-    return tuple(map(wrap_result, found)) if returned else wrap_result(found[0])
+        fail(jnp.any(found[1] == 0), error)
+    return found if returned else found[0]
 
 
 # -- quantiles ----------------------------------------------------------------------------------------------
-def _define_median(function: Callable, compute: Callable) -> None:
-    def reduce(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-        found = compute(to_inexact(a), axis=_axis(axis), **given(keepdims=keepdims))
-        return finish(found + found.dtype.type(0), out)  # a mean of elements, of which -0.0 is 0.0
+def _without_sign(compute: Callable) -> Callable:
+    """A mean of elements, of which -0.0 is 0.0."""
 
-    implements(function)(reduce)
+    def reduce(raw, **options):
+        found = compute(raw, **options)
+        return found + found.dtype.type(0)
+
+    return reduce
 
 
-_define_median(np.median, jnp.median)
-_define_median(np.nanmedian, jnp.nanmedian)
+rows("median nanmedian", _without_sign, convert=to_inexacts)
 
 
 #: How methods that take an element round its place.
@@ -236,7 +147,7 @@ def _check_portions(q: Any, whole: int) -> None:
     raw = to_raw(q)
     if raw.dtype.kind not in "c":
         inside = jnp.all((raw >= 0) & (raw <= raw.dtype.type(whole)))
-        fail(Number(bool, ~inside), ValueError("portions must be in their range"))
+        fail(~inside, ValueError("portions must be in their range"))
 
 
 def _pick(a: Any, q: Any, factor: float, axis: Any, method: str, keepdims: Any, *, skips_nan: bool) -> Array:
@@ -258,7 +169,7 @@ def _pick(a: Any, q: Any, factor: float, axis: Any, method: str, keepdims: Any, 
     picked = jnp.take(found, cast_raw(places, dtypes.int64), axis=0)
     if raw.dtype.kind == "f":
         picked = jnp.where(jnp.isnan(found[-1]), found[-1], picked)
-    return picked.reshape((*portions.shape, *kept)) if is_given(keepdims) and keepdims else picked
+    return picked.reshape((*portions.shape, *kept)) if keepdims else picked
 
 
 def _lerp(below: Array, above: Array, share: Array) -> Array:
@@ -270,15 +181,13 @@ def _lerp(below: Array, above: Array, share: Array) -> Array:
 
 
 def _define_quantile(function: Callable, factor: float, skips_nan: bool = False) -> None:
-    def reduce(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
-               weights=None):
-        q = as_operand(q)
+    @adapts(function, count=2, convert=as_operands, only={"weights": (None,)})
+    def reduce(a, q, axis=None, method="linear", keepdims=False):
         _check_portions(q, factor)
-        if weights is not None or method not in (*_PLACES, "linear", "midpoint"):
+        if method not in (*_PLACES, "linear", "midpoint"):
             raise not_traceable(f"np.{function.__name__}() with method={method!r}")
         if method in _PLACES:
-            found = _pick(as_operand(a), q, factor, _axis(axis), method, keepdims, skips_nan=skips_nan)
-            return finish(found, out)
+            return _pick(a, q, factor, axis, method, keepdims, skips_nan=skips_nan)
         raw = to_inexact(a)
         portions = np.true_divide(q, factor) if factor != 1 or dtype_of(q).kind != "f" else q
 
@@ -286,10 +195,7 @@ def _define_quantile(function: Callable, factor: float, skips_nan: bool = False)
             share = jnp.where(share == 0, share, share.dtype.type(0.5)) if method == "midpoint" else share
             return _lerp(below, above, cast_raw(share, raw.dtype) if is_python_number(q) else share)
 
-        keeps = is_given(keepdims) and bool(keepdims)
-        return finish(pick_quantiles(raw, to_raw(portions), _axis(axis), keeps, find_between, skips_nan), out)
-
-    implements(function)(reduce)
+        return pick_quantiles(raw, to_raw(portions), axis, bool(keepdims), find_between, skips_nan)
 
 
 _define_quantile(np.quantile, 1)

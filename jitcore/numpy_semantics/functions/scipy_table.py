@@ -16,7 +16,6 @@ import numpy as np
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.sequences import has_handle
-from jitcore.rewriter.handles import Handle
 
 #: By module (or object in a module) and name.
 _FUNCTIONS: dict[tuple[str, str], Callable] = {}
@@ -66,7 +65,7 @@ def _read(path: str, name: str) -> Any:
 def _call(callee: Callable, implementation: Callable, /, *args: Any, **kwargs: Any) -> Any:
     """The implementation where something is traced, else SciPy itself."""
     values = (*args, *kwargs.values())
-    if not any(isinstance(x, Handle) or has_handle(x) for x in values):
+    if not has_handle(values):
         return callee(*args, **kwargs)
     if any(getattr(x, "is_partial", False) for x in values):
         raise not_traceable(f"scipy's {callee.__name__} of an array whose extent is traced")

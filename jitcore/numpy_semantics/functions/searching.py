@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,15 +14,19 @@ from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import (
+    as_operands,
     dtype_of,
     finish,
     given,
     is_given,
     to_common,
     to_inexact,
+    to_inexacts,
+    to_own,
     unpack,
 )
 from jitcore.numpy_semantics.functions.dispatch import run_source
+from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail
@@ -51,20 +57,19 @@ def select(condlist, choicelist, default=0):
     return new_array(jnp.select([to_raw(as_operand(c)) for c in condlist], choices, last))
 
 
-@implements(np.choose, method="choose")
-def choose(a, choices, out=None, mode="raise"):
-    index = to_raw(as_operand(a))
+@adapts(np.choose)
+def choose(index, choices, mode="raise"):
     arrays = to_common(*unpack(choices))
     if mode == "raise":
         _check_inside(index, len(arrays), "invalid entry in choice array", is_signed=False)
-    return finish(jnp.choose(index, arrays, mode="clip" if mode == "raise" else mode), out)
+    return jnp.choose(index, arrays, mode="clip" if mode == "raise" else mode)
 
 
 def _check_inside(index, extent: int, text: str, *, is_signed: bool = True) -> None:
     low = -extent if is_signed else 0
     outside = jnp.any((index < low) | (index >= extent)) if index.size else False
     if outside is not False:
-        fail(Number(bool, outside), IndexError(text))
+        fail(outside, IndexError(text))
 
 
 @implements(np.clip, method="clip")
@@ -104,94 +109,88 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     return wrap_result(found) if copy else finish(found, x)
 
 
-@implements(np.round, np.around, method="round")
-def round_(a, decimals=0, out=None):
-    raw = to_raw(as_operand(a))
+@adapts(np.round, np.around)
+def round_(raw, decimals=0):
     if raw.dtype == np.bool_:
         raw = cast_raw(raw, np.float16)
     if raw.dtype != np.float16 and (raw.dtype.kind not in "iu" or decimals >= 0):
-        return finish(cast_raw(jnp.round(raw, decimals), raw.dtype), out)
+        return cast_raw(jnp.round(raw, decimals), raw.dtype)
     wide = raw if raw.dtype.kind == "f" else cast_raw(raw, dtypes.float64)
     power = wide.dtype.type(10.0 ** abs(decimals))
     found = jnp.rint(wide * power) / power if decimals > 0 else jnp.rint(wide / power) * power
-    return finish(cast_raw(found, raw.dtype), out)
+    return cast_raw(found, raw.dtype)
 
 
-# -- taking -------------------------------------------------------------------------------------------------
-@implements(np.take, method="take")
-def take(a, indices, axis=None, out=None, mode="raise"):
-    raw = to_raw(as_operand(a))
-    index = to_raw(as_operand(indices))
+# -- taking and putting -------------------------------------------------------------------------------------
+@adapts(np.take, count=2)
+def take(raw, index, axis=None, mode="raise"):
     if index.dtype.kind not in "iu":
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to dtype('int64') "
                         "according to the rule 'safe'")
-    if mode == "raise":
-        extent = raw.size if axis is None else raw.shape[axis]
-        _check_inside(index, extent, f"index is out of bounds for axis 0 with size {extent}")
-        return finish(jnp.take(raw, index, axis=axis, mode="wrap"), out)
-    index = cast_raw(index, dtypes.int64)
-    return finish(jnp.take(raw, index, axis=axis, mode=mode), out)
+    if mode != "raise":
+        return jnp.take(raw, cast_raw(index, dtypes.int64), axis=axis, mode=mode)
+    extent = raw.size if axis is None else raw.shape[axis]
+    _check_inside(index, extent, f"index is out of bounds for axis 0 with size {extent}")
+    return jnp.take(raw, index, axis=axis, mode="wrap")
 
 
-@implements(np.take_along_axis)
-def take_along_axis(arr, indices, axis=-1):
-    raw, index = to_raw(as_operand(arr)), to_raw(as_operand(indices))
+@adapts(np.take_along_axis, count=2, is_scalar=False)
+def take_along_axis(raw, index, axis=-1):
+    _check_along(raw, index, axis)
+    return jnp.take_along_axis(raw, index, axis=axis)
+
+
+def _check_along(raw: Array, index: Array, axis: Any) -> None:
     extent = raw.size if axis is None else raw.shape[axis]
     _check_inside(index, extent, f"index is out of bounds for axis {axis} with size {extent}")
-    return new_array(jnp.take_along_axis(raw, index, axis=axis))
 
 
-@implements(np.put_along_axis)
-def put_along_axis(arr, indices, values, axis):
-    raw, index = arr.read(), to_raw(as_operand(indices))
-    extent = raw.size if axis is None else raw.shape[axis]
-    _check_inside(index, extent, f"index is out of bounds for axis {axis} with size {extent}")
-    values = to_item(as_operand(values), raw.dtype)
-    arr.write(jnp.put_along_axis(raw, index, values, axis, inplace=False))
+def _stores(function: Callable, count: int) -> Callable:
+    """Decorator: a function that changes the array which it gets first. It computes the contents from the old
+    ones and from `count` operands, the last of which are values for the array."""
+
+    def register(compute: Callable) -> None:
+        def store(a, *operands, **options):
+            values = to_item(as_operand(operands[-1]), a.dtype)
+            a.write(compute(a.read(), *to_own(*operands[:-1]), values, **options))
+
+        adapts(function, count=count + 1, convert=lambda *operands: list(operands))(store)
+
+    return register
 
 
-@implements(np.put, method="put")
-def put(a, ind, v, mode="raise"):
-    raw, index = a.read(), to_raw(as_operand(ind))
-    values = to_item(as_operand(v), raw.dtype)
+@_stores(np.put_along_axis, 2)
+def put_along_axis(raw, index, values, axis):
+    _check_along(raw, index, axis)
+    return jnp.put_along_axis(raw, index, values, axis, inplace=False)
+
+
+@_stores(np.put, 2)
+def put(raw, index, values, mode="raise"):
     if mode == "raise":
         _check_inside(index, raw.size, f"index is out of bounds for axis 0 with size {raw.size}")
-        mode = "wrap"
-    a.write(jnp.put(raw, index, values, mode=mode, inplace=False))
+    return jnp.put(raw, index, values, mode="wrap" if mode == "raise" else mode, inplace=False)
 
 
-@implements(np.putmask)
-def putmask(a, /, mask, values):
-    raw, mask = a.read(), to_raw(as_operand(mask), dtypes.bool_)
-    values = to_item(as_operand(values), raw.dtype)
-    if tuple(values.shape) != tuple(raw.shape):
-        values = jnp.resize(values, raw.shape)
-    a.write(jnp.where(mask.reshape(raw.shape), values, raw))
+@_stores(np.putmask, 2)
+def putmask(raw, mask, values):
+    values = values if tuple(values.shape) == tuple(raw.shape) else jnp.resize(values, raw.shape)
+    return jnp.where(cast_raw(mask, dtypes.bool_).reshape(raw.shape), values, raw)
 
 
-@implements(np.place)
-def place(arr, mask, vals):
-    raw = arr.read()
-    flags = to_raw(as_operand(mask), dtypes.bool_)
-    if not as_array(vals).size:
-        fail(Number(bool, jnp.any(flags)), ValueError("Cannot insert from an empty array!"))
-        return
-    a_place = jnp.place(raw, flags, to_item(as_operand(vals), raw.dtype), inplace=False)
-    arr.write(a_place)
+@_stores(np.place, 2)
+def place(raw, mask, values):
+    flags = cast_raw(mask, dtypes.bool_)
+    if values.size:
+        return jnp.place(raw, flags, values, inplace=False)
+    fail(jnp.any(flags), ValueError("Cannot insert from an empty array!"))
+    return raw
 
 
-@implements(np.fill_diagonal)
-def fill_diagonal(a, val, wrap=False):  # noqa: A002  NumPy's name
-    raw = a.read()
-    a.write(jnp.fill_diagonal(raw, to_item(as_operand(val), raw.dtype), wrap=wrap, inplace=False))
+_stores(np.fill_diagonal, 1)(functools.partial(jnp.fill_diagonal, inplace=False))
 
 
 # -- sorting ------------------------------------------------------------------------------------------------
-def _check_order(order: Any) -> None:
-    if order is not None:
-        raise ValueError("Cannot specify order when the array has no fields.")
-
-
 @implements(np.sort, knows_order=True)
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     _check_order(order)
@@ -200,64 +199,55 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     return new_array(jnp.sort(to_raw(a), axis=axis, stable=True), axes)
 
 
-@implements(np.sort_complex)
-def sort_complex(a):
-    raw = to_raw(as_operand(a))
-    return new_array(jnp.sort(cast_raw(raw, np.result_type(raw.dtype, np.complex64)), axis=-1))
-
-
 @implements(method="sort")
 def _sort_in_place(self: NDArray, axis=-1, kind=None, order=None, *, stable=None) -> None:
     _check_order(order)
     self.write(jnp.sort(self.read(), axis=axis, stable=True))
 
 
-@implements(np.argsort, method="argsort")
-def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
-    """Ties stand in their order: NumPy's default kinds leave theirs open."""
-    _check_order(order)
-    return new_array(cast_raw(jnp.argsort(to_raw(as_operand(a)), axis=axis, stable=True), dtypes.int64))
+def _check_order(order: Any) -> None:
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
 
 
-@implements(np.lexsort)
-def lexsort(keys, axis=-1):
-    raws = [to_raw(as_operand(key)) for key in unpack(keys)]
-    return new_array(cast_raw(jnp.lexsort(raws, axis=axis), dtypes.int64))
+@adapts(np.sort_complex)
+def sort_complex(raw):
+    return jnp.sort(cast_raw(raw, np.result_type(raw.dtype, np.complex64)), axis=-1)
 
 
-def _check_kth(kth: Any, extent: int) -> None:
+#: Ties stand in their order: NumPy's default kinds leave theirs open.
+_IN_ORDER = {"dtype": dtypes.int64, "is_scalar": False, "only": {"order": (None,)}}
+rows("argsort", **_IN_ORDER)
+rows("lexsort", count=0, dtype=dtypes.int64)
+
+
+def _check_kth(kth: Any, a: Any, axis: int | None) -> None:
     """Raises: ValueError for a position outside of the axis."""
-    if isinstance(kth, Handle) or has_handle(kth):
+    if has_handle([kth]):
         raise not_traceable("np.partition() around a traced position")
+    extent = a.size if axis is None else as_array(a).shape[axis]
     for place in np.atleast_1d(kth):
         if not -extent <= place < extent:
             raise ValueError(f"kth(={place if place >= 0 else place + extent}) out of bounds ({extent})")
 
 
-def _find_extent(a: Any, axis: Any) -> int:
-    a = as_operand(a)
-    return a.size if axis is None else as_array(a).shape[axis]
-
-
 @implements(np.partition)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """Sorted altogether: NumPy leaves the order on both sides open."""
-    _check_order(order)
-    _check_kth(kth, _find_extent(a, axis))
-    return sort(a, axis)
+    _check_kth(kth, as_operand(a), axis)
+    return sort(a, axis, order=order)
 
 
 @implements(method="partition")
 def _partition_in_place(self: NDArray, kth, axis=-1, kind="introselect", order=None) -> None:
-    _check_kth(kth, _find_extent(self, axis))
+    _check_kth(kth, self, axis)
     _sort_in_place(self, axis, order=order)
 
 
-@implements(np.argpartition, method="argpartition")
-def argpartition(a, kth, axis=-1, kind="introselect", order=None):
-    _check_order(order)
-    _check_kth(kth, _find_extent(a, axis))
-    return argsort(a, axis)
+@adapts(np.argpartition, **_IN_ORDER)
+def argpartition(raw, kth, axis=-1):
+    _check_kth(kth, raw, axis)
+    return jnp.argsort(raw, axis=axis)
 
 
 #: Places for each key up to which it is checked whether a vector is sorted.
@@ -282,54 +272,41 @@ def _bisect(places: Array, key: Array, side: str) -> Array:
     return lax.fori_loop(0, int(places.size).bit_length(), halve, start)[0]
 
 
-@implements(np.searchsorted, method="searchsorted")
-def searchsorted(a, v, side="left", sorter=None):
-    one, other = to_common(a, v)
+@adapts(np.searchsorted, count=2, convert=to_common, dtype=dtypes.int64)
+def searchsorted(one, other, side="left", sorter=None):
     if sorter is not None:
         one = jnp.take(one, to_raw(as_operand(sorter)))
     if one.ndim == 1 and one.size and side in ("left", "right") and one.dtype.kind != "c":
         if not other.shape:
-            return wrap_result(_bisect(one, other, side))
+            return _bisect(one, other, side)
         if other.size * _FEW >= one.size:  # what NumPy finds in others depends on the keys before
             rises = one[:-1] <= one[1:]
             rises = rises | jnp.isnan(one[1:]) if one.dtype.kind == "f" else rises
-            fail(Number(bool, ~jnp.all(rises)), ValueError("a vector that is not sorted"))
-    return wrap_result(cast_raw(jnp.searchsorted(one, other, side=side), dtypes.int64))
+            fail(~jnp.all(rises), ValueError("a vector that is not sorted"))
+    return jnp.searchsorted(one, other, side=side)
 
 
 # -- lengths that depend on values --------------------------------------------------------------------------
-def _refuse(function: Any, method: str | None = None) -> None:
-    def refuse(*args, **options):
-        raise not_traceable(f"np.{function.__name__}(): the shape of its result depends on values")
-
-    implements(function, method=method)(refuse)
+@implements(np.unique_values)
+def unique_values(x):
+    raise not_traceable("np.unique_values(): the shape of its result depends on values")
 
 
-_refuse(np.nonzero, method="nonzero")
-_refuse(np.compress, method="compress")
-for _function in (np.flatnonzero, np.argwhere, np.extract, np.unique_values):
-    _refuse(_function)
-
-
-@implements(np.isin)
-def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
-    one, other = to_common(element, test_elements)
-    return new_array(jnp.isin(one, other, invert=invert))
+rows("isin", count=2, convert=to_common, is_scalar=False)
 
 
 # -- interpolation and windows ------------------------------------------------------------------------------
-@implements(np.interp)
+@adapts(np.interp, count=3, convert=as_operands)
 def interp(x, xp, fp, left=None, right=None, period=None):
     dtype = dtypes.complex128 if dtype_of(fp).kind == "c" else dtypes.float64
     options = {name: to_raw(value, dtype) for name, value in given(left=left, right=right).items()}
-    if period is not None:
-        options["period"] = period if not isinstance(period, Handle) else to_raw(period, dtypes.float64)
-    places, known = to_raw(as_operand(x), dtypes.float64), to_raw(as_operand(xp), dtypes.float64)
-    values = to_raw(as_operand(fp), dtype)
+    places, known, values = *to_own(x, xp, dtype=dtypes.float64), to_raw(fp, dtype)
     is_table = known.ndim == 1 and values.shape == known.shape and known.size > 0
-    if dtype == np.complex128 or period is not None or not is_table:
-        return wrap_result(jnp.interp(places, known, values, **options))
-    return wrap_result(_interpolate(places, known, values, **options))
+    if dtype != np.complex128 and period is None and is_table:
+        return _interpolate(places, known, values, **options)
+    if period is not None:
+        options["period"] = to_raw(period, dtypes.float64) if isinstance(period, Handle) else period
+    return jnp.interp(places, known, values, **options)
 
 
 def _interpolate(x: Array, known: Array, values: Array, left: Any = None, right: Any = None) -> Array:
@@ -347,52 +324,34 @@ def _interpolate(x: Array, known: Array, values: Array, left: Any = None, right:
     return jnp.where(jnp.isnan(x), x, found)
 
 
-@implements(np.polyval)
-def polyval(p, x):
-    coefficients, places = to_common(p, x)
-    return wrap_result(jnp.polyval(coefficients, places))
+rows("polyval", count=2, convert=to_common)
+rows("i0 sinc", convert=to_inexacts)
 
 
-@implements(np.i0)
-def i0(x):
-    return wrap_result(jnp.i0(to_inexact(x)))
-
-
-@implements(np.sinc)
-def sinc(x):
-    return wrap_result(jnp.sinc(to_inexact(x)))
-
-
-@implements(np.angle)
+@adapts(np.angle, convert=as_operands)
 def angle(z, deg=False):
-    if dtype_of(z).kind in "iu":
-        found = np.arctan2(0, as_operand(z))
-        return found * (180 / np.pi) if deg else found
-    return wrap_result(jnp.angle(to_inexact(z), deg))
+    if dtype_of(z).kind not in "iu":
+        return jnp.angle(to_inexact(z), deg)
+    found = np.arctan2(0, z)
+    return found * (180 / np.pi) if deg else found
 
 
-@implements(np.unwrap)
-def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
+@adapts(np.unwrap, convert=as_operands, is_scalar=False)
+def unwrap(p, *, discont=None, axis=-1, period=2 * np.pi):
     if dtype_of(p).kind != "f":  # differences wrap around
         return run_source(np.unwrap, (p, discont, axis), {"period": period})
-    return new_array(jnp.unwrap(to_inexact(p), discont, axis, period))
+    return jnp.unwrap(to_inexact(p), discont, axis, period)
 
 
 # -- comparing ----------------------------------------------------------------------------------------------
-def _as_bool(raw) -> Number:
-    return Number(bool, raw)
+def _as_bool(compute: Callable) -> Callable:
+    return lambda *raws, **options: Number(bool, compute(*raws, **options))
 
 
-@implements(np.isclose)
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    one, other = to_common(a, b, inexact=True, is_strong=False)
-    return wrap_result(jnp.isclose(one, other, rtol, atol, equal_nan))
-
-
-@implements(np.allclose)
-def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
-    one, other = to_common(a, b, inexact=True, is_strong=False)
-    return _as_bool(jnp.allclose(one, other, rtol, atol, equal_nan))
+_weakly = functools.partial(to_common, inexact=True, is_strong=False)
+rows("isclose", count=2, convert=_weakly)
+rows("allclose", _as_bool, count=2, convert=_weakly)
+rows("array_equiv", _as_bool, count=2, convert=to_common)
 
 
 @implements(np.array_equal)
@@ -400,12 +359,8 @@ def array_equal(a1, a2, equal_nan=False):
     one, other = as_array(a1), as_array(a2)
     if one.shape != other.shape:
         return False
-    return _as_bool(jnp.array_equal(one.read(), cast_raw(other.read(), result_dtype(one, other)), equal_nan))
-
-
-@implements(np.array_equiv)
-def array_equiv(a1, a2):
-    return _as_bool(jnp.array_equiv(*to_common(a1, a2)))
+    values = one.read(), cast_raw(other.read(), result_dtype(one, other))
+    return Number(bool, jnp.array_equal(*values, equal_nan))
 
 
 # -- along axes ---------------------------------------------------------------------------------------------
@@ -419,30 +374,25 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     return tuple(map(new_array, found)) if isinstance(found, (list, tuple)) else new_array(found)
 
 
-@implements(np.trapezoid)
+@adapts(np.trapezoid, convert=as_operands, also=["x"])
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     if any(dtype_of(operand).kind not in "fc" for operand in (y, y if x is None else x)):  # sums wrap around
         return run_source(np.trapezoid, (y, x, dx, axis), {})
-    places = None if x is None else to_inexact(x)
     step = to_raw(dx) if isinstance(dx, Handle) else dx
-    return wrap_result(jnp.trapezoid(to_inexact(y), places, step, axis=axis))
+    return jnp.trapezoid(to_inexact(y), None if x is None else to_inexact(x), step, axis=axis)
 
 
-def _define_covariance(function: Any, compute: Any, *, is_scalar: bool) -> None:
-    def measure(m, y=None, rowvar=True, *args, dtype=None, **options):
-        raw = to_inexact(m)
+def _of_double(compute: Callable) -> Callable:
+    def measure(raw, y=None, dtype=None, **options):
         dtype = np.result_type(raw.dtype, np.float64) if dtype is None else np.dtype(dtype)
-        other = None if y is None else to_raw(as_operand(y), dtype)
-        names = ("bias", "ddof", "fweights", "aweights")
-        options |= dict(zip(names, args))
         options = {name: to_raw(as_operand(v)) if isinstance(v, Handle) else v for name, v in options.items()}
-        return wrap_result(compute(cast_raw(raw, dtype), other, rowvar, **options), is_scalar)
+        return compute(cast_raw(raw, dtype), None if y is None else to_raw(as_operand(y), dtype), **options)
 
-    implements(function)(measure)
+    return measure
 
 
-_define_covariance(np.cov, jnp.cov, is_scalar=False)
-_define_covariance(np.corrcoef, jnp.corrcoef, is_scalar=True)
+rows("cov", _of_double, convert=to_inexacts, is_scalar=False)
+rows("corrcoef", _of_double, convert=to_inexacts)
 
 
 @implements(np.apply_along_axis)

@@ -29,17 +29,17 @@ METHODS: dict[str, Callable] = {}
 HOOKS: dict[str, Callable] = {}
 
 
-def implements(
-    *functions: Any, method: str | None = None, knows_order: bool = False, is_view: bool = False
-) -> Callable[[Callable], Callable]:
+def implements(*functions: Any, method: str | None = None, knows_order: bool = False, is_view: bool = False,
+               always: bool = False) -> Callable[[Callable], Callable]:
     """Decorator: the implementation of NumPy functions, and of the array method of that name. knows_order:
     whether its results have their axes in the order of NumPy's (`layouts`); is_view: whether NumPy looks at
-    no element."""
+    no element. always: whether rewritten code calls it whatever the arguments are, as for `creates`."""
 
     def register(implementation: Callable) -> Callable:
         entry = implementation if knows_order else leaves_order_open(implementation)
         for function in functions:
             FUNCTIONS[function] = rehearsed(function, entry, is_view) if callable(function) else entry
+            CREATION.update({function: entry} if always else {})
         if method is not None:
             METHODS[method] = rehearsed(getattr(np.ndarray, method), entry, is_view)
         return implementation

@@ -5,6 +5,7 @@ In: a ufunc and what its method takes. Out: what NumPy gives.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import lax
 from jitcore.numpy.indexing.plan import parse_index
+from jitcore.numpy.ufuncs.methods import ACCUMULATIONS, REDUCTIONS, UPDATES
 from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.functions.calls import finish, given
 from jitcore.numpy_semantics.functions.dispatch import apply_function
 from jitcore.numpy_semantics.values.items import NUMPY_RULES, TracedExtent
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
@@ -25,102 +28,78 @@ from jitcore.numpy_semantics.values.promotion import (
     to_raw,
 )
 
-#: The functions that fold and accumulate as these ufuncs do, with the same dtypes.
-_REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
-               np.logical_and: np.all, np.logical_or: np.any}
-_ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
+#: Running folds that NumPy has as functions.
+_RUNNING_FOLDS = ("cumsum", "cumprod")
 
 
 def is_function(ufunc: np.ufunc, method: str) -> bool:
     """Whether a method is another function or the ufunc itself, of operands of other shapes."""
-    return method == "outer" or ufunc in {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, ())
+    name = ufunc.__name__
+    is_fold = name in REDUCTIONS if method == "reduce" else ACCUMULATIONS.get(name) in _RUNNING_FOLDS
+    return method == "outer" or method in ("reduce", "accumulate") and is_fold
 
 
 def reduce(ufunc, array, axis=0, dtype=None, out=None, keepdims=False, initial=np._NoValue, where=True):
     """Folds along an axis, several (tuple), or all (None)."""
     if isinstance(out, tuple):
         (out,) = out
-    array = as_operand(array)
-    if ufunc in _REDUCTIONS:
-        options = {"axis": axis, "out": out, "keepdims": keepdims}
-        if ufunc not in (np.logical_and, np.logical_or):
-            options |= {} if initial is np._NoValue else {"initial": initial}
-        options |= {} if where is True else {"where": where}
-        options |= {} if dtype is None else {"dtype": dtype}
-        return apply_function(_REDUCTIONS[ufunc], (array,), options)
-    if where is not True or initial is not np._NoValue or isinstance(axis, tuple) or dtype is not None:
+    array, function = as_operand(array), REDUCTIONS.get(ufunc.__name__)
+    options = given(initial=initial, where=None if where is True else where, dtype=dtype)
+    if function is not None:
+        if function in ("all", "any"):
+            options.pop("initial", None)
+        options |= {"axis": axis, "out": out, "keepdims": keepdims}
+        return apply_function(getattr(np, function), (array,), options)
+    if options or isinstance(axis, tuple):
         raise not_traceable(f"np.{ufunc.__name__}.reduce with initial=, where=, dtype= or several axes")
-    found = _fold(ufunc, array if isinstance(array, NDArray) else new_array(to_raw(array)), axis)
+    found = to_raw(_fold(ufunc, array if isinstance(array, NDArray) else new_array(to_raw(array)), axis))
     if keepdims:
-        found = wrap_result(lax.expand_dims(to_raw(found), _list_axes(axis, array.ndim)))
-    return found if out is None else _put(out, found)
+        found = lax.expand_dims(found, tuple(range(array.ndim)) if axis is None else (axis % array.ndim,))
+    return finish(found, out)
 
 
-def _list_axes(axis: Any, rank: int) -> tuple:
-    return tuple(range(rank)) if axis is None else (axis % rank,)
-
-
-def _fold(ufunc, array: NDArray, axis: Any) -> Any:
+def _fold(ufunc, array: NDArray, axis: int | None) -> Any:
     """Element by element: halves of the axis are joined, where the order does not matter."""
-    if axis is None:
-        array, axis = array.ravel(), 0
-    moved = [slice(None)] * array.ndim
+    array, axis = (array.ravel(), 0) if axis is None else (array, axis % array.ndim)
     size = array.shape[axis]
     if not size:
         if ufunc.identity is None:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-        shape = tuple(n for i, n in enumerate(array.shape) if i != axis % array.ndim)
+        shape = (*array.shape[:axis], *array.shape[axis + 1 :])
         return wrap_result(lax.full(shape, ufunc.identity, array.dtype))
 
     def part(low, high):
-        moved[axis] = slice(low, high)
-        return array[tuple(moved)]
+        return array[(slice(None),) * axis + (slice(low, high),)]
 
     if ufunc.identity is None and ufunc not in (np.fmin, np.fmax) or size < 4:
-        found = part(0, 1)
-        for i in range(1, size):
-            found = ufunc(found, part(i, i + 1))
-        array = found
+        array = functools.reduce(ufunc, [part(i, i + 1) for i in range(size)])
     while array.shape[axis] > 1:
         size = array.shape[axis]
-        half = size // 2
-        joint, rest = ufunc(part(0, half), part(half, 2 * half)), part(2 * half, size)
-        array = joint
-        if size % 2:
-            array = new_array(lax.concatenate([to_raw(joint), to_raw(rest)], axis % joint.ndim))
-    return wrap_result(lax.squeeze(to_raw(array), (axis % array.ndim,)))
-
-
-def _put(out: NDArray, value: Any) -> NDArray:
-    np.positive(value, out=out) if out.dtype != np.bool_ else out.assign(value)
-    return out
+        joint = ufunc(part(0, size // 2), part(size // 2, size // 2 * 2))
+        rest = [to_raw(part(size - 1, size))] if size % 2 else []
+        array = new_array(lax.concatenate([to_raw(joint), *rest], axis)) if rest else joint
+    return wrap_result(lax.squeeze(to_raw(array), (axis,)))
 
 
 def accumulate(ufunc, array, axis=0, dtype=None, out=None):
     """All partial folds along an axis."""
     if isinstance(out, tuple):
         (out,) = out
-    array = as_operand(array)
-    if ufunc in _ACCUMULATIONS:
-        return apply_function(_ACCUMULATIONS[ufunc], (array,), {"axis": axis, "dtype": dtype, "out": out})
-    if dtype is not None or ufunc not in (np.maximum, np.minimum) or promotion_type(array).kind == "c":
+    array, function = as_operand(array), ACCUMULATIONS.get(ufunc.__name__)
+    if function in _RUNNING_FOLDS:
+        options = {"axis": axis, "dtype": dtype, "out": out}
+        return apply_function(getattr(np, function), (array,), options)
+    if dtype is not None or function is None or promotion_type(array).kind == "c":
         raise not_traceable(f"np.{ufunc.__name__}.accumulate")
     raw = to_raw(array)
     wide = cast_raw(raw, np.dtype(np.uint8)) if raw.dtype == np.bool_ else raw
-    found = (lax.cummax if ufunc is np.maximum else lax.cummin)(wide, axis % raw.ndim)
-    found = new_array(check_aval(cast_raw(found, raw.dtype)))
-    return found if out is None else _put(out, found)
+    return finish(check_aval(cast_raw(getattr(lax, function)(wide, axis % raw.ndim), raw.dtype)), out)
 
 
 def outer(ufunc, a, b, **kwargs):
     """The ufunc of every pair of elements."""
     a, b = as_operand(a), as_operand(b)
     return ufunc(a[(..., *[None] * len(shape_of(b)))] if shape_of(a) and shape_of(b) else a, b, **kwargs)
-
-
-_UPDATES = {
-    np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.maximum: "max", np.minimum: "min",
-}
 
 
 def at(ufunc, array, indices, *values):
@@ -131,7 +110,7 @@ def at(ufunc, array, indices, *values):
         array[indices] = ufunc(array[indices])
         return
     value = as_operand(values[0])
-    update = _UPDATES.get(ufunc)
+    update = UPDATES.get(ufunc.__name__)
     if update is None:
         raise not_traceable(f"np.{ufunc.__name__}.at")
     kinds = (array.dtype, promotion_type(value))
@@ -163,8 +142,7 @@ def reduceat(ufunc, array, indices, axis=0, dtype=None, out=None):
     for start, stop in zip(bounds, [*bounds[1:], array.shape[axis]]):
         index = (slice(None),) * (axis % array.ndim) + (slice(start, max(stop, start + 1)),)
         parts.append(to_raw(reduce(ufunc, array[index], axis, dtype, keepdims=True)))
-    found = new_array(lax.concatenate(parts, axis % array.ndim))
-    return found if out is None else _put(out[0] if isinstance(out, tuple) else out, found)
+    return finish(lax.concatenate(parts, axis % array.ndim), out)
 
 
 METHODS = {"reduce": reduce, "accumulate": accumulate, "outer": outer, "at": at, "reduceat": reduceat}

@@ -7,7 +7,7 @@ Modules:
     contents        Values on their way into an array: converted as item assignment does, and the shapes that
                     they get.
     conversions     Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`,
-                    `math.sqrt(x)`.
+                    `sorted(x)`.
     equality        Which traced values are equal whatever they are, and which the current trace can use.
     forms           Linear forms: what is known of a traced Python int.
     handle_methods  Operators, items and conversions of handles, installed on their classes, which themselves

@@ -40,11 +40,11 @@ _SMALL = 2**24
 
 
 def fail(predicate: Any, error: BaseException) -> None:
-    """Notes that Python would raise an error where a predicate holds."""
+    """Notes that Python would raise an error where a predicate holds: a bool, an Array or a Number."""
     mode = current.mode
     if predicate is False or mode is None:
         return
-    if not mode.fail(predicate, error):
+    if not mode.fail(Number(bool, predicate) if isinstance(predicate, Array) else predicate, error):
         raise error
 
 
@@ -105,7 +105,7 @@ def _check_overflow(compute: Callable, x: Any, y: Any) -> None:
 def _limit_size(value: Array) -> None:
     """Notes a failure where a whole number, as a float, is larger than is checked in sums."""
     is_lost = lax.ge(lax.abs(value), np.float64(LARGEST_INT))
-    fail(Number(bool, is_lost), OverflowError("the int does not fit 64 bits"))
+    fail(is_lost, OverflowError("the int does not fit 64 bits"))
 
 
 def _define_sum(factor: int, compute: Callable) -> Callable:
@@ -198,7 +198,7 @@ def _check_divisor(y: Any, raw: Any, text: str) -> Any:
     is_zero = lax.eq(
         raw, y.dtype.type(0) if isinstance(raw, Array) and raw.dtype == y.dtype else raw.dtype.type(0)
     )
-    fail(Number(bool, is_zero), ZeroDivisionError(text))
+    fail(is_zero, ZeroDivisionError(text))
     return raw
 
 
@@ -311,7 +311,7 @@ def power(x, y):
     base, raw = to_raw(x, float), to_raw(y, float)
     if exponent is not None and exponent in (1, 2, 0.5) and type(x) is Number:
         if exponent == 0.5:
-            fail(Number(bool, _is_below_zero(base)), ValueError("a complex power"))
+            fail(_is_below_zero(base), ValueError("a complex power"))
             return Number(float, lax.sqrt(lax.abs(base)))  # of -inf and -0.0 the powers are positive
         result = base if exponent == 1 else lax.mul(base, base)
     else:
@@ -319,13 +319,13 @@ def power(x, y):
         result = lax.pow(base, raw)
         broken = lax.bitwise_and(_is_below_zero(base), lax.lt(lax.floor(raw), raw))
         by_zero = lax.bitwise_and(lax.eq(base, np.float64(0)), _is_below_zero(raw))
-        fail(Number(bool, lax.bitwise_or(broken, by_zero)), ZeroDivisionError("0.0 to a negative power"))
+        fail(lax.bitwise_or(broken, by_zero), ZeroDivisionError("0.0 to a negative power"))
     infinite = np.float64(math.inf)
     overflows = lax.eq(lax.abs(result), infinite)
     for operand in (base, raw):
         if isinstance(operand, Array):
             overflows = lax.bitwise_and(overflows, lax.lt(lax.abs(operand), infinite))
-    fail(Number(bool, overflows), OverflowError("(34, 'Numerical result out of range')"))
+    fail(overflows, OverflowError("(34, 'Numerical result out of range')"))
     return Number(float, result)
 
 
@@ -339,7 +339,7 @@ def _complex_power(x, y):
         return multiply(x, x) if y == 2 else add(x, 0j)
     base, raw = as_arrays(to_raw(x, complex), to_raw(y, complex))
     by_zero = lax.eq(base, np.complex128(0))
-    fail(Number(bool, by_zero), ZeroDivisionError("0.0 to a negative or complex power"))
+    fail(by_zero, ZeroDivisionError("0.0 to a negative or complex power"))
     return Number(complex, lax.pow(base, raw))
 
 
@@ -360,7 +360,7 @@ def _int_power(x, y):
     size = lax.abs(lax.convert_element_type(base, dtypes.float64))
     sizes = size, lax.convert_element_type(exponent, dtypes.float64)
     is_lost = lax.ge(lax.pow(*sizes), np.float64(LARGEST_INT))
-    fail(Number(bool, is_lost), OverflowError("the int does not fit 64 bits"))
+    fail(is_lost, OverflowError("the int does not fit 64 bits"))
     return Number(int, integer_power(base, exponent))
 
 
@@ -403,7 +403,7 @@ def shift_left(x, y):
     if interval_of(y)[1] > 63:
         beyond = lax.ne(to_raw(as_int(y), int), places) if type(y) is Number else np.bool_(True)
         is_lost = lax.bitwise_or(is_lost, lax.bitwise_and(beyond, lax.ne(raw, np.int64(0))))
-    fail(Number(bool, is_lost), OverflowError("the int does not fit 64 bits"))
+    fail(is_lost, OverflowError("the int does not fit 64 bits"))
     return Number(int, shifted, interval=LARGE)
 
 
@@ -506,7 +506,7 @@ def to_int(x, rounding: Callable = lambda raw: raw):
         return as_int(x)
     raw = rounding(to_raw(x, float))
     outside = lax.bitwise_not(lax.lt(lax.abs(raw), np.float64(LARGEST_INT)))
-    fail(Number(bool, outside), OverflowError("cannot convert float infinity to integer"))
+    fail(outside, OverflowError("cannot convert float infinity to integer"))
     return Number(int, lax.convert_element_type(raw, dtypes.int64))
 
 

@@ -10,7 +10,6 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import cast_raw, is_weak_type, promotion_type, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.rewriter.handles import Handle
@@ -61,7 +60,7 @@ def _check_whole(raw: Array, dtype: np.dtype) -> None:
         outside = lax.gt(raw, raw.dtype.type(limits.max)) if own.max > limits.max else False
         if own.min < limits.min:
             outside = lax.bitwise_or(outside, lax.lt(raw, raw.dtype.type(limits.min)))
-    fail(Number(bool, outside), OverflowError(f"a number that {dtype} does not hold"))
+    fail(outside, OverflowError(f"a number that {dtype} does not hold"))
 
 
 def drop_leading_ones(raw: Array, ndim: int) -> Array:

@@ -1,4 +1,4 @@
-"""Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`, `math.sqrt(x)`.
+"""Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`, `sorted(x)`.
 
 In: handles and plain values, as rewritten code passes them. Out: what the functions give; without a handle
 among the arguments they are called themselves.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -24,13 +24,13 @@ from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.promotion import SUPPORTED, as_operand, cast_raw, int_of_scalar, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
+from jitcore.numpy_semantics.values.sequences import for_handles
 from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.operations.texts import Text
 from jitcore.rewriter.snapshots import refuse_changes
 
 _BOOL = np.dtype(bool)
-_PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 def to_python(x: Any) -> Any:
@@ -39,7 +39,7 @@ def to_python(x: Any) -> Any:
         return x
     if x.size != 1:
         raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-    kind = _PYTHON_OF_KIND[x.dtype.kind]
+    kind = dtypes.PYTHON_OF_KIND[x.dtype.kind]
     raw = lax.reshape(x.read(), ()) if x.shape else x.read()
     return int_of_scalar(raw) if kind is int else Number(kind, cast_raw(raw, NUMBER_DTYPES[kind]))
 
@@ -49,9 +49,8 @@ def _is_handle(x: Any) -> bool:
 
 
 def _define_conversion(kind: type, convert: Callable) -> Callable:
+    @for_handles(kind)
     def call(*args, **kwargs):
-        if not any(map(_is_handle, (*args, *kwargs.values()))):
-            return kind(*args, **kwargs)
         if len(args) != 1 or kwargs:
             raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
         if type(args[0]) is Text:
@@ -62,7 +61,6 @@ def _define_conversion(kind: type, convert: Callable) -> Callable:
             raise not_traceable("complex numbers lose their imaginary part, of which NumPy warns")
         return convert(to_python(args[0]))
 
-    call.__name__ = kind.__name__
     return call
 
 
@@ -74,9 +72,8 @@ def bool_of(x: Any = False) -> Any:
     return found if isinstance(found, bool) else Number(bool, found)
 
 
+@for_handles(complex)
 def _complex_of(*args, **kwargs):
-    if not any(map(_is_handle, (*args, *kwargs.values()))):
-        return complex(*args, **kwargs)
     parts = [to_python(x) for x in (*args, *kwargs.values())]
     if len(parts) == 1:
         return Number(complex, cast_raw(to_raw(parts[0]), dtypes.complex128))
@@ -151,13 +148,16 @@ def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
             return plain(*values, **options)
         if options:
             raise not_traceable(f"{plain.__name__}() of traced values with options")
-        is_array = len(values) == 1 and isinstance(values[0], NDArray)
-        if is_array and not values[0].is_partial and values[0].ndim == 1:
+        if len(values) == 1 and _is_vector(values[0]):
             return _extremum_of_array(plain, values[0])
         return functools.reduce(lambda best, x: select(_as_truth(is_better(x, best)), x, best), items)
 
     choose.__name__ = plain.__name__
     return choose
+
+
+def _is_vector(x: Any) -> bool:
+    return isinstance(x, NDArray) and not x.is_partial and x.ndim == 1
 
 
 def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
@@ -202,15 +202,14 @@ def _sum_array(array: NDArray) -> Any:
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     if type(iterable) is TracedList:
         return start + _reduce_list(iterable, _sum_array, "sum")
-    is_vector = isinstance(iterable, NDArray) and not iterable.is_partial and iterable.ndim == 1
-    if is_vector and iterable.dtype.kind in "fc":
+    if _is_vector(iterable) and iterable.dtype.kind in "fc":
         return np.sum(iterable) + start if iterable.size else start
     return sum(iterable, start)
 
 
 def _define_quantifier(plain: Callable, joint: Callable) -> Callable:
     def call(iterable):
-        if isinstance(iterable, NDArray) and not iterable.is_partial and iterable.ndim == 1:
+        if _is_vector(iterable):
             return bool_of((np.any if plain is any else np.all)(iterable))
         if isinstance(iterable, TracedIterator) or not isinstance(iterable, Iterable):
             return plain(iterable)
@@ -232,26 +231,14 @@ def _join_rest(first: Any, rest: Iterator, joint: Callable, plain: Callable) -> 
         return functools.reduce(joint, map(bool_of, rest), first)
 
 
-def _or(x: Any, y: Any) -> Any:
-    return x | y
-
-
-def _and(x: Any, y: Any) -> Any:
-    return x & y
-
-
 def _refuse(plain: Callable) -> Callable:
     """A function that needs to know its arguments."""
 
-    def call(*args, **kwargs):
-        for x in (*args, *kwargs.values()):
-            if _is_handle(x) or isinstance(x, (list, tuple)) and any(map(_is_handle, x)):
-                raise needs_value(
-                    next(filter(_is_handle, x)) if isinstance(x, (list, tuple)) else x, f"{plain.__name__}()"
-                )
-        return plain(*args, **kwargs)
+    @for_handles(plain, inside=True)
+    def call(*args):
+        parts = [part for x in args for part in (x if isinstance(x, (list, tuple)) else (x,))]
+        raise needs_value(next(filter(_is_handle, parts), args[0]), f"{plain.__name__}()")
 
-    call.__name__ = plain.__name__
     return call
 
 
@@ -264,47 +251,6 @@ def _define_error_state(plain: Any) -> Callable:
         return plain(*args, **kwargs)
 
     return call
-
-
-# -- math ---------------------------------------------------------------------------------------------------
-def _define_math(name: str) -> Callable:
-    plain = getattr(math, name)
-    ufunc = getattr(np, _MATH_NAMES.get(name, name))
-
-    def compute(*args):
-        if not any(map(_is_handle, args)):
-            return plain(*args)
-        values = [to_float(to_python(x)) for x in args]
-        raws = [to_raw(x, dtypes.float64) for x in values]
-        result = ufunc(*[Scalar(raw) for raw in raws]).read()
-        if result.dtype == dtypes.bool_:
-            return Number(bool, result)
-        _check_math(name, raws, result)
-        return Number(float, result)
-
-    compute.__name__ = name
-    return compute
-
-
-_SPECIAL = {"erf": lax.erf, "erfc": lax.erfc, "lgamma": lax.lgamma}
-
-
-def _define_special(name: str) -> Callable:
-    plain = getattr(math, name)
-
-    def compute(x):
-        if not _is_handle(x):
-            return plain(x)
-        raw = to_raw(to_float(to_python(x)), dtypes.float64)
-        result = _SPECIAL[name](raw)
-        if name == "lgamma":  # at its poles, and where it leaves the range
-            is_infinite = lax.eq(lax.abs(result), np.float64(math.inf))
-            is_broken = lax.bitwise_and(is_infinite, lax.lt(lax.abs(raw), np.float64(math.inf)))
-            fail(Number(bool, is_broken), ValueError("math domain error"))
-        return Number(float, result)
-
-    compute.__name__ = name
-    return compute
 
 
 #: Elements up to which a list is sorted.
@@ -332,66 +278,6 @@ def _sorted(iterable, /, *, key=None, reverse=False):
     return [item.item() for item in found] if is_python else found
 
 
-def _isclose(a, b, *, rel_tol=1e-9, abs_tol=0.0):
-    """`math.isclose`."""
-    if not any(map(_is_handle, (a, b, rel_tol, abs_tol))):
-        return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
-    one, other, relative, absolute = (to_raw(to_float(to_python(x) if _is_handle(x) else x), dtypes.float64)
-                                      for x in (a, b, rel_tol, abs_tol))
-    is_negative = lax.bitwise_or(lax.lt(relative, np.float64(0)), lax.lt(absolute, np.float64(0)))
-    fail(Number(bool, is_negative), ValueError("tolerances must be non-negative"))
-    size = lax.max(lax.abs(one), lax.abs(other))
-    is_near = lax.le(lax.abs(lax.sub(one, other)), lax.max(lax.mul(relative, size), absolute))
-    is_finite = lax.lt(size, np.float64(math.inf))
-    return Number(bool, lax.bitwise_or(lax.eq(one, other), lax.bitwise_and(is_near, is_finite)))
-
-
-def _check_math(name: str, operands: list, result: Any) -> None:
-    """`math` raises where finite or infinite arguments give NaN, and where finite ones give infinity."""
-    if name in _TOTAL:
-        return
-    broken = lax.ne(result, result)
-    for x in operands:
-        broken = lax.bitwise_and(broken, lax.eq(x, x))
-    fail(Number(bool, broken), ValueError("math domain error"))
-    if name in _CAN_OVERFLOW:
-        overflows = lax.eq(lax.abs(result), np.float64(math.inf))
-        for x in operands:
-            overflows = lax.bitwise_and(overflows, lax.lt(lax.abs(x), np.float64(math.inf)))
-        fail(Number(bool, overflows), OverflowError("math range error"))
-
-
-def _define_rounding(name: str) -> Callable:
-    plain = getattr(math, name)
-
-    def compute(x):
-        if not _is_handle(x):
-            return plain(x)
-        if isinstance(x, NDArray) and x.ndim:
-            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        return arithmetic.UNARY[name](to_python(x))
-
-    compute.__name__ = name
-    return compute
-
-
-_MATH_NAMES = {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}
-_TOTAL = frozenset("atan atan2 asinh tanh cbrt fabs copysign isfinite isinf isnan degrees radians".split())
-_CAN_OVERFLOW = frozenset("exp exp2 expm1 sinh cosh log log2 log10 log1p pow atanh".split())
-_MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log2 log10 log1p
-    sqrt cbrt pow fabs fmod copysign isfinite isinf isnan degrees radians""".split()
-
-
-def _log(x, *base):
-    """`math.log(x)` and `math.log(x, base)`."""
-    if not any(map(_is_handle, (x, *base))):
-        return math.log(x, *base)
-    parts = [_natural_log(v) if _is_handle(v) else math.log(v) for v in (x, *base)]
-    return parts[0] / parts[1] if base else parts[0]
-
-
 def _define_dtype_call(kind: type) -> Callable:
     """`np.float32(x)`: a scalar, or an array for an array."""
 
@@ -410,17 +296,12 @@ def _define_dtype_call(kind: type) -> Callable:
 REDIRECTS: dict[Any, Callable] = {
     int: _define_conversion(int, to_int), float: _define_conversion(float, to_float), complex: _complex_of,
     bool: bool_of, isinstance: _isinstance, type: _type, hasattr: _hasattr,
-    min: _define_extremum(builtins.min, lambda x, best: x < best),
-    max: _define_extremum(builtins.max, lambda x, best: x > best), sum: _sum,
-    any: _define_quantifier(builtins.any, _or), all: _define_quantifier(builtins.all, _and),
+    min: _define_extremum(builtins.min, operator.lt), max: _define_extremum(builtins.max, operator.gt),
+    any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
+    sum: _sum,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,
-    **{getattr(math, name): _define_math(name) for name in _MATH if hasattr(math, name)}, math.log: _log,
-    **{getattr(math, name): _define_special(name) for name in _SPECIAL}, math.isclose: _isclose,
-    **{getattr(math, name): _define_rounding(name) for name in ("floor", "ceil", "trunc")},
     **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED},
 }
-_MATH_NAMES["log"] = "log"
-_natural_log = _define_math("log")
 
 __all__ = ["REDIRECTS", "bool_of", "round_handle", "select", "to_python", "type_of"]

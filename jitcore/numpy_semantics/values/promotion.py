@@ -14,7 +14,6 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.aval import ShapedArray
 from jitcore.lax.elementwise import cast_to_integer
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.arithmetic import fail
@@ -56,10 +55,11 @@ def promotion_type(x: Any) -> Any:
 
 def result_dtype(*operands: Any) -> np.dtype:
     """`np.result_type` of operands, handles and dtypes among them."""
-    return check_dtype(np.result_type(*[_as_promotable(x) for x in operands]))
+    return check_dtype(np.result_type(*[as_promotable(x) for x in operands]))
 
 
-def _as_promotable(x: Any) -> Any:
+def as_promotable(x: Any) -> Any:
+    """What `np.result_type` takes for an operand, a dtype or a Python number's type."""
     kind = x if isinstance(x, (np.dtype, type)) else promotion_type(x)
     return kind(0) if is_weak_type(kind) else kind
 
@@ -136,7 +136,7 @@ def _convert_number(x: Number, dtype: np.dtype) -> Array:
         if dtype != dtypes.int64 and not (info.min <= x.low and x.high <= info.max):
             low, high = np.int64(info.min), np.int64(min(info.max, 2**63 - 1))
             outside = lax.bitwise_or(lax.lt(raw, low), lax.gt(raw, high))
-            fail(Number(bool, outside), OverflowError(f"Python integer out of bounds for {dtype}"))
+            fail(outside, OverflowError(f"Python integer out of bounds for {dtype}"))
     return cast_raw(raw, dtype)
 
 
@@ -186,7 +186,7 @@ def _truncate(raw: Array, dtype: np.dtype) -> Array:
         low, high = raw.dtype.type(-(2.0**31)), raw.dtype.type(2.0**32)
         outside = lax.bitwise_not(lax.bitwise_and(lax.gt(raw, low), lax.lt(raw, high)))
         outside = lax.reduce_or(outside, tuple(range(raw.ndim)))
-        fail(Number(bool, outside), ValueError("a float that uint32 does not hold"))
+        fail(outside, ValueError("a float that uint32 does not hold"))
     return cast_to_integer(raw, wide)
 
 
@@ -206,7 +206,7 @@ def int_of_scalar(raw: Array) -> Number:
     info = np.iinfo(raw.dtype)
     low, high = info.min, info.max
     if raw.dtype == dtypes.uint64:
-        fail(Number(bool, lax.ge(raw, np.uint64(2**63))), OverflowError("an int beyond 64 bits"))
+        fail(lax.ge(raw, np.uint64(2**63)), OverflowError("an int beyond 64 bits"))
         high = 2**63 - 1
     return Number(int, cast_raw(raw, dtypes.int64), interval=(low, high))
 
@@ -217,7 +217,3 @@ def check_aval(raw: Array) -> Array:
     if raw.weak_type:
         return lax.convert_element_type.primitive.bind(raw, new_dtype=raw.dtype, weak_type=False)
     return raw
-
-
-def make_aval(shape: tuple, dtype: Any) -> ShapedArray:
-    return ShapedArray(shape, dtype)

@@ -72,6 +72,22 @@ def has_handle(value: Any) -> bool:
         isinstance(part, Handle) or has_handle(part) for part in value)
 
 
+def for_handles(plain: Callable, inside: bool = False) -> Callable[[Callable], Callable]:
+    """Decorator: the form of a function for traced arguments; calls without any are the function's own.
+    inside: whether elements of sequences count."""
+
+    def register(compute: Callable) -> Callable:
+        def call(*args, **kwargs):
+            values = (*args, *kwargs.values())
+            is_traced = has_handle(values) if inside else any(isinstance(x, Handle) for x in values)
+            return (compute if is_traced else plain)(*args, **kwargs)
+
+        call.__name__ = getattr(plain, "__name__", type(plain).__name__)
+        return call
+
+    return register
+
+
 def define_form(function: Callable) -> Callable:
     """One of NumPy's functions, for sequences with handles too."""
     is_ufunc = isinstance(function, np.ufunc) or isinstance(getattr(function, "__self__", None), np.ufunc)

@@ -127,8 +127,7 @@ def _isinstance(value, kinds):
         return issubclass(str if type(value) is Text else value.kind, kinds)
     if not is_traced(value) or isinstance(value, kinds):
         return isinstance(value, kinds)
-    python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtypes.kind_of(value.dtype)]
-    return not value.shape and issubclass(python, kinds)
+    return not value.shape and issubclass(dtypes.PYTHON_OF_KIND[dtypes.kind_of(value.dtype)], kinds)
 
 
 def _show(function: Callable) -> Callable:
@@ -146,23 +145,20 @@ def _format(value, spec="", /):
 
 def _math(name: str) -> Callable:
     plain = getattr(math, name)
-    array_name = _MATH_NAMES.get(name, name)
 
     def compute(*args):
         if not any(map(is_traced, args)):
             return plain(*args)
-        result = getattr(jnp, array_name)(*args)
-        return result.astype(int) if name in ("floor", "ceil", "trunc") else result
+        result = getattr(jnp, name)(*args)
+        return result.astype(int) if name in _ROUNDINGS else result
 
     return compute
 
 
-# As they are called in `math`, and in NumPy where that differs.
-_MATH_NAMES = {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}
-_MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp expm1 log log2 log10 log1p
-    sqrt cbrt hypot pow fabs fmod copysign isfinite isinf isnan floor ceil trunc degrees radians""".split()
+#: Functions of `math` that NumPy has too, as ufuncs of the same names.
+MATH_FUNCTIONS = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log2
+    log10 log1p sqrt cbrt pow fabs fmod copysign isfinite isinf isnan degrees radians""".split()
+_ROUNDINGS = ("floor", "ceil", "trunc")
 
 #: What makes and prints texts, whatever the semantics of numbers.
 TEXT_REDIRECTS: dict[Any, Callable] = {
@@ -173,5 +169,5 @@ REDIRECTS: dict[Any, Callable] = {
     range: _range, enumerate: _enumerate, zip: _zip, min: _extremum("min"), max: _extremum("max"), sum: _sum,
     float: _convert(float, float), int: _convert(int, int), bool: _bool, len: _len, isinstance: _isinstance,
     **TEXT_REDIRECTS,
-    **{getattr(math, name): _math(name) for name in _MATH if hasattr(math, name)},
+    **{getattr(math, name): _math(name) for name in (*MATH_FUNCTIONS, *_ROUNDINGS, "log", "hypot")},
 }
