@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 import jitcore
 from jitcore.backends.cpu.target import PlainTarget
-from jitcore.loopir.program import Program, format_program
+from jitcore.loopir.program import Program
+from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program
 
 

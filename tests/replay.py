@@ -73,7 +73,7 @@ def render(function: Callable, args: tuple) -> dict[str, str]:
     from jitcore.backends.cpu.target import CpuTarget
     from jitcore.backends.xla.lower import has_rule, lower_module
     from jitcore.dispatch.backend import find_compiler, find_lowering
-    from jitcore.loopir.program import format_program
+    from jitcore.loopir.text import format_program
     from jitcore.schedule import lower_program
 
     lowered = jitcore.jit(function).lower(*args)

@@ -10,7 +10,7 @@ from jitcore.backends.cpu.runtime import executable
 from jitcore.backends.llvm import scalar_ops
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.loopir.program import Reduce
-from jitcore.schedule.buffers import statements_of
+from jitcore.loopir.traversal import flatten
 from tests import oracles
 from tests.oracles import find_faults
 
@@ -51,7 +51,7 @@ def test_a_wrong_schedule_is_found_by_the_optimised_jaxpr(monkeypatch):
 
     def lower_wrongly(*arguments):
         found = lower(*arguments)
-        for statement in statements_of([kernel for step in found.steps for kernel in step.body]):
+        for statement in flatten(found.steps):
             if isinstance(statement, Reduce):
                 statement.parts = [(result, "max", expr) for result, _, expr in statement.parts]
         return found

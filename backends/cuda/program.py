@@ -20,6 +20,7 @@ from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Program, Switch, While
+from jitcore.loopir.traversal import list_outermost
 from jitcore.schedule.buffers import count_bytes, plan_arena
 from jitcore.sharding import Device
 
@@ -71,7 +72,7 @@ class RenderedProgram:
         elif team:
             self._render_together([statement], team)
         else:
-            for inner in _list_bodies(statement):
+            for inner in statement.bodies:
                 self._render(inner)
 
     def _place_scratch(self, buffers: Sequence[Buffer]) -> None:
@@ -84,12 +85,6 @@ class RenderedProgram:
 
     def list_functions(self) -> list[Function]:
         return [function for found in self.functions.values() for function in found]
-
-
-def _list_bodies(statement) -> Sequence[list]:
-    if isinstance(statement, While):
-        return statement.cond, statement.body
-    return statement.branches if isinstance(statement, Switch) else ()
 
 
 class Frame:
@@ -142,7 +137,7 @@ class LoadedProgram:
         self.offsets = dict(zip(program.temps, offsets)) | scratch
         self.arena_bytes = arena_bytes + rendered.scratch_bytes
         self.sizes = {output: count_bytes(output) for output in program.outputs}
-        self.steps = self._make_steps([s for step in program.steps for s in _statements_of(step)])
+        self.steps = self._make_steps(list_outermost(program.steps))
 
     def run(self, *values: np.ndarray | DeviceBuffer) -> list[DeviceBuffer]:
         program, frame = self.program, Frame(self.runtime)
@@ -260,10 +255,6 @@ class LoadedProgram:
                 step(frame)
 
         return run
-
-
-def _statements_of(step) -> Sequence:
-    return step.body if isinstance(step, Native) else [step]
 
 
 def _make_library_step(call: LibraryCall) -> Run:

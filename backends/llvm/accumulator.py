@@ -179,9 +179,8 @@ class Accumulator:
 
     def read_extreme(self) -> tuple[ir.Value, ir.Value]:
         """The most extreme value that was noted, and the first position of it; without lanes."""
-        index = emit_operation(
-            self.e.b, "convert", [self.index_dtype], dtypes.int64, [self.e.read_slot(self.index_slot)]
-        )
+        index = emit_operation(self.e.b, "convert", [self.index_dtype], dtypes.int64,
+                               [self.e.read_slot(self.index_slot)])
         return self.e.read_slot(self.slot), index
 
     def _test(self, op: str, x, y):

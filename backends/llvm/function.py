@@ -30,7 +30,6 @@ from jitcore.backends.llvm.registers import (
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
-from jitcore.loopir.program import bounds_of
 
 
 class TargetModule(ir.Module):
@@ -264,7 +263,7 @@ class ExpressionEmitter:
     # -- loops --------------------------------------------------------------------------------------------
     def range_of(self, statement, axis: Axis) -> tuple[ir.Value, ir.Value]:
         """The first position of a statement's axis and the one after the last."""
-        low, high = bounds_of(statement).get(axis, (None, None))
+        low, high = statement.bounds.get(axis, (None, None))
         return (I64(0) if low is None else self.expr(low),
                 self.size(axis.extent) if high is None else self.expr(high))
 

@@ -6,7 +6,7 @@ runs those in lanes or threads that it knows how to, and takes this for the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from llvmlite import ir
 
@@ -19,10 +19,9 @@ from jitcore.backends.llvm.registers import I64, element_constant, map_parts
 from jitcore.backends.llvm.repeat import emit_repeat
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, bound_exprs
-from jitcore.schedule.statements import roots_of, stores_of
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Roots, Scan, Store
+from jitcore.loopir.traversal import flatten, list_roots, list_writes
 
 
 class StatementRenderer:
@@ -36,11 +35,10 @@ class StatementRenderer:
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
         self.module, self.name, self.kernel, self.options = module, name, kernel, options
         self.vector_bytes = options.vector_bytes
-        self.written = {store.buffer for s in flatten(kernel.body) for store in stores_of(s)}
-        self.written |= {s.buffer for s in flatten(kernel.body) if isinstance(s, Scan)}
+        self.written = list_writes(kernel.body)
         fuses = options.contract and not options.fastmath
         self.contraction = Contraction(_list_uses(kernel.body), kernel.vector) if fuses else Contraction()
-        self.math_calls = count_calls(walk(all_roots(list(flatten(kernel.body)))))
+        self.math_calls = count_calls(walk(list_roots(kernel.body)))
         self.inlines_math = True
 
     def lanes_of(self, statement: Loop | Reduce | Scan) -> int:
@@ -77,7 +75,7 @@ class StatementRenderer:
 
     def emit_choice(self, e: ExpressionEmitter, choice: Choice, emit: Callable[[list], None]) -> None:
         """One of two bodies, of whose reductions the results are in memory afterwards."""
-        results = [result for s in choice.body if isinstance(s, Reduce) for result, _, _ in s.parts]
+        results = choice.results
         slots: dict = {}
         first, other, after = (e.function.append_basic_block(name) for name in ("chosen", "other", "either"))
         e.b.cbranch(e.expr(choice.condition), first, other)
@@ -101,8 +99,8 @@ class StatementRenderer:
         of the loops in its body may have values that earlier sweeps along them left. Returns: by the id of an
         expression, whether it is known now."""
         ready: dict[int, bool] = {}
-        inside = inside.union(*map(_axes_of, flatten(body)))
-        for root in all_roots(body):
+        inside = inside.union(*(statement.axes for statement in flatten(body)))
+        for root in list_roots(body):
             for node in walk([root]):
                 if id(node) in ready:
                     continue
@@ -117,7 +115,7 @@ class StatementRenderer:
         return ready
 
     def hoist_roots(self, e: ExpressionEmitter, roots: Sequence[Expr], body: list, inside: set) -> None:
-        self.hoist(e, [*body, *(Root(root) for root in roots)], inside)
+        self.hoist(e, [*body, Roots(*roots)], inside)
 
     # -- reductions and scans -----------------------------------------------------------------------------
     def emit_reduce(self, e: ExpressionEmitter, reduce: Reduce) -> None:
@@ -129,7 +127,7 @@ class StatementRenderer:
     def sweep_reduce(self, e: ExpressionEmitter, reduce: Reduce, accumulators: Sequence[Accumulator],
                      start: ir.Value, stop: ir.Value, step: ir.Value) -> None:
         """Each `step`th iteration of the first axis in [start, stop), with all of the axes inside of it."""
-        runs, roots = Runs(e, accumulators), [expr for _, _, expr in reduce.parts]
+        runs, roots = Runs(e, accumulators), reduce.values
         packing = Packing(e, reduce.stores, emit_store)
 
         def sweep(axes, start, stop, step):
@@ -188,59 +186,19 @@ def emit_store(e: ExpressionEmitter, store: Store) -> None:
 
 
 # -- questions about statements ---------------------------------------------------------------------------
-class Root:
-    """An expression standing for a statement, for hoisting."""
-
-    def __init__(self, expr: Expr):
-        self.value, self.mask, self.offset = expr, None, None
-
-
 def count_calls(nodes: Iterable[Expr]) -> int:
     """How many of some expressions call mathematical functions."""
     return sum(count_math_calls(node.op, node.args[0].dtype) for node in nodes if node.args)
 
 
-def flatten(body: list) -> Iterator:
-    """Every statement of a body and of the bodies inside."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, (Loop, Repeat)):
-            yield from flatten(statement.body)
-        elif isinstance(statement, Reduce):
-            yield from statement.stores
-        elif isinstance(statement, Choice):
-            yield from flatten([*statement.body, *statement.other])
-
-
-def _axes_of(statement) -> Sequence[Axis]:
-    """The axes that a statement runs over by itself."""
-    if isinstance(statement, Reduce):
-        return statement.axes
-    return (statement.axis,) if isinstance(statement, (Loop, Scan)) else ()
-
-
 def _list_uses(body: list) -> list[Expr]:
     """What a body computes, each expression as often as it is used; of two versions of a loop one counts."""
-    uses = []
+    uses: list[Expr] = []
     for statement in body:
-        uses += [*bound_exprs(statement), *roots_of(statement)]
-        if isinstance(statement, (Loop, Repeat)):
-            uses += _list_uses(statement.body)
-        elif isinstance(statement, Choice):
-            first, other = _list_uses(statement.body), _list_uses(statement.other)
+        uses += [*statement.ends, *statement.roots]
+        if isinstance(statement, Choice):
+            first, other = map(_list_uses, statement.bodies)
             uses += [*first, *(root for root in other if root not in first)]
-    return uses
-
-
-def all_roots(body: list) -> list[Expr]:
-    roots = []
-    for statement in body:
-        if isinstance(statement, Root):
-            roots.append(statement.value)
         else:
-            roots += [*bound_exprs(statement), *roots_of(statement)]
-            if isinstance(statement, (Loop, Repeat)):
-                roots += all_roots(statement.body)
-            elif isinstance(statement, Choice):
-                roots += all_roots([*statement.body, *statement.other])
-    return roots
+            uses += [root for inner in statement.bodies for root in _list_uses(inner)]
+    return uses

@@ -16,7 +16,8 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.loopir.program import Program, format_program
+from jitcore.loopir.program import Program
+from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program
 from jitcore.schedule.target import Target
 

@@ -29,10 +29,10 @@ from jitcore.backends.python.operations import (
     Text,
     type_name,
 )
-from jitcore.loopir.expr import Buffer, Expr, index_exprs, number_of
+from jitcore.loopir.expr import Buffer, Expr, number_of
 from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, Mod, delinearize
-from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan, bound_exprs
-from jitcore.schedule.statements import roots_of
+from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan
+from jitcore.loopir.traversal import flatten, list_roots
 
 #: Letters of an expression without a name, at most.
 MAX_TEXT = 64
@@ -196,7 +196,7 @@ class Expressions:
             return self.number(int(node.attr.const), node.dtype), True
         text = self.index(node.attr)
         if node.dtype == dtypes.int64:
-            return text, not index_exprs(node.attr)
+            return text, not node.attr.exprs
         return self.operations.convert(text, dtypes.int64, node.dtype), False
 
     # -- places ----------------------------------------------------------------------------------------------
@@ -212,11 +212,11 @@ class Expressions:
         if const or not added and not subtracted:
             (added if const >= 0 else subtracted).append(Text(str(abs(const))))
         if len(added) == 1 and not subtracted:
-            return added[0]._replace(is_whole=not index_exprs(index))
+            return added[0]._replace(is_whole=not index.exprs)
         text = " + ".join(part.at(SUM if number == 0 else SUM + 1) for number, part in enumerate(added))
         text += "".join(f" - {part.at(SUM + 1)}" if text or number else f"-{part.at(UNARY)}"
                         for number, part in enumerate(subtracted))
-        return Text(text, SUM, not index_exprs(index))
+        return Text(text, SUM, not index.exprs)
 
     def _fold(self, index: Index) -> Index:
         """The index with terms that are known as one number, and sizes as ints."""
@@ -283,10 +283,9 @@ class Expressions:
     # -- what does not depend on a loop ----------------------------------------------------------------------
     def hoist(self, body: Sequence, axes: Iterable[Axis], registers: Iterable = ()) -> None:
         """Names, in front of a loop, the largest expressions of its body that do not change in it."""
-        inner = list(flatten(body))
-        inside = set(axes).union(*map(_axes_of, inner))
-        defined = {result for s in inner for result, _, _ in getattr(s, "parts", ())} | set(registers)
-        defined |= {register for s in inner for register in getattr(s, "registers", ())}
+        inner = flatten(body)
+        inside = set(axes).union(*(s.axes for s in inner))
+        defined = {result for s in inner for result in s.results}.union(registers)
         ready: dict[int, bool] = {}
         order = walk_statements(body)
         for node in order:
@@ -295,7 +294,7 @@ class Expressions:
                 and not (node.op == "result" and (node.attr in defined or node.attr not in self.results))
                 and not (node.op == "load" and (node.attr[0] in self.written or node.attr[0] in self.empty))
                 and all(ready[id(x)] for x in operands_of(node)))
-        roots = {id(root): root for s in inner for root in roots_and_bounds(s)}
+        roots = {id(root): root for root in list_roots(body)}
         largest = [*roots.values(), *(x for node in order if not ready[id(node)] for x in operands_of(node))]
         for node in largest:
             if ready[id(node)] and id(node) not in self.known and not self._is_cheap(node):
@@ -306,29 +305,7 @@ class Expressions:
     def _is_cheap(self, node: Expr) -> bool:
         if node.op == "load":
             return node.attr[0] in self.variables
-        return node.op in ("const", "result") or node.op == "index" and not index_exprs(node.attr)
-
-
-class Root:
-    """Expressions in the place of a statement."""
-
-    def __init__(self, *exprs: Expr):
-        self.exprs = exprs
-
-
-def roots_and_bounds(statement) -> list[Expr]:
-    """All expressions that a statement evaluates itself."""
-    if isinstance(statement, Root):
-        return list(statement.exprs)
-    return [*bound_exprs(statement), *roots_of(statement)]
-
-
-def flatten(body: Iterable) -> Iterator:
-    """The statements of a body and those inside of them."""
-    for statement in body:
-        yield statement
-        for name in ("body", "other", "stores"):
-            yield from flatten(getattr(statement, name, ()))
+        return node.op in ("const", "result") or node.op == "index" and not node.attr.exprs
 
 
 def operands_of(node: Expr) -> Sequence[Expr]:
@@ -341,7 +318,7 @@ def walk_statements(body: Iterable) -> list[Expr]:
     """Every expression of statements and of those in them, operands first."""
     order: list[Expr] = []
     seen: set[int] = set()
-    stack = [(root, False) for s in flatten(body) for root in roots_and_bounds(s)]
+    stack = [(root, False) for root in list_roots(body)]
     while stack:
         node, is_ready = stack.pop()
         if is_ready:
@@ -357,14 +334,11 @@ def count_uses(body: Sequence) -> Counter:
     count: Counter = Counter()
     seen: set[int] = set()
     for statement in body:
-        if (
-            isinstance(statement, (Loop, Reduce, Repeat, Choice))
-            or isinstance(statement, Scan)
-            and len(body) > 1
-        ):
+        is_single = isinstance(statement, Scan) and len(body) == 1
+        if isinstance(statement, (Loop, Reduce, Scan, Repeat, Choice)) and not is_single:
             count.update(id(node) for node in walk_statements([statement]))
             continue
-        stack = roots_and_bounds(statement)
+        stack = list(statement.roots)
         while stack:
             node = stack.pop()
             count[id(node)] += 1
@@ -386,12 +360,6 @@ def find_range_test(node: Expr) -> tuple[Expr, Expr | str] | None:
         return place, limit.args[0]
     known = number_of(limit)
     return None if known is None else (place, str(int(known)))
-
-
-def _axes_of(statement) -> Sequence[Axis]:
-    if isinstance(statement, Reduce):
-        return statement.axes
-    return (statement.axis,) if isinstance(statement, (Loop, Scan)) else ()
 
 
 def _count_divisions(indexes: Iterable[Index]) -> int:

@@ -82,9 +82,8 @@ class Operations:
                  functions: Mapping[str, Mapping[str, str]]):
         self._helper, self._constant, self._functions = helper, constant, functions
 
-    def write(
-        self, op: str, dtype, operand_dtypes: Sequence, args: Sequence[Text], numbers: Sequence
-    ) -> Text:
+    def write(self, op: str, dtype, operand_dtypes: Sequence, args: Sequence[Text],
+              numbers: Sequence) -> Text:
         """dtype: of the result. numbers: the operands' values, None where they are no literals."""
         operand, kind = operand_dtypes[0], dtypes.kind_of(operand_dtypes[0])
         if op == "select":

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitcore.backends.python.expressions import Root, count_uses
+from jitcore.backends.python.expressions import count_uses
 from jitcore.backends.python.operations import NOT, Text
 from jitcore.backends.python.sweeps import Sweeps
 from jitcore.loopir.expr import Expr
-from jitcore.loopir.program import Choice, Loop, Repeat, Scan
-from jitcore.schedule.buffers import statements_of
-from jitcore.schedule.statements import stores_of
+from jitcore.loopir.program import Choice, Loop, Repeat, Roots
+from jitcore.loopir.traversal import list_writes
 
 
 class Statements(Sweeps):
@@ -25,10 +24,8 @@ class Statements(Sweeps):
 
     def begin_kernel(self, body: Sequence, roots: Sequence[Expr] = ()) -> None:
         """Nothing is named, and what is to come is counted: a body, and expressions beside it."""
-        self.known, self.uses = {}, count_uses([*body, *([Root(*roots)] if roots else [])])
-        inner = list(statements_of(body))
-        self.written = {store.buffer for s in inner for store in stores_of(s)}
-        self.written |= {s.buffer for s in inner if isinstance(s, Scan)}
+        self.known, self.uses = {}, count_uses([*body, *([Roots(*roots)] if roots else [])])
+        self.written = list_writes(body)
 
     def write_loop(self, s: Loop) -> None:
         self.hoist(s.body, [s.axis])
@@ -48,7 +45,7 @@ class Statements(Sweeps):
         names = ", ".join(self.results[register] for register in s.registers)
         if s.registers:
             self.line(f"{names} = {', '.join(values)}")
-        inner = [Root(s.condition, *s.updates), *s.body]
+        inner = [Roots(s.condition, *s.updates), *s.body]
         self.hoist(inner, (), s.registers)
         with self.suite("while True:", inner):
             head, first = len(self.lines) - 1, len(self.lines)

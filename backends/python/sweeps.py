@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.python.expressions import Expressions, Root
+from jitcore.backends.python.expressions import Expressions
 from jitcore.backends.python.operations import SUM, TERNARY, Text, type_name
-from jitcore.loopir.expr import Expr, index_exprs
+from jitcore.loopir.expr import Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import identity_of, scan_start_of
-from jitcore.loopir.program import Reduce, Scan, Store
+from jitcore.loopir.program import Reduce, Roots, Scan, Store
 
 STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "and": "all_", "or": "any_"}
 #: Numbers up to which a sum is short; numbers of a block.
@@ -86,7 +86,7 @@ class Sweeps(Expressions):
     def store(self, s: Store, shift: str = "") -> None:
         """shift: of a packed store, how many elements stand before this one."""
         value = self.expr(s.value)
-        for expr in index_exprs(s.offset):
+        for expr in s.offset.exprs:
             self.expr(expr)
         if s.combine is not None:
             value = self.combine(s.combine, s.buffer.dtype, self.load(s.buffer, s.offset, shift), value)
@@ -166,7 +166,7 @@ class Sweeps(Expressions):
         """The loops over axes. ends: of the first one, where they are not those of its axis."""
         if not axes:
             return self._combine(s, running, counts)
-        body = [Root(*(expr for _, _, expr in s.parts)), *s.stores]
+        body = [Roots(*s.values), *s.stores]
         self.hoist(body, axes)
         if blocks is not None and axes[0] is blocks.axis:
             return self._sweep_blocks(s, axes, running, counts, blocks)
@@ -175,9 +175,8 @@ class Sweeps(Expressions):
             self.sweep(s, axes[1:], running, counts, blocks)
         del self.axes[axes[0]]
 
-    def _sweep_blocks(
-        self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict, blocks: Blocks
-    ) -> None:
+    def _sweep_blocks(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict,
+                      blocks: Blocks) -> None:
         def add_block(ends: tuple[str, str] | None = None) -> None:
             parts = [value._replace(name=self.begin(value.expr.dtype, 0, "part"))
                      if _is_rounded(value.op, value.expr.dtype) else value for value in running]

@@ -18,18 +18,8 @@ from jitcore.backends.python.operations import Text, word_name
 from jitcore.backends.python.statements import Statements
 from jitcore.loopir.expr import Buffer, Expr, number_of
 from jitcore.loopir.index import Index
-from jitcore.loopir.program import (
-    Call,
-    Kernel,
-    LibraryCall,
-    Native,
-    Program,
-    Store,
-    Switch,
-    While,
-)
-from jitcore.schedule.buffers import loads_of, statements_of
-from jitcore.schedule.statements import stores_of
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Program, Statement, Store, Switch, While
+from jitcore.loopir.traversal import flatten, list_outermost
 
 #: Names that a function uses, or that mean something to readers.
 RESERVED = (
@@ -84,18 +74,16 @@ class Writer(Statements):
         super().__init__(names)
         self.program, self.name = program, name
         self.library: dict[str, Callable] = {}
-        self.body = [s for step in program.steps for s in (step.body if isinstance(step, Native) else [step])]
-        statements = list(statements_of(self.body))
+        self.body = list_outermost(program.steps)
+        statements = flatten(self.body)
         calls = [s for s in statements if isinstance(s, (Call, LibraryCall))]
         self.shown = {buffer for s in calls for buffer in (*s.inputs, *s.outputs)}
         self.shown |= {*program.aliases, *program.aliases.values()}
-        self.moving = {
-            buffer for s in statements if isinstance(s, While) for pair in s.swaps for buffer in pair
-        }
+        self.moving = {buffer for s in statements if isinstance(s, While) for buffer in s.moving}
         self.counters = _find_counters(statements)
         buffers = (*program.inputs, *program.outputs, *program.temps)
         self.empty = {buffer for buffer in buffers if 0 in map(int, buffer.shape)}
-        pieces = {buffer for s in statements for buffer in getattr(s, "partials", None) or ()}
+        pieces = {buffer for s in statements for buffer in s.partials}
         self.temps = [buffer for buffer in program.temps if self.has_pieces or buffer not in pieces]
         for buffer, title in self._title_buffers(arguments):
             taken = names.take(title, first=not title[-1].isdigit() and title not in ("in", "tmp", "out"))
@@ -134,9 +122,7 @@ class Writer(Statements):
         for buffer in [*self.program.outputs, *self.temps]:
             if buffer in self.arrays:
                 source = self.program.aliases.get(buffer)
-                made = (
-                    f"np.empty({describe_memory(buffer)})" if source is None else self.arrays[source]
-                )
+                made = f"np.empty({describe_memory(buffer)})" if source is None else self.arrays[source]
                 self.line(f"{self.arrays[buffer]} = {made}")
         for buffer, flat in self.flat.items():
             self.line(f"{flat} = {self.arrays[buffer]}.reshape(-1)")
@@ -189,10 +175,13 @@ class Writer(Statements):
 
     def is_private(self, counter: Buffer, s: While) -> bool:
         """Whether only a loop reads the variable that counts its rounds."""
-        inside = {id(inner) for inner in statements_of([s])}
-        others = [inner for inner in statements_of(self.body) if id(inner) not in inside]
-        read = {buffer for inner in others for buffer, _ in loads_of(inner)}
+        read = {buffer for other in self.list_outside(s) for buffer, _ in other.loads}
         return counter not in read and counter not in self.program.outputs
+
+    def list_outside(self, s: While) -> list[Statement]:
+        """The statements that are not part of one."""
+        inside = set(flatten([s]))
+        return [other for other in flatten(self.body) if other not in inside]
 
     def write_counted(self, s: While, counter: Buffer, limit: Expr, body: list) -> None:
         name = self.variables[counter]
@@ -255,10 +244,8 @@ def _find_single_store(statement, buffer: Buffer) -> Expr | None:
     if not isinstance(statement, Kernel) or len(statement.body) != 1:
         return None
     (store,) = statement.body
-    is_plain = (
-        isinstance(store, Store) and store.buffer is buffer and not store.is_update and store.mask is None
-    )
-    return store.value if is_plain else None
+    is_plain = isinstance(store, Store) and not store.is_update and store.mask is None
+    return store.value if is_plain and store.buffer is buffer else None
 
 
 def _is_step(store: Store) -> bool:
@@ -270,7 +257,7 @@ def _is_step(store: Store) -> bool:
 
 def _find_counters(statements: Sequence) -> set[Buffer]:
     """int64 scalars that get literals and are counted on: they do not overflow."""
-    stores = [store for s in statements for store in stores_of(s) if store.buffer.dtype == dtypes.int64]
+    stores = [store for s in statements for store in s.stores if store.buffer.dtype == dtypes.int64]
     others = {store.buffer for store in stores if number_of(store.value) is None and not _is_step(store)}
     return {store.buffer for store in stores} - others
 
@@ -283,15 +270,10 @@ def find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
     if test is None or test.op != "lt" or test.args[0].op != "load" or number_of(test.args[1]) is None:
         return None
     counter = test.args[0].attr[0]
-    inner = list(statements_of(s.body))
-    changed = [store for each in inner for store in stores_of(each) if store.buffer is counter]
+    changed = [store for each in flatten(s.body) for store in each.stores if store.buffer is counter]
     last = s.body[-1] if s.body else None
-    if (
-        len(changed) != 1
-        or not isinstance(last, Kernel)
-        or last.body[-1] is not changed[0]
-        or not _is_step(changed[0])
-    ):
+    is_last = isinstance(last, Kernel) and len(changed) == 1 and last.body[-1] is changed[0]
+    if not is_last or not _is_step(changed[0]):
         return None
     rest = last.body[:-1]
     return counter, test.args[1], [*s.body[:-1], *([Kernel(rest)] if rest else [])]

@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from jitcore.core import interval
+from jitcore.core.interval import UNKNOWN, Interval
 from jitcore.core.polynomial import Terms, multiply_terms
-
-Interval = tuple[float, float]
 
 
 def as_interval(lower: int | None, upper: int | None) -> Interval:
@@ -24,7 +24,10 @@ def find_interval(dim: Any) -> Interval:
     if isinstance(dim, int):
         return dim, dim
     if dim._bounds is None:
-        dim._bounds = _INTERVALS[dim.kind](dim)
+        if dim.kind == "polynomial":
+            dim._bounds = _bound_polynomial(dim)
+        else:
+            dim._bounds = _OPERATIONS[dim.kind](find_interval(dim.left), find_interval(dim.right))
     return dim._bounds
 
 
@@ -67,8 +70,8 @@ def _bound_terms(terms: Terms) -> Interval:
         if not coefficient:
             continue
         intervals = [find_interval(atom) for atom, _ in monomial]
-        if (-math.inf, math.inf) in intervals:
-            return -math.inf, math.inf
+        if UNKNOWN in intervals:
+            return UNKNOWN
         widths = [(most - least) ** power for (least, most), (_, power) in zip(intervals, monomial)]
         reach = 0 if 0 in widths else coefficient * math.prod(widths)
         low += reach if coefficient < 0 or not monomial else 0
@@ -84,33 +87,5 @@ def _shift_atom(atom: Any) -> Terms:
     return {((atom, 1),): -1, (): int(most)} if most < math.inf else {((atom, 1),): 1}
 
 
-def _bound_floordiv(dim: Any) -> Interval:
-    (least, most), (smallest, largest) = find_interval(dim.left), find_interval(dim.right)
-    if smallest < 1:
-        return -math.inf, math.inf
-    low = _floor_divide(least, smallest if least < 0 else largest)
-    return low, _floor_divide(most, smallest if most >= 0 else largest)
-
-
-def _floor_divide(value: float, divisor: float) -> float:
-    if abs(value) == math.inf:
-        return value
-    if divisor == math.inf:
-        return -1 if value < 0 else 0
-    return value // divisor
-
-
-def _bound_mod(dim: Any) -> Interval:
-    (least, most), (smallest, largest) = find_interval(dim.left), find_interval(dim.right)
-    if smallest < 1:
-        return -math.inf, math.inf
-    return 0, min(largest - 1, most) if least >= 0 else largest - 1
-
-
-_INTERVALS: dict[str, Callable[[Any], Interval]] = {
-    "polynomial": _bound_polynomial,
-    "floordiv": _bound_floordiv,
-    "mod": _bound_mod,
-    "max": lambda dim: tuple(map(max, find_interval(dim.left), find_interval(dim.right))),
-    "min": lambda dim: tuple(map(min, find_interval(dim.left), find_interval(dim.right))),
-}
+_OPERATIONS: dict[str, Callable[[Interval, Interval], Interval]] = {
+    "floordiv": interval.floordiv, "mod": interval.modulo, "max": interval.maximum, "min": interval.minimum}

@@ -10,7 +10,9 @@ Modules:
     expr          Scalar expressions of the loop program: pure, typed, hash-consed nodes.
     index         Index arithmetic: affine forms over loop axes, with run-time sizes as coefficients.
     monoids       The monoids that reductions and scans combine with.
-    program       Statements of the loop program, and its text.
+    program       Statements of the loop program.
+    text          The text of loop programs: what people read, and what code is found again by.
+    traversal     Questions that go through all statements of a body: one traversal for all kinds.
     values        Values: what lowering rules pass around. A value is a shape, a dtype and a way to get one
                   element.
     ways          Ways: how a target runs the iterations of a statement, in the words of loop transformations.

@@ -140,17 +140,15 @@ class Builder:
     # -- shapes -----------------------------------------------------------------------------------------
     def view(self, x: Value, shape, index_map, places: Sequence[Value] = ()) -> Value:
         """A value whose element at `index` is that of x at index_map(index), which may read from `places`."""
-        return self.compute(
-            shape, x.dtype, lambda index: [(x, index_map(index))], lambda index, e: e, 0, [x, *places]
-        )
+        return self.compute(shape, x.dtype, lambda index: [(x, index_map(index))], lambda index, e: e, 0,
+                            [x, *places])
 
     def reshape(self, x: Value, shape) -> Value:
         return self.view(x, shape, lambda index: delinearize(linearize(index, tuple(shape)), x.shape))
 
     def iota(self, shape, dtype, dimension: int) -> Value:
-        return self.compute(
-            shape, dtype, lambda index: [], lambda index: self.index_value(index[dimension], dtype), 1, []
-        )
+        return self.compute(shape, dtype, lambda index: [],
+                            lambda index: self.index_value(index[dimension], dtype), 1, [])
 
     zero_index = ZERO
 
@@ -303,9 +301,8 @@ class Builder:
         """`base` (or nothing) overwritten by regions in order."""
         return Regions(tuple(shape), dtype, base, regions)
 
-    def region(
-        self, value: Value, place, mask=None, combine: str | None = None, serial: bool = False
-    ) -> Region:
+    def region(self, value: Value, place, mask=None, combine: str | None = None,
+               serial: bool = False) -> Region:
         """`out[place(index)] (combine)= value[index]` where mask(index) holds; see `Region`."""
         return Region(value, place, mask, combine, serial)
 

@@ -1,8 +1,7 @@
 """Scalar expressions of the loop program: pure, typed, hash-consed nodes.
 
-In: operations on scalars. Out: a DAG in which equal expressions are one object, so that common
-subexpressions are computed once and each node can be placed at the outermost loop level that it depends
-on.
+In: operations on scalars. Out: a DAG in which equal expressions are one object, so that common subexpressions
+are computed once and each node can be placed at the outermost loop level that it depends on.
 """
 
 from __future__ import annotations
@@ -13,48 +12,15 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.lax.elementwise import convert_dtype
-from jitcore.loopir.index import Axis, Dynamic, Index, RunTimeSize, constant
+from jitcore.loopir.index import Index, RunTimeSize, constant
 
 # Rough cost of one scalar operation, in multiply-adds; unlisted ones cost 1. Guides recomputation only.
 OP_COST = {
-    "div": 4,
-    "rem": 8,
-    "sqrt": 4,
-    "rsqrt": 5,
-    "exp": 10,
-    "exp2": 9,
-    "expm1": 14,
-    "log": 12,
-    "log2": 12,
-    "log10": 12,
-    "log1p": 14,
-    "logaddexp": 26,
-    "sin": 16,
-    "cos": 16,
-    "tan": 20,
-    "asin": 14,
-    "acos": 14,
-    "atan": 14,
-    "atan2": 20,
-    "sinh": 16,
-    "cosh": 16,
-    "tanh": 14,
-    "asinh": 20,
-    "acosh": 20,
-    "atanh": 18,
-    "cbrt": 14,
-    "logistic": 14,
-    "erf": 16,
-    "erfc": 24,
-    "erf_inv": 24,
-    "lgamma": 40,
-    "digamma": 40,
-    "bessel_i0e": 30,
-    "bessel_i1e": 30,
-    "ndtri": 30,
-    "log_ndtr": 50,
-    "zeta": 300,
-    "polygamma": 300,
+    "div": 4, "rem": 8, "sqrt": 4, "rsqrt": 5, "exp": 10, "exp2": 9, "expm1": 14, "log": 12, "log2": 12,
+    "log10": 12, "log1p": 14, "logaddexp": 26, "sin": 16, "cos": 16, "tan": 20, "asin": 14, "acos": 14,
+    "atan": 14, "atan2": 20, "sinh": 16, "cosh": 16, "tanh": 14, "asinh": 20, "acosh": 20, "atanh": 18,
+    "cbrt": 14, "logistic": 14, "erf": 16, "erfc": 24, "erf_inv": 24, "lgamma": 40, "digamma": 40,
+    "bessel_i0e": 30, "bessel_i1e": 30, "ndtri": 30, "log_ndtr": 50, "zeta": 300, "polygamma": 300,
     "pow": 30,
 }
 # The same of complex numbers, where that is much more than of their parts.
@@ -98,17 +64,10 @@ class Expr:
     __slots__ = ("op", "args", "dtype", "attr", "axes", "serial", "inner")
 
     def __init__(self, op, args, dtype, attr, axes, serial):
-        self.op, self.args, self.dtype, self.attr, self.axes, self.serial = (
-            op,
-            args,
-            dtype,
-            attr,
-            axes,
-            serial,
-        )
-        self.inner = args
+        self.op, self.args, self.dtype, self.attr = op, args, dtype, attr
+        self.axes, self.serial, self.inner = axes, serial, args
         if op in ("load", "index"):
-            self.inner = tuple(index_exprs(attr[1] if op == "load" else attr))
+            self.inner = tuple((attr[1] if op == "load" else attr).exprs)
 
     def __repr__(self) -> str:
         return f"%{self.serial}"
@@ -230,14 +189,3 @@ def walk(roots) -> list[Expr]:
             else:
                 order.append(node)
     return order
-
-
-def index_exprs(index: Index) -> list[Expr]:
-    """The dynamic expressions that an index reads."""
-    found = []
-    for atom, _ in index.terms:
-        if isinstance(atom, Dynamic):
-            found.append(atom.expr)
-        elif not isinstance(atom, Axis):
-            found.extend(index_exprs(atom.index))
-    return found

@@ -1,13 +1,15 @@
 """Index arithmetic: affine forms over loop axes, with run-time sizes as coefficients.
 
-In: axes, sizes (ints or symbolic dimensions). Out: `Index` values in normal form, so that strides can be
-read off:
-`coefficient(axis)` is the stride, and equal forms are equal objects.
+In: axes, sizes (ints or symbolic dimensions). Out: `Index` values in normal form, so that strides can be read
+off: `coefficient(axis)` is the stride, and equal forms are equal objects.
 """
 
 from __future__ import annotations
 
 import itertools
+
+from jitcore.core.affine import Affine, is_number
+from jitcore.core.interval import UNKNOWN, Interval
 
 _axis_serial = itertools.count()
 
@@ -16,10 +18,15 @@ class Axis:
     """A loop variable that runs over range(extent)."""
 
     __slots__ = ("extent", "serial")
+    exprs = ()
 
     def __init__(self, extent):
         self.extent = extent
         self.serial = next(_axis_serial)
+
+    @property
+    def axes(self) -> frozenset[Axis]:
+        return frozenset((self,))
 
     def __repr__(self) -> str:
         return f"i{self.serial}"
@@ -64,14 +71,23 @@ class FloorDiv:
     def __init__(self, index: Index, size):
         self.index, self.size, self.serial = index, size, index.order + 1
 
-    def _key(self):
-        return (self.__class__, self.index, self.size)
+    @property
+    def axes(self) -> frozenset[Axis]:
+        return self.index.axes()
+
+    @property
+    def exprs(self) -> list:
+        return self.index.exprs
+
+    def of(self, index: Index) -> Index:
+        """The same of another index."""
+        return index.floordiv(self.size)
 
     def __eq__(self, other) -> bool:
         return other.__class__ is self.__class__ and self.index == other.index and self.size == other.size
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash((self.__class__, self.index, self.size))
 
     def __repr__(self) -> str:
         return f"({self.index!r} // {self.size})"
@@ -81,6 +97,9 @@ class Mod(FloorDiv):
     """`index % size`, where it does not simplify."""
 
     __slots__ = ()
+
+    def of(self, index: Index) -> Index:
+        return index.mod(self.size)
 
     def __repr__(self) -> str:
         return f"({self.index!r} % {self.size})"
@@ -94,6 +113,14 @@ class Dynamic:
     def __init__(self, expr):
         self.expr, self.serial = expr, 0
 
+    @property
+    def axes(self) -> frozenset[Axis]:
+        return self.expr.axes
+
+    @property
+    def exprs(self) -> tuple:
+        return (self.expr,)
+
     def __eq__(self, other) -> bool:
         return other.__class__ is Dynamic and self.expr is other.expr
 
@@ -104,18 +131,10 @@ class Dynamic:
         return f"[{self.expr!r}]"
 
 
-class Index:
-    """`const + sum(coefficient * atom)`; atoms are axes and opaque terms. Immutable, hashable."""
+class Index(Affine):
+    """An affine form of axes and opaque terms, in the order in which these were made."""
 
-    __slots__ = ("terms", "const", "_hash", "_axes")
-
-    def __init__(self, terms: tuple = (), const=0):
-        self.terms = terms
-        self.const = const
-
-    @staticmethod
-    def of(atom) -> Index:
-        return Index(((atom, 1),))
+    __slots__ = ("_axes",)
 
     @property
     def order(self) -> int:
@@ -126,16 +145,13 @@ class Index:
         try:
             return self._axes
         except AttributeError:
-            found = set()
-            for atom, _ in self.terms:
-                if isinstance(atom, Axis):
-                    found.add(atom)
-                elif isinstance(atom, Dynamic):
-                    found |= atom.expr.axes
-                else:
-                    found |= atom.index.axes()
-            self._axes = frozenset(found)
+            self._axes = frozenset().union(*[atom.axes for atom, _ in self.terms])
             return self._axes
+
+    @property
+    def exprs(self) -> list:
+        """The dynamic expressions that it reads."""
+        return [expr for atom, _ in self.terms for expr in atom.exprs]
 
     def coefficient(self, axis: Axis):
         """The stride along an axis, or None when the axis also occurs inside an opaque term."""
@@ -143,39 +159,30 @@ class Index:
         for atom, coefficient in self.terms:
             if atom is axis:
                 stride = coefficient
-            elif not isinstance(atom, Axis) and axis in _atom_axes(atom):
+            elif not isinstance(atom, Axis) and axis in atom.axes:
                 return None
         return stride
 
-    def __add__(self, other) -> Index:
-        if not isinstance(other, Index):
-            return self if _is_zero(other) else Index(self.terms, self.const + other)
-        if not other.terms:
-            return self + other.const
-        if not self.terms:
-            return other + self.const
-        merged = dict(self.terms)
-        for atom, coefficient in other.terms:
-            merged[atom] = merged.get(atom, 0) + coefficient
-        terms = tuple((atom, c) for atom, c in merged.items() if not _is_zero(c))
+    def interval(self) -> Interval:
+        """The smallest and the largest value, where all that it depends on is axes of known extents."""
+        if not isinstance(self.const, (int, RunTimeSize)):
+            return UNKNOWN
+        low = high = int(self.const)
+        for atom, step in self.terms:
+            if not _is_known(atom, step):
+                return UNKNOWN
+            reach = step * (atom.extent - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        return low, high
+
+    def _make_sum(self, terms: tuple, const, other: Index) -> Index:
         whole = _join_quotient(terms)
         if whole is not None:
-            return whole + (self.const + other.const)
-        return Index(_sorted_terms(terms), self.const + other.const)
-
-    def __neg__(self) -> Index:
-        return self * -1
-
-    def __sub__(self, other) -> Index:
-        return self + (-other)
-
-    def __mul__(self, size) -> Index:
-        if isinstance(size, int) and size in (0, 1):
-            return self if size else ZERO
-        return Index(tuple((atom, c * size) for atom, c in self.terms), self.const * size)
+            return whole + const
+        return Index(tuple(sorted(terms, key=lambda term: term[0].serial)), const)
 
     def floordiv(self, size) -> Index:
-        if _is_one(size):
+        if is_number(size, 1):
             return self
         split = self._split(size)
         if split is not None:
@@ -183,7 +190,7 @@ class Index:
         return Index.of(FloorDiv(self, size))
 
     def mod(self, size) -> Index:
-        if _is_one(size):
+        if is_number(size, 1):
             return ZERO
         split = self._split(size)
         if split is not None:
@@ -193,57 +200,26 @@ class Index:
     def _split(self, size) -> tuple[Index, Index] | None:
         """(quotient, remainder) when the multiples of `size` separate from a rest known to lie in [0,
         size)."""
-        quotient, rest, reach = [], [], 0
-        for atom, coefficient in self.terms:
-            whole = _divide_exactly(coefficient, size)
-            if whole is not None:
-                quotient.append((atom, whole))
-            elif isinstance(atom, Axis) and isinstance(coefficient, int) and isinstance(atom.extent, int):
-                if coefficient < 0:
+        quotient, rest = self.divide(size)
+        if isinstance(size, int) and isinstance(self.const, int):
+            reach = rest.const
+            for atom, step in rest.terms:
+                if not _is_known(atom, step) or step < 0:
                     return None
-                rest.append((atom, coefficient))
-                reach += coefficient * (atom.extent - 1)
-            elif isinstance(atom, Axis) and _is_one(coefficient) and atom.extent == size and not rest:
-                rest.append((atom, coefficient))
-                reach = size - 1
-            else:
-                return None
-        const_quotient, const_rest = 0, self.const
-        if isinstance(self.const, int) and isinstance(size, int):
-            const_quotient, const_rest = divmod(self.const, size)
-        elif not _is_zero(self.const):
-            return None
-        if isinstance(size, int) and isinstance(reach, int):
-            if reach + const_rest >= size:
-                return None
-        elif not (isinstance(const_rest, int) and const_rest == 0 and (not rest or reach == size - 1)):
-            return None
-        return Index(tuple(quotient), const_quotient), Index(tuple(rest), const_rest)
+                reach += step * (atom.extent - 1)
+            return (quotient, rest) if reach < size else None
+        is_inside = not rest.terms or len(rest.terms) == 1 and _is_range(*rest.terms[0], size)
+        return (quotient, rest) if is_inside and is_number(self.const, 0) else None
 
-    def substitute(self, replace) -> Index:
-        """Each axis a becomes the Index replace(a) (or stays, for None); opaque terms are rebuilt."""
-        result = Index((), self.const)
-        for atom, coefficient in self.terms:
-            result = result + replace(atom) * coefficient
-        return result
 
-    def __eq__(self, other) -> bool:
-        return self is other or (
-            other.__class__ is Index and self.terms == other.terms and self.const == other.const
-        )
+def _is_known(atom, step) -> bool:
+    """Whether it is known how far a term goes."""
+    return isinstance(atom, Axis) and isinstance(atom.extent, int) and isinstance(step, int)
 
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            self._hash = hash((self.terms, self.const))
-            return self._hash
 
-    def __repr__(self) -> str:
-        parts = [f"{c}*{atom!r}" if not _is_one(c) else repr(atom) for atom, c in self.terms]
-        if not parts or not _is_zero(self.const):
-            parts.append(str(self.const))
-        return " + ".join(parts)
+def _is_range(atom, step, size) -> bool:
+    """Whether a term runs over all of range(size)."""
+    return isinstance(atom, Axis) and is_number(step, 1) and atom.extent == size
 
 
 ZERO = Index()
@@ -257,7 +233,7 @@ def linearize(index: tuple[Index, ...], shape: tuple) -> Index:
     """The C-order offset of a multi-index."""
     offset, stride = ZERO, 1
     for position, extent in zip(reversed(index), reversed(shape)):
-        if not _is_one(extent):
+        if not is_number(extent, 1):
             offset = offset + position * stride
         stride = stride * extent
     return offset
@@ -274,22 +250,6 @@ def delinearize(offset: Index, shape: tuple) -> tuple[Index, ...]:
     return tuple(reversed([*index, offset] if shape else index))
 
 
-def _atom_axes(atom) -> frozenset:
-    return atom.expr.axes if isinstance(atom, Dynamic) else atom.index.axes()
-
-
-def _sorted_terms(terms: tuple) -> tuple:
-    return tuple(sorted(terms, key=lambda term: term[0].serial))
-
-
-def _is_zero(value) -> bool:
-    return isinstance(value, int) and value == 0
-
-
-def _is_one(value) -> bool:
-    return isinstance(value, int) and value == 1
-
-
 def _join_quotient(terms: tuple) -> Index | None:
     """The sum of the terms when some are `(a // n) * n + a % n`, which is `a`: a reshape and back again."""
     for remainder, factor in terms:
@@ -300,12 +260,4 @@ def _join_quotient(terms: tuple) -> Index | None:
                     remainder.index, remainder.size) and coefficient == factor * remainder.size:
                 rest = tuple(term for term in terms if term[0] not in (quotient, remainder))
                 return Index(rest) + remainder.index * factor
-    return None
-
-
-def _divide_exactly(coefficient, size):
-    if isinstance(coefficient, int) and isinstance(size, int):
-        return coefficient // size if size and coefficient % size == 0 else None
-    if coefficient == size:
-        return 1
     return None

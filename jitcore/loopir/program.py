@@ -1,10 +1,10 @@
-"""Statements of the loop program, and its text.
+"""Statements of the loop program.
 
 A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them.
-Statements:
-`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan`, `Repeat`, `Choice` and `Store` inside; `Call` of a
-routine;
-`While` and `Switch` around them, where a `LibraryCall` may stand too.
+Statements: `Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan`, `Repeat`, `Choice` and `Store` inside;
+`Call` of a routine; `While` and `Switch` around them, where a `LibraryCall` may stand too.
+
+Each kind says of itself what is asked of any of them (`Statement`): `traversal` goes through all.
 
 Statements run one after the other. In one body an expression is evaluated where it is first needed, once for
 all of the body's statements: a load gives what the element held then, also behind a store to it. No element
@@ -14,17 +14,75 @@ marks about speed let iterations change places.
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore import dtypes
-from jitcore.loopir.expr import Buffer, Expr, Result, index_exprs, walk
+from jitcore.loopir.expr import Buffer, Expr, Result, walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.ways import format_ways
+
+# (low, high) of an axis that is run over in part, None for an end itself; see `Loop`.
+Ends = tuple[Expr | None, Expr | None]
+# What a statement reads or writes: an element, or None for whole buffers.
+Access = tuple[Buffer, Index | None]
 
 
-class Store:
+class Statement:
+    """What is asked of any statement. A kind defines what it has of it; here is what the others have.
+
+    axes: what it runs over by itself, innermost last. bounds: the ends of those that it runs over in part.
+    roots: expressions that it evaluates itself, in each of its iterations. values: those that it combines.
+    stores: what it stores itself. results: what it defines for the statements after it in the same body.
+    partials: buffers for what blocks of it find.
+    inner: names of the slots that hold the statements inside of it, each a list.
+    """
+
+    __slots__ = ()
+
+    axes: Sequence[Axis] = ()
+    bounds: dict[Axis, Ends] = {}
+    roots: Sequence[Expr] = ()
+    values: Sequence[Expr] = ()
+    stores: Sequence[Store] = ()
+    results: Sequence[Result] = ()
+    partials: Sequence[Buffer] = ()
+    inner: tuple[str, ...] = ()
+
+    @property
+    def ends(self) -> list[Expr]:
+        """The expressions that decide what it runs: its loops' bounds, or which of its bodies."""
+        return [end for ends in self.bounds.values() for end in ends if end is not None]
+
+    @property
+    def bodies(self) -> list[list[Statement]]:
+        """The statements inside of it."""
+        return [getattr(self, name) for name in self.inner]
+
+    def change_bodies(self, change: Callable[[list], list]) -> None:
+        """Puts what `change` makes of each body in its place."""
+        for name in self.inner:
+            setattr(self, name, change(getattr(self, name)))
+
+    @property
+    def targets(self) -> list[Access]:
+        """What it writes itself, but for partial results."""
+        return [(store.buffer, store.offset) for store in self.stores]
+
+    @property
+    def loads(self) -> list[Access]:
+        """What it reads itself."""
+        nodes = walk([*self.roots, *self.ends])
+        updated = [(store.buffer, store.offset) for store in self.stores if store.combine is not None]
+        return [node.attr for node in nodes if node.op == "load"] + updated
+
+    def map(self, rewrite) -> Statement:
+        """A copy, for statements of kernels. rewrite: by `expr`, `end`, `axes`, `result`, `place` says what
+        parts become, and by `statement` what the statements inside do; see `schedule.rewrite`."""
+        raise NotImplementedError(type(self).__name__)
+
+
+class Store(Statement):
     """`buffer[offset] = value`, where `mask` (if any) holds. combine: None or the scalar op that merges old
     and new. in_order: lanes may store into one element, and do so one after the other.
     turns: (copies, distance) where the buffer holds copies of the elements so far apart, and an update may
@@ -42,12 +100,26 @@ class Store:
         self.in_order, self.turns, self.packed = in_order, turns, packed
 
     @property
+    def stores(self) -> Sequence[Store]:
+        return (self,)
+
+    @property
+    def roots(self) -> list[Expr]:
+        mask = () if self.mask is None else (self.mask,)
+        return [self.value, *mask, *self.offset.exprs]
+
+    def map(self, rewrite) -> Store:
+        mask = None if self.mask is None else rewrite.expr(self.mask)
+        place, value = rewrite.place(self.buffer, self.offset), rewrite.expr(self.value)
+        return Store(*place, value, mask, self.combine, self.in_order, self.turns, self.packed)
+
+    @property
     def is_update(self) -> bool:
         """Whether more happens than that a value is written to the element at `offset`."""
         return self.combine is not None or self.in_order or self.turns is not None or self.packed
 
 
-class Kernel:
+class Kernel(Statement):
     """One fused loop nest group: what a backend compiles to one kernel.
 
     body: statements; a leading `Loop` over the outermost axis may be split over threads when `parallel`.
@@ -62,6 +134,7 @@ class Kernel:
     """
 
     __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "ways")
+    inner = ("body",)
 
     def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
                  tile: tuple[Axis, Axis] | None = None, far: tuple[Buffer, ...] = (),
@@ -70,24 +143,42 @@ class Kernel:
         self.tile, self.far, self.others = tile, far, others
         self.ways: dict[str, Any] = {}
 
+    def map(self, rewrite) -> Kernel:
+        """The same over the same axes."""
+        kernel = copy.copy(self)
+        kernel.body = list(map(rewrite.statement, self.body))
+        return kernel
 
-class Loop:
+
+class Loop(Statement):
     """`for axis in range(extent)`, or `range(low, high)`: int64 expressions of at least 0, and of at most the
     extent, on what is known where the loop begins; None for the end itself. Empty where low >= high."""
 
     __slots__ = ("axis", "body", "low", "high", "ways")
+    inner = ("body",)
 
     def __init__(self, axis: Axis, body: list, low: Expr | None = None, high: Expr | None = None):
         self.axis, self.body, self.low, self.high = axis, body, low, high
         self.ways: dict[str, Any] = {}
 
     @property
-    def bounds(self) -> dict[Axis, tuple[Expr | None, Expr | None]]:
-        """(low, high) by axis, where the loop does not run over all of it."""
+    def axes(self) -> Sequence[Axis]:
+        return (self.axis,)
+
+    @property
+    def bounds(self) -> dict[Axis, Ends]:
         return {} if self.low is None and self.high is None else {self.axis: (self.low, self.high)}
 
+    def map(self, rewrite) -> Loop:
+        body, axes = list(map(rewrite.statement, self.body)), rewrite.axes(self.axes)
+        if len(axes) == 1:
+            return Loop(axes[0], body, *map(rewrite.end, (self.low, self.high)))
+        for axis in reversed(axes):
+            body = [Loop(axis, body)]
+        return body[0]
 
-class Reduce:
+
+class Reduce(Statement):
     """Combines values over `axes` (innermost last) into results, one per entry of `parts`; `stores` run
     each iteration.
 
@@ -102,25 +193,62 @@ class Reduce:
     __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds", "is_long", "ways")
 
     def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list,
-                 bounds: dict[Axis, tuple] | None = None):
+                 bounds: dict[Axis, Ends] | None = None):
         self.axes, self.parts, self.stores, self.bounds = axes, parts, stores, bounds or {}
-        self.partials: list[Buffer] | None = None
+        self.partials: list[Buffer] = []
         self.block = None
         self.is_long = False
         self.ways: dict[str, Any] = {}
 
+    @property
+    def roots(self) -> list[Expr]:
+        return self.values + [root for store in self.stores for root in store.roots]
 
-class Choice:
+    @property
+    def values(self) -> list[Expr]:
+        return [expr for _, _, expr in self.parts]
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for result, _, _ in self.parts]
+
+    @property
+    def finds_places(self) -> bool:
+        """Whether a result is the position of an extreme."""
+        return any(op.startswith("arg") for _, op, _ in self.parts)
+
+    def map(self, rewrite) -> Reduce:
+        parts = [(rewrite.result(result), op, rewrite.expr(expr)) for result, op, expr in self.parts]
+        stores = list(map(rewrite.statement, self.stores))
+        bounds = {axis: tuple(map(rewrite.end, ends)) for old, ends in self.bounds.items()
+                  for axis in rewrite.axes((old,))}
+        return _keep_blocks(self, Reduce(tuple(rewrite.axes(self.axes)), parts, stores, bounds))
+
+
+class Choice(Statement):
     """Inside of kernels: runs `body` where `condition` holds, a bool that is known there, and else `other`,
     which stores the same and defines the same results."""
 
     __slots__ = ("condition", "body", "other")
+    inner = ("body", "other")
 
     def __init__(self, condition: Expr, body: list, other: list):
         self.condition, self.body, self.other = condition, body, other
 
+    @property
+    def ends(self) -> list[Expr]:
+        return [self.condition]
 
-class Scan:
+    @property
+    def results(self) -> list[Result]:
+        return [result for statement in self.body for result in statement.results]
+
+    def map(self, rewrite) -> Choice:
+        bodies = [list(map(rewrite.statement, body)) for body in self.bodies]
+        return Choice(rewrite.expr(self.condition), *bodies)
+
+
+class Scan(Statement):
     """Running combination along `axis`: `buffer[offset] = accumulator = op(accumulator, value)`.
 
     partials: arena buffers for the totals of the blocks of `block` iterations that the scan may be split
@@ -128,19 +256,44 @@ class Scan:
     on the number of threads. is_long: see `Reduce`.
     """
 
-    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "is_long",
-                 "ways")
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "is_long", "ways")
 
     def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
         self.axis, self.op, self.value, self.buffer, self.offset = axis, op, value, buffer, offset
         self.reverse = reverse
-        self.partials: list[Buffer] | None = None
+        self.partials: list[Buffer] = []
         self.block = None
         self.is_long = False
         self.ways: dict[str, Any] = {}
 
+    @property
+    def axes(self) -> Sequence[Axis]:
+        return (self.axis,)
 
-class Repeat:
+    @property
+    def values(self) -> list[Expr]:
+        return [self.value]
+
+    @property
+    def roots(self) -> list[Expr]:
+        return [self.value, *self.offset.exprs]
+
+    @property
+    def targets(self) -> list[Access]:
+        return [(self.buffer, self.offset)]
+
+    def map(self, rewrite) -> Scan:
+        """The same along the same axis."""
+        value, place = rewrite.expr(self.value), rewrite.place(self.buffer, self.offset)
+        return _keep_blocks(self, Scan(self.axis, self.op, value, *place, self.reverse))
+
+
+def _keep_blocks(sweep: Reduce | Scan, copied: Reduce | Scan) -> Reduce | Scan:
+    copied.partials, copied.block, copied.is_long = sweep.partials, sweep.block, sweep.is_long
+    return copied
+
+
+class Repeat(Statement):
     """Runs `body` (stores, repeats) and sets the registers to their `updates`, while `condition` holds.
 
     registers: `Result`s that start as `initial`. A register whose axes hold a loop's axis has a value for
@@ -149,14 +302,28 @@ class Repeat:
     """
 
     __slots__ = ("registers", "initial", "condition", "body", "updates", "trips")
+    inner = ("body",)
 
     def __init__(self, registers: list, initial: list[Expr], condition: Expr, body: list, updates: list[Expr],
                  trips: int):
         self.registers, self.initial, self.condition = registers, initial, condition
         self.body, self.updates, self.trips = body, updates, trips
 
+    @property
+    def roots(self) -> list[Expr]:
+        return [*self.initial, self.condition, *self.updates]
 
-class While:
+    @property
+    def results(self) -> list[Result]:
+        return self.registers
+
+    def map(self, rewrite) -> Repeat:
+        return Repeat(list(map(rewrite.result, self.registers)), list(map(rewrite.expr, self.initial)),
+                      rewrite.expr(self.condition), list(map(rewrite.statement, self.body)),
+                      list(map(rewrite.expr, self.updates)), self.trips)
+
+
+class While(Statement):
     """Runs `cond` (statements), tests the bool in scalar buffer `predicate`, runs `body`, again.
 
     swaps: pairs of buffers whose memory changes places at the end of each round. After the loop each is at
@@ -164,12 +331,26 @@ class While:
     """
 
     __slots__ = ("cond", "predicate", "body", "swaps")
+    inner = ("cond", "body")
 
     def __init__(self, cond: list, predicate: Buffer, body: list, swaps: list[tuple[Buffer, Buffer]]):
         self.cond, self.predicate, self.body, self.swaps = cond, predicate, body, swaps
 
+    @property
+    def moving(self) -> list[Buffer]:
+        """The buffers whose memory changes places."""
+        return [buffer for pair in self.swaps for buffer in pair]
 
-class Switch:
+    @property
+    def targets(self) -> list[Access]:
+        return [(buffer, None) for buffer in self.moving]
+
+    @property
+    def loads(self) -> list[Access]:
+        return [(buffer, None) for buffer in (self.predicate, *self.moving)]
+
+
+class Switch(Statement):
     """Runs the branch whose number is in the int32 scalar buffer `selector` (already in range)."""
 
     __slots__ = ("selector", "branches")
@@ -177,8 +358,36 @@ class Switch:
     def __init__(self, selector: Buffer, branches: list[list]):
         self.selector, self.branches = selector, branches
 
+    @property
+    def bodies(self) -> list[list[Statement]]:
+        return self.branches
 
-class Call:
+    def change_bodies(self, change: Callable[[list], list]) -> None:
+        self.branches = list(map(change, self.branches))
+
+    @property
+    def loads(self) -> list[Access]:
+        return [(self.selector, None)]
+
+
+class _OfBuffers(Statement):
+    """Whole buffers to whole buffers."""
+
+    __slots__ = ()
+    inputs: list[Buffer]
+    outputs: list[Buffer]
+    scratch: Sequence[Buffer] = ()
+
+    @property
+    def targets(self) -> list[Access]:
+        return [(buffer, None) for buffer in (*self.outputs, *self.scratch)]
+
+    @property
+    def loads(self) -> list[Access]:
+        return [(buffer, None) for buffer in (*self.inputs, *self.scratch)]
+
+
+class Call(_OfBuffers):
     """A routine of the backend on whole buffers, entered from native code: sorting, matrix products, LAPACK.
 
     routine: the backend's object; its text names it with all parameters but sizes. Numbers that it has to
@@ -197,17 +406,25 @@ class Call:
         self.inputs, self.outputs, self.scratch = inputs, outputs, scratch
         self.epilogue: Kernel | None = None
 
+    @property
+    def bodies(self) -> list[list[Statement]]:
+        return [] if self.epilogue is None else [[self.epilogue]]
 
-class Native:
+    def change_bodies(self, change: Callable[[list], list]) -> None:
+        self.epilogue = next((kernel for body in self.bodies for kernel in change(body)), None)
+
+
+class Native(Statement):
     """Consecutive statements that become one native function."""
 
     __slots__ = ("body",)
+    inner = ("body",)
 
     def __init__(self, body: list):
         self.body = body
 
 
-class LibraryCall:
+class LibraryCall(_OfBuffers):
     """`outputs = function(*inputs)` on ndarrays: BLAS, LAPACK, FFT, sorting, Python callbacks.
 
     primitive, params: of the equation; function: the primitive's implementation."""
@@ -225,6 +442,15 @@ class LibraryCall:
         return self.primitive.name
 
 
+class Roots(Statement):
+    """Expressions that stand for a statement, where bodies are asked what they evaluate."""
+
+    __slots__ = ("roots",)
+
+    def __init__(self, *roots: Expr):
+        self.roots = roots
+
+
 class Program:
     """inputs, outputs: buffers in order. temps: buffers of the arena and of the stack. steps: what runs, in
     order. aliases: outputs that live in the memory of a donated input."""
@@ -234,256 +460,3 @@ class Program:
     def __init__(self, inputs: list[Buffer], outputs: list[Buffer], temps: list[Buffer], steps: list):
         self.inputs, self.outputs, self.temps, self.steps = inputs, outputs, temps, steps
         self.aliases: dict[Buffer, Buffer] = {}
-
-    def __str__(self) -> str:
-        return format_program(self)
-
-
-def bounds_of(statement) -> dict[Axis, tuple[Expr | None, Expr | None]]:
-    """(low, high) of the axes that a statement runs over in part; see `Loop`."""
-    return statement.bounds if isinstance(statement, (Loop, Reduce)) else {}
-
-
-def bound_exprs(statement) -> list[Expr]:
-    """The expressions that decide what a statement runs: its loops' bounds, or which of its bodies."""
-    if isinstance(statement, Choice):
-        return [statement.condition]
-    return [end for ends in bounds_of(statement).values() for end in ends if end is not None]
-
-
-def find_split(kernel: Kernel) -> tuple[list[Axis], Reduce | Scan] | None:
-    """(axes of the loops around it, statement) of the sweep that a kernel does in blocks, if it does."""
-    axes, statement = [], kernel.body[0]
-    while isinstance(statement, Loop):
-        axes.append(statement.axis)
-        statement = statement.body[0]
-    is_split = isinstance(statement, (Reduce, Scan)) and statement.partials
-    return (axes, statement) if is_split else None
-
-
-def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
-    """The first phase of a scan in blocks: their totals, as a reduction in the same blocks. columns: the axes
-    around it."""
-    result = Result(scan.value.dtype, frozenset(columns), 0)
-    reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, scan.is_long
-    return reduce
-
-
-# -- text -------------------------------------------------------------------------------------------------
-
-
-def format_program(program: Program, size_name: Callable = str) -> str:
-    """The program as indented pseudo-code, one line a statement, names numbered by first appearance.
-
-    size_name: text of an extent, stride or offset. With one that hides sizes, programs that differ in them
-    only have
-    equal texts, and the text is a key of compiled code."""
-    text = _Text(size_name)
-    describe = text.buffer
-    lines = ["program(" + ", ".join(map(describe, program.inputs)) + ") -> ("
-             + ", ".join(map(describe, program.outputs)) + "):"]
-    lines += [f"    {describe(buffer)}" for buffer in program.temps]
-    lines += [f"    {output!r} overwrites {source!r}" for output, source in program.aliases.items()]
-    for step in program.steps:
-        if isinstance(step, LibraryCall):
-            lines += text.block([step], 1)
-        else:
-            lines += ["    native:", *text.block(step.body, 2)]
-    return "\n".join(lines)
-
-
-def format_kernel(kernel: Kernel, size_name: Callable, buffer_name: Callable, number_name: Callable) -> str:
-    """A kernel by itself. number_name: text of a constant. How far its outermost loop goes is not told, but
-    where each block runs all of it."""
-    text = _Text(size_name, buffer_name, number_name)
-    if isinstance(kernel.body[0], Loop) and find_split(kernel) is None:
-        text.whole = kernel.body[0].axis
-    return "\n".join(text.block([kernel], 0))
-
-
-def _describe_number(expr: Expr) -> str:
-    return f"{expr.attr!s}:{dtypes.SHORT_NAMES[expr.dtype]}"
-
-
-def _note(statement: Loop | Reduce | Scan) -> str:
-    """How a statement runs, behind its head."""
-    return f"  # {format_ways(statement.ways)}" if statement.ways else ""
-
-
-class _Text:
-    """Renders statements; each expression is bound to a name where it is first needed."""
-
-    def __init__(self, size_name: Callable, buffer_name=repr, number_name=_describe_number):
-        self.size, self.place, self.number = size_name, buffer_name, number_name
-        self.whole: Axis | None = None  # whose extent is left out
-        self.axes: dict[Axis, str] = {}
-        self.names: dict[int, str] = {}
-        self.count = 0
-
-    def buffer(self, buffer: Buffer) -> str:
-        extents = ",".join(map(self.size, buffer.shape))
-        return f"{buffer.name}: {buffer.kind} {dtypes.SHORT_NAMES[buffer.dtype]}[{extents}]"
-
-    def axis(self, axis: Axis) -> str:
-        return self.axes.setdefault(axis, f"i{len(self.axes)}")
-
-    def index(self, index: Index) -> str:
-        text = " + ".join(
-            f"{self.size(c)}*{self.atom(a)}" if c != 1 else self.atom(a) for a, c in index.terms
-        )
-        return (
-            f"{text} + {self.size(index.const)}"
-            if text and index.const != 0
-            else text or self.size(index.const)
-        )
-
-    def atom(self, atom) -> str:
-        if isinstance(atom, Axis):
-            return self.axis(atom)
-        if hasattr(atom, "expr"):
-            return self.name(atom.expr)
-        sign = "//" if type(atom).__name__ == "FloorDiv" else "%"
-        return f"({self.index(atom.index)} {sign} {self.size(atom.size)})"
-
-    def name(self, expr: Expr) -> str:
-        if expr.op == "const":
-            return self.number(expr)
-        if expr.op == "result":
-            return repr(expr.attr)
-        return self.names.get(id(expr), "?")
-
-    def bind(self, roots, pad: str) -> list[str]:
-        lines = []
-        for node in walk(roots):
-            if id(node) in self.names or node.op in ("const", "result"):
-                continue
-            name = self.names[id(node)] = f"t{self.count}"
-            self.count += 1
-            if node.op == "load":
-                right = f"{self.place(node.attr[0])}[{self.index(node.attr[1])}]"
-            elif node.op == "index":
-                right = self.index(node.attr)
-            else:
-                right = f"{node.op}({', '.join(map(self.name, node.args))})"
-            lines.append(f"{pad}{name}: {dtypes.SHORT_NAMES[node.dtype]} = {right}")
-        return lines
-
-    def block(self, body: list, depth: int) -> list[str]:
-        pad, lines = "    " * depth, []
-        for statement in body:
-            lines += getattr(self, "_" + type(statement).__name__.lower())(statement, pad, depth)
-        return lines
-
-    def _store(self, s: Store, pad, depth):
-        lines = self.bind([s.value, *index_exprs(s.offset)] + ([s.mask] if s.mask is not None else []), pad)
-        where = f" where {self.name(s.mask)}" if s.mask is not None else ""
-        where += " in order" if s.in_order else ""
-        where += " packed" if s.packed else ""
-        where += f" by turns in {s.turns[0]} copies of {self.size(s.turns[1])}" if s.turns else ""
-        sign = f" {s.combine}=" if s.combine else " ="
-        goal = f"{self.place(s.buffer)}[{self.index(s.offset)}]"
-        return [*lines, f"{pad}{goal}{sign} {self.name(s.value)}{where}"]
-
-    def _kernel(self, s: Kernel, pad, depth):
-        lanes = ([] if s.vector is None else [s.vector]) + [*s.others]
-        facts = [f"vector {', '.join(map(self.axis, lanes))}"] * bool(lanes) + [
-            f"parallel by {self.size(s.grain)}"
-        ] * s.parallel
-        facts += [f"tiles {' x '.join(map(self.axis, s.tile))}"] if s.tile else []
-        facts += [f"far {', '.join(map(self.place, s.far))}"] if s.far else []
-        facts += [format_ways(s.ways)] if s.ways else []
-        saved = dict(self.names)
-        lines = [
-            f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:",
-            *self.block(s.body, depth + 1),
-        ]
-        self.names = saved
-        return lines
-
-    def _loop(self, s: Loop, pad, depth):
-        first = self.bind(bound_exprs(s), pad)
-        saved = dict(self.names)
-        lines = [*first, f"{pad}for {self.range(s, s.axis)}:{_note(s)}", *self.block(s.body, depth + 1)]
-        self.names = saved
-        return lines
-
-    def range(self, s: Loop | Reduce, axis: Axis) -> str:
-        """What an axis runs over; a range within the axis is followed by the extent."""
-        name, extent = self.axis(axis), "" if axis is self.whole else self.size(axis.extent)
-        low, high = s.bounds.get(axis, (None, None))
-        if low is None and high is None:
-            return f"{name} in range({extent})" if axis is not self.whole else name
-        ends = "0" if low is None else self.name(low), extent if high is None else self.name(high)
-        return f"{name} in range({', '.join(ends)}) of {extent}"
-
-    def _choice(self, s: Choice, pad, depth):
-        lines = self.bind([s.condition], pad)
-        saved = dict(self.names)
-        lines += [f"{pad}if {self.name(s.condition)}:", *self.block(s.body, depth + 1)]
-        self.names = dict(saved)
-        lines += [f"{pad}else:", *self.block(s.other, depth + 1)]
-        self.names = saved
-        return lines
-
-    def _reduce(self, s: Reduce, pad, depth):
-        first = self.bind(bound_exprs(s), pad)
-        over = ", ".join(self.range(s, axis) for axis in s.axes)
-        blocks = self._blocks(s)
-        saved = dict(self.names)
-        inner = self.bind([expr for _, _, expr in s.parts], pad + "    ")
-        parts = [f"{pad}    {result!r} = {op}({result!r}, {self.name(expr)})" for result, op, expr in s.parts]
-        stores = self.block(s.stores, depth + 1)
-        self.names = saved
-        return [*first, f"{pad}reduce {over}{blocks}:{_note(s)}", *inner, *parts, *stores]
-
-    def _blocks(self, s: Reduce | Scan) -> str:
-        runs = " in short runs" if s.is_long else ""
-        if not s.partials:
-            return runs
-        return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}{runs}"
-
-    def _scan(self, s: Scan, pad, depth):
-        saved = dict(self.names)
-        inner = self.bind([s.value], pad + "    ")
-        goal = f"{self.place(s.buffer)}[{self.index(s.offset)}]"
-        line = f"{pad}    {goal} = acc = {s.op}(acc, {self.name(s.value)})"
-        self.names = saved
-        way = "reversed " if s.reverse else ""
-        over = f"{self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}){self._blocks(s)}"
-        return [f"{pad}scan {over}:{_note(s)}", *inner, line]
-
-    def _repeat(self, s: Repeat, pad, depth):
-        lines = self.bind(s.initial, pad)
-        lines += [f"{pad}{register!r} = {self.name(expr)}" for register, expr in zip(s.registers, s.initial)]
-        saved = dict(self.names)
-        test = self.bind([s.condition], pad + "    ")
-        lines += [f"{pad}repeat:", *test, f"{pad}  while {self.name(s.condition)}:"]
-        lines += [*self.block(s.body, depth + 1), *self.bind(s.updates, pad + "    ")]
-        new = ", ".join(map(self.name, s.updates))
-        self.names = saved
-        return [*lines, f"{pad}    {', '.join(map(repr, s.registers))} = {new}"]
-
-    def _call(self, s: Call, pad, depth):
-        outs, ins = ", ".join(map(repr, s.outputs)), ", ".join(map(repr, s.inputs))
-        scratch = f" using {', '.join(map(repr, s.scratch))}" if s.scratch else ""
-        numbers = "".join(f", {self.size(number)}" for number in getattr(s.routine, "sizes", ()))
-        line = f"{pad}{outs} = {s.routine}({ins}{numbers}){scratch}"
-        if s.epilogue is None:
-            return [line]
-        return [f"{line}, and of what is finished:", *self.block([s.epilogue], depth + 1)]
-
-    def _librarycall(self, s: LibraryCall, pad, depth):
-        outs = ", ".join(map(repr, s.outputs))
-        return [f"{pad}call {outs} = {s.name}({', '.join(map(repr, s.inputs))})"]
-
-    def _while(self, s: While, pad, depth):
-        swaps = [f"{pad}    swap {a!r}, {b!r}" for a, b in s.swaps]
-        return [f"{pad}while:", *self.block(s.cond, depth + 1), f"{pad}  test {s.predicate!r}; do:",
-                *self.block(s.body, depth + 1), *swaps]
-
-    def _switch(self, s: Switch, pad, depth):
-        lines = [f"{pad}switch {s.selector!r}:"]
-        for number, branch in enumerate(s.branches):
-            lines += [f"{pad}  case {number}:", *self.block(branch, depth + 1)]
-        return lines

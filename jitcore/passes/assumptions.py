@@ -7,22 +7,15 @@ through comparisons, logic, sums, choices, and the branches of a `cond` that can
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
+from jitcore.core.interval import COMPARISONS, NEGATED, SWAPPED, add, meet, subtract
 from jitcore.core.jaxpr import Atom, Equation, Literal, Var
-from jitcore.passes.interval_rules import (
-    COMPARISONS,
-    Range,
-    compute_range,
-    full_range,
-    join,
-    meet,
-    range_of_literal,
-)
+from jitcore.passes.interval_rules import Range, compute_range, full_range, join, range_of_literal
 
 # Steps of one question: branches inside of branches multiply.
 MAX_STEPS = 400
-_FLIPPED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 TRUE, FALSE = (1, 1), (0, 0)
 
 
@@ -80,7 +73,7 @@ class Assumptions:
         if any(operand.aval.shape for operand in eqn.invars):
             return True
         if name in COMPARISONS and new[0] == new[1]:
-            return self._compare(name if new == TRUE else _FLIPPED[name], *eqn.invars)
+            return self._compare(name if new == TRUE else NEGATED[name], *eqn.invars)
         if name in ("and", "or", "not") and atom.aval.dtype.kind == "b" and new[0] == new[1]:
             return self._follow_logic(name, eqn.invars, new)
         if name == "convert_element_type":
@@ -91,7 +84,7 @@ class Assumptions:
 
     def _follow_logic(self, name: str, operands: list[Atom], new: Range) -> bool:
         if name == "not":
-            return self.add(operands[0], (1 - new[1], 1 - new[0]))
+            return self.add(operands[0], subtract(TRUE, new))
         neutral = TRUE if name == "and" else FALSE
         if new == neutral:
             return all(self.add(operand, new) for operand in operands)
@@ -104,11 +97,9 @@ class Assumptions:
         if x is None or y is None or whole is None or not isinstance(x[0], int):
             return True
         if eqn.primitive.name == "add":
-            total = x[0] + y[0], x[1] + y[1]
-            parts = (new[0] - y[1], new[1] - y[0]), (new[0] - x[1], new[1] - x[0])
+            total, parts = add(x, y), (subtract(new, y), subtract(new, x))
         else:
-            total = x[0] - y[1], x[1] - y[0]
-            parts = (new[0] + y[0], new[1] + y[1]), (x[0] - new[1], x[1] - new[0])
+            total, parts = subtract(x, y), (add(new, y), subtract(x, new))
         if meet(total, whole) != total:  # may have wrapped around
             return True
         return all(map(self.add, eqn.invars, parts))
@@ -130,16 +121,13 @@ class Assumptions:
             return False
         common = [var for var in ways[0] if all(var in way for way in ways)]
         for var in common:
-            joined = ways[0][var]
-            for way in ways[1:]:
-                joined = join(joined, way[var])
-            self.found[var] = joined
+            self.found[var] = functools.reduce(join, (way[var] for way in ways))
         return True
 
     def _compare(self, name: str, x: Atom, y: Atom) -> bool:
         """A comparison of scalars that holds."""
         if name in ("gt", "ge"):
-            name, x, y = ("lt" if name == "gt" else "le"), y, x
+            name, x, y = SWAPPED[name], y, x
         one, other = self.read(x), self.read(y)
         if one is None or other is None or not (isinstance(one[0], int) and isinstance(other[0], int)):
             return True

@@ -14,11 +14,11 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.core import interval
 from jitcore.core.aval import ShapedArray
+from jitcore.core.interval import COMPARISONS
+from jitcore.core.interval import Interval as Range
 from jitcore.core.jaxpr import Equation, Literal
-
-Range = tuple
-COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 
 
 def full_range(aval: ShapedArray) -> Range | None:
@@ -48,23 +48,13 @@ def range_of_literal(literal: Literal) -> Range | None:
 
 def join(one: Range | None, other: Range | None) -> Range | None:
     """What holds both ranges."""
-    if one is None or other is None:
-        return None
-    return min(one[0], other[0]), max(one[1], other[1])
-
-
-def meet(one: Range, other: Range) -> Range:
-    return max(one[0], other[0]), min(one[1], other[1])
+    return None if one is None or other is None else interval.join(one, other)
 
 
 def widen(old: Range | None, new: Range | None, aval: ShapedArray) -> Range | None:
-    """A range that holds both and soon does not change any more: an end that moves goes to 0 or to the end of
-    the dtype."""
+    """A range that holds both and soon does not change any more."""
     joined, whole = join(old, new), full_range(aval)
-    if joined is None or whole is None or joined == old:
-        return joined if whole is not None or joined == old else None
-    low = joined[0] if joined[0] == old[0] else 0 if joined[0] >= 0 else whole[0]
-    return low, joined[1] if joined[1] == old[1] else whole[1]
+    return joined if joined is None or joined == old else whole and interval.widen(old, new, whole)
 
 
 def compute_range(eqn: Equation, operands: list[Range | None]) -> Range | None:
@@ -100,10 +90,7 @@ def _fit(found: Range | None, whole: Range | None, aval: ShapedArray) -> Range |
 
 
 def _join_cases(ranges: list[Range | None], whole: Range | None) -> Range | None:
-    found = ranges[0] if ranges else whole
-    for other in ranges[1:]:
-        found = join(found, other)
-    return found
+    return functools.reduce(join, ranges) if ranges else whole
 
 
 def _has_elements(eqn: Equation) -> bool:
@@ -123,48 +110,12 @@ def _range_of_positions(eqn: Equation, whole: Range | None) -> Range | None:
 
 
 # -- rules --------------------------------------------------------------------------------------------------
-def _add(x: Range, y: Range) -> Range:
-    return x[0] + y[0], x[1] + y[1]
-
-
-def _sub(x: Range, y: Range) -> Range:
-    return x[0] - y[1], x[1] - y[0]
-
-
-def _mul(x: Range, y: Range) -> Range:
-    products = [a * b for a in x for b in y]
-    return min(products), max(products)
-
-
-def _neg(x: Range) -> Range:
-    return -x[1], -x[0]
-
-
-def _abs(x: Range) -> Range:
-    return 0 if x[0] <= 0 <= x[1] else min(abs(x[0]), abs(x[1])), max(abs(x[0]), abs(x[1]))
-
-
-def _div(x: Range, y: Range) -> Range | None:
-    if not isinstance(x[0], int) or y[0] <= 0:
-        return None
-    quotients = [abs(a) // b * (1 if a >= 0 else -1) for a in x for b in y]
-    return min(quotients), max(quotients)
-
-
-def _rem(x: Range, y: Range) -> Range | None:
-    """The remainder has the sign of x."""
-    if not isinstance(x[0], int) or y[0] <= 0:
-        return None
-    if 0 <= x[0] and x[1] < y[0]:
-        return x
-    return max(min(x[0], 0), 1 - y[1]), min(max(x[1], 0), y[1] - 1)
+def _of_ints(rule: Callable) -> Callable:
+    return lambda x, y: rule(x, y) if isinstance(x[0], int) else None
 
 
 def _shift_right(x: Range, y: Range) -> Range | None:
-    if y[0] < 0 or y[1] > 63:
-        return None
-    ends = [end >> count for end in x for count in y]
-    return min(ends), max(ends)
+    return None if y[0] < 0 or y[1] > 63 else interval.floordiv(x, (1 << y[0], 1 << y[1]))
 
 
 def _and(x: Range, y: Range) -> Range | None:
@@ -172,47 +123,22 @@ def _and(x: Range, y: Range) -> Range | None:
     return (0, min(highs)) if highs else None
 
 
-def _compare(is_true: Callable[[Range, Range], bool], is_false: Callable[[Range, Range], bool]) -> Callable:
-    return lambda x, y: (int(is_true(x, y)), int(not is_false(x, y)))
+def _compare(name: str) -> Callable:
+    def rule(x: Range, y: Range) -> Range:
+        known = interval.compare(name, x, y)
+        return (0, 1) if known is None else (int(known), int(known))
 
-
-def _is_below(x: Range, y: Range) -> bool:
-    return x[1] < y[0]
-
-
-def _is_at_most(x: Range, y: Range) -> bool:
-    return x[1] <= y[0]
-
-
-def _is_above(x: Range, y: Range) -> bool:
-    return x[0] > y[1]
-
-
-def _is_at_least(x: Range, y: Range) -> bool:
-    return x[0] >= y[1]
-
-
-def _is_one(x: Range, y: Range) -> bool:
-    return x[0] == x[1] == y[0] == y[1]
-
-
-def _is_apart(x: Range, y: Range) -> bool:
-    return _is_below(x, y) or _is_above(x, y)
+    return rule
 
 
 _RULES: dict[str, Callable] = {
-    "add": _add, "sub": _sub, "mul": _mul, "neg": _neg, "abs": _abs, "div": _div, "rem": _rem,
-    "max": lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
-    "min": lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
-    "clamp": lambda low, x, high: (min(max(low[0], x[0]), high[0]), min(max(low[1], x[1]), high[1])),
+    "add": interval.add, "sub": interval.subtract, "mul": interval.multiply, "neg": interval.negate,
+    "abs": interval.absolute, "div": _of_ints(interval.divide), "rem": _of_ints(interval.remainder),
+    "max": interval.maximum, "min": interval.minimum,
+    "clamp": lambda low, x, high: interval.minimum(interval.maximum(low, x), high),
     "shift_right_arithmetic": _shift_right, "and": _and, "or": lambda x, y: None, "not": lambda x: None,
     "convert_element_type": lambda x: x, "cast": lambda x: x,
-    "lt": _compare(_is_below, _is_at_least), "le": _compare(_is_at_most, _is_above),
-    "gt": _compare(_is_above, _is_at_most), "ge": _compare(_is_at_least, _is_below),
-    "eq": _compare(_is_one, _is_apart), "ne": _compare(_is_apart, _is_one),
+    **{name: _compare(name) for name in COMPARISONS},
 }
 _BOOL_RULES: dict[str, Callable] = {
-    "and": lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
-    "or": lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),
-    "not": lambda x: (1 - x[1], 1 - x[0]),
-}
+    "and": interval.minimum, "or": interval.maximum, "not": lambda x: interval.subtract((1, 1), x)}

@@ -12,7 +12,10 @@ been chosen, and in a loop from its test. Where branches are all computed, slice
 
 from __future__ import annotations
 
+import functools
+
 from jitcore.core.aval import ShapedArray
+from jitcore.core.interval import add, compare, meet, subtract
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
 from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
@@ -21,7 +24,6 @@ from jitcore.passes.interval_rules import (
     compute_range,
     full_range,
     join,
-    meet,
     range_of_literal,
 )
 from jitcore.passes.loop_ranges import MAX_ROUNDS, WhileRanges, range_after, step_of_carry, widen_after
@@ -30,6 +32,7 @@ from jitcore.passes.walk import Walk, walk_through
 # Visits of jaxprs after which carries are taken to be anything at once: nested loops multiply.
 _MAX_VISITS = 600
 Ranges = list[Range | None]
+Step = tuple[Var, Range]
 
 
 def use_intervals(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
@@ -41,7 +44,7 @@ def use_intervals(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
 class _Scope:
     """One jaxpr, and what is known of its variables.
 
-    steps: var -> (an argument, by how much it has changed since, at least and at most).
+    steps: var -> (an argument, by how much it has changed since).
     made: var -> its equation. branches: id of a `cond` -> the scopes of its branches; loops: of a loop
     likewise.
     memo: results for jaxprs inside, by their ranges."""
@@ -52,7 +55,7 @@ class _Scope:
         self.made: dict = {}
         self.branches: dict[int, list[_Scope]] = {}
         self.loops: dict[int, LoopScope] = {}
-        self.steps: dict = {var: (var, 0, 0) for var in closed.jaxpr.invars}
+        self.steps: dict[Var, Step] = {var: (var, (0, 0)) for var in closed.jaxpr.invars}
 
     def read(self, atom: Atom) -> Range | None:
         if isinstance(atom, Literal):
@@ -129,12 +132,15 @@ class _Scope:
             place = next((place for place in places if found[place]), None)
             if place is None or operands[1 - place] is None:
                 return
-            (base, least, most), (low, high) = found[place], operands[1 - place]
-            self.steps[var] = (base, least + low, most + high) if name == "add" else (
-                base, least - high, most - low)
-        elif name == "select_n" and all(found[1:]) and len({id(base) for base, _, _ in found[1:]}) == 1:
-            _, lows, highs = zip(*found[1:])
-            self.steps[var] = (found[1][0], min(lows), max(highs))
+            (base, change), operate = found[place], add if name == "add" else subtract
+            self.steps[var] = base, operate(change, operands[1 - place])
+        else:
+            self.note_common_step(var, found[1:])
+
+    def note_common_step(self, var: Var, found: list[Step | None]) -> None:
+        """Notes what is one of several sums of one and the same argument."""
+        if all(found) and len({id(base) for base, _ in found}) == 1:
+            self.steps[var] = found[0][0], _join_all([change for _, change in found])
 
     def inner(self, closed: ClosedJaxpr, ranges: Ranges) -> tuple[Ranges, _Scope]:
         key = id(closed), tuple(ranges)
@@ -164,12 +170,10 @@ class _Scope:
         for number, (var, known) in enumerate(zip(eqn.outvars, ranges)):
             if var.aval.shape or known is None or known == full_range(var.aval):
                 continue
-            found = [self._follow_step(eqn, scope, number) for scope in self.branches[id(eqn)]]
-            if all(found) and len({id(base) for base, _, _ in found}) == 1:
-                _, lows, highs = zip(*found)
-                self.steps[var] = found[0][0], min(lows), max(highs)
+            self.note_common_step(
+                var, [self._follow_step(eqn, scope, number) for scope in self.branches[id(eqn)]])
 
-    def _follow_step(self, eqn: Equation, scope: _Scope, number: int) -> tuple | None:
+    def _follow_step(self, eqn: Equation, scope: _Scope, number: int) -> Step | None:
         jaxpr = scope.closed.jaxpr
         atom = jaxpr.outvars[number]
         inner = None if isinstance(atom, Literal) else scope.steps.get(atom)
@@ -177,7 +181,7 @@ class _Scope:
             return None
         operand = eqn.invars[1 + jaxpr.invars.index(inner[0])]
         outer = None if isinstance(operand, Literal) else self.steps.get(operand)
-        return None if outer is None else (outer[0], outer[1] + inner[1], outer[2] + inner[2])
+        return None if outer is None else (outer[0], add(outer[1], inner[1]))
 
     def guess(self, init: Ranges, body: ClosedJaxpr) -> Ranges:
         """The ranges of a carry to begin with."""
@@ -313,10 +317,7 @@ class _Scope:
 
 
 def _join_all(ranges) -> Range | None:
-    first, *others = ranges
-    for other in others:
-        first = join(first, other)
-    return first
+    return functools.reduce(join, ranges)
 
 
 def _find_operand(name: str, ranges: Ranges) -> int | None:
@@ -329,11 +330,11 @@ def _find_operand(name: str, ranges: Ranges) -> int | None:
     if not all(known is not None and isinstance(known[0], int) for known in ranges):
         return None  # of two zeros that differ in their sign, max and min choose
     if name in ("max", "min"):
-        (low, high), (least, most) = ranges
-        first, second = (low >= most, least >= high) if name == "max" else (high <= least, most <= low)
-        return 0 if first else 1 if second else None
+        found = [compare("ge" if name == "max" else "le", *pair) for pair in (ranges, ranges[::-1])]
+        return found.index(True) if True in found else None
     if name == "clamp":
-        return 1 if ranges[0][1] <= ranges[1][0] and ranges[1][1] <= ranges[2][0] else None
+        low, known, high = ranges
+        return 1 if compare("le", low, known) and compare("le", known, high) else None
     is_neutral = {"or": (0, 0), "and": (1, 1)}.get(name)
     if is_neutral is None or any(high > 1 or low < 0 for low, high in ranges):
         return None

@@ -5,9 +5,10 @@ In: a loop's body and what is known of its inputs. Out: ranges of the carry that
 
 from __future__ import annotations
 
+from jitcore.core.interval import add, meet
 from jitcore.core.jaxpr import Equation, Literal, Var
 from jitcore.passes.assumptions import TRUE, Assumptions, LoopScope
-from jitcore.passes.interval_rules import Range, full_range, join, meet, widen
+from jitcore.passes.interval_rules import Range, full_range, join, widen
 
 # Rounds after which a loop's carry is taken to be anything.
 MAX_ROUNDS = 8
@@ -19,16 +20,15 @@ def step_of_carry(scope, argument: int, output: int) -> tuple | None:
     atom, var = scope.closed.jaxpr.outvars[output], scope.closed.jaxpr.invars[argument]
     if isinstance(atom, Literal) or atom not in scope.steps or scope.steps[atom][0] is not var:
         return None
-    return scope.steps[atom][1:]
+    return scope.steps[atom][1]
 
 
 def range_after(start: Range | None, step: tuple | None, rounds: int, aval) -> Range | None:
     """The range of a counter in the rounds up to one; None where it may wrap around."""
     if start is None or step is None or aval.dtype.kind not in "iu":
         return None
-    low, high = start[0] + min(0, step[0] * rounds), start[1] + max(0, step[1] * rounds)
-    least, most = full_range(aval)
-    return (low, high) if least <= low and high <= most else None
+    found = add(start, (min(0, step[0] * rounds), max(0, step[1] * rounds)))
+    return found if meet(found, full_range(aval)) == found else None
 
 
 def widen_after(number: int, old: Range | None, new: Range | None, step: tuple | None, aval) -> Range | None:

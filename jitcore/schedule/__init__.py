@@ -30,8 +30,6 @@ Modules:
     scan_outputs          Rows of a scan's stacked outputs: stored where they belong as soon as they are
                           computed.
     scatters              Scatters: updates at computed places, of which several may be the same element.
-    statements            What statements of a kernel evaluate and store: the questions that all steps of
-                          scheduling ask.
     target                What lowering asks of a backend: the protocols that its answers follow.
     transposed_operands   Operands that lie across: short rows, all of which are read for each of many others,
                           are turned around once, so that loops over them read neighbours.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from jitcore.loopir.expr import Graph
 from jitcore.loopir.index import Axis, FloorDiv, Index
 from jitcore.loopir.program import Reduce, Scan
-from jitcore.schedule.statements import list_indexes, stores_of
+from jitcore.loopir.traversal import list_indexes
 from jitcore.schedule.unrolling import Rewrite
 
 
@@ -39,11 +39,11 @@ def _join_digits(high: Axis, low: Axis) -> Index:
 def _find_ordered(body: list) -> Iterator[Axis]:
     """Axes along which positions count: of scans, of where an extreme is, and of what is packed."""
     for statement in body:
-        for store in stores_of(statement):
+        for store in statement.stores:
             yield from store.offset.axes() | store.value.axes if store.packed else ()
         if isinstance(statement, Scan):
             yield statement.axis
-        elif isinstance(statement, Reduce) and any(op.startswith("arg") for _, op, _ in statement.parts):
+        elif isinstance(statement, Reduce) and statement.finds_places:
             yield from statement.axes
 
 

@@ -7,28 +7,22 @@ time. A statement that combines the identity of its reduction, or stores what is
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, number_of, walk
+from jitcore.core.interval import COMPARISONS, NEGATED, SWAPPED
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, number_of, walk
 from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant
 from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Loop, Reduce, Store
-from jitcore.schedule.conditions import (
-    COMPARISONS,
-    Assume,
-    Conditions,
-    both,
-    either,
-    needed_for,
-    needed_to_hold,
-)
+from jitcore.loopir.traversal import flatten, list_reads, list_roots, list_writes
+from jitcore.schedule.conditions import Assume, Conditions, both, either, needed_for, needed_to_hold
 from jitcore.schedule.loop_versioning import split_by_places
 
-_NEGATED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "ne": "eq"}
-_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq"}
 # What loops over ranges of their own may compute once more, in multiply-adds.
 MAX_SHARED_WORK = 8
 # Numbers beyond this are as good as this: with room left to add sizes of arrays to them.
@@ -38,40 +32,15 @@ _FAR = 1 << 62
 def tighten(graph: Graph, body: list, lanes: Sequence[Axis], is_tiled: bool = False) -> list:
     """The statements with their loops tightened. lanes: axes whose place the bounds of loops inside of theirs
     cannot depend on."""
-    if not all(map(_is_plain, body)) or not any(map(_has_masks, body)):
+    is_plain = all(isinstance(statement, (Loop, Store, Reduce)) for statement in flatten(body))
+    if not is_plain or not any(map(_is_mask, walk(list_roots(body)))):
         return body
-    return _Tightening(graph, lanes, _written_by(body), is_tiled).body(body, ())
+    return _Tightening(graph, lanes, list_writes(body), is_tiled).body(body, ())
 
 
-def _is_plain(statement) -> bool:
-    if isinstance(statement, Loop):
-        return all(map(_is_plain, statement.body))
-    return isinstance(statement, (Store, Reduce))
-
-
-def _has_masks(statement) -> bool:
-    """Whether there is a comparison of places with anything."""
-    if isinstance(statement, Loop):
-        return any(map(_has_masks, statement.body))
-    return any(node.op in COMPARISONS and node.axes and node.args[0].dtype.kind in "iu"
-               for node in walk(_exprs_of(statement)))
-
-
-def _exprs_of(statement: Store | Reduce) -> list[Expr]:
-    if isinstance(statement, Store):
-        return [statement.value] if statement.mask is None else [statement.value, statement.mask]
-    return [expr for _, _, expr in statement.parts] + [
-        expr for store in statement.stores for expr in _exprs_of(store)]
-
-
-def _written_by(body: list) -> set[Buffer]:
-    written = set()
-    for statement in body:
-        if isinstance(statement, Store):
-            written.add(statement.buffer)
-        else:
-            written |= _written_by(statement.body if isinstance(statement, Loop) else statement.stores)
-    return written
+def _is_mask(node: Expr) -> bool:
+    """Whether places are compared with anything."""
+    return node.op in COMPARISONS and bool(node.axes) and node.args[0].dtype.kind in "iu"
 
 
 class _Tightening:
@@ -108,11 +77,8 @@ class _Tightening:
 
     def split(self, statement: Loop | Reduce, axis: Axis, around: tuple[Axis, ...]):
         """A version for where computed places are inside of their arrays, and one for where they are not."""
-        stores = statement.body if isinstance(statement, Loop) else statement.stores
-        exprs = [place for store in stores for place in index_exprs(store.offset)]
-        exprs += [expr for s in stores for expr in _exprs_of(s)] if stores else []
-        exprs += _exprs_of(statement) if isinstance(statement, Reduce) else []
-        return split_by_places(self.graph, statement, axis, exprs, lambda expr: self._has_value(expr, around))
+        roots = list_roots(statement.body) if isinstance(statement, Loop) else statement.roots
+        return split_by_places(self.graph, statement, axis, roots, lambda expr: self._has_value(expr, around))
 
     def find_limits(self, needed: Conditions, axis: Axis, around: tuple[Axis, ...]):
         """((low, high), facts): the limits of a loop, None for its own ends, and the comparisons that hold
@@ -171,12 +137,10 @@ def split_stores(graph: Graph, stores: list[Store]) -> list[list[Store]]:
             runs.append([store])
     written: set[Buffer] = set()
     for run in runs:
-        loads = (node.attr[0] for node in walk([expr for store in run for expr in _exprs_of(store)])
-                 if node.op == "load")
-        if not written.isdisjoint(loads):
+        if not written.isdisjoint(list_reads(run)):
             return [stores]
-        written |= _written_by(run)
-    return runs if len(runs) > 1 and not _shares_work([_exprs_of(s) for s in stores], keys) else [stores]
+        written |= list_writes(run)
+    return runs if len(runs) > 1 and not _shares_work([store.roots for store in stores], keys) else [stores]
 
 
 def split_parts(graph: Graph, statement) -> list:
@@ -184,7 +148,7 @@ def split_parts(graph: Graph, statement) -> list:
     if not isinstance(statement, Reduce) or statement.stores or len(statement.parts) == 1:
         return [statement]
     keys = [_ranges_in(graph, _needed_by_part(part)) for part in statement.parts]
-    if len(set(keys)) == 1 or _shares_work([[expr] for _, _, expr in statement.parts], keys):
+    if len(set(keys)) == 1 or _shares_work([[value] for value in statement.values], keys):
         return [statement]
     groups: dict[frozenset, list] = {}
     for key, part in zip(keys, statement.parts):
@@ -210,16 +174,9 @@ def _shares_work(exprs: list[list[Expr]], keys: list[frozenset]) -> bool:
 
 
 def _needed(body: list, graph: Graph) -> Conditions:
-    """What has to hold for any of the statements to do something."""
-    found = None
-    for statement in body:
-        if isinstance(statement, Loop):
-            found = either(found, _needed(statement.body, graph))
-        elif isinstance(statement, Reduce):  # its results are for the stores that follow
-            found = either(found, _needed(statement.stores, graph))
-        else:
-            found = either(found, _needed_by_store(statement, graph))
-    return found
+    """What has to hold for any of the stores to do something: results of reductions are for these."""
+    needed = (_needed_by_store(store, graph) for statement in flatten(body) for store in statement.stores)
+    return functools.reduce(either, needed, None)
 
 
 def _needed_by_store(store: Store, graph: Graph) -> Conditions:
@@ -231,10 +188,7 @@ def _needed_by_store(store: Store, graph: Graph) -> Conditions:
 
 
 def _needed_by_reduce(reduce: Reduce, graph: Graph) -> Conditions:
-    found = _needed(reduce.stores, graph)
-    for part in reduce.parts:
-        found = either(found, _needed_by_part(part))
-    return found
+    return functools.reduce(either, map(_needed_by_part, reduce.parts), _needed(reduce.stores, graph))
 
 
 def _needed_by_part(part: tuple) -> Conditions:
@@ -249,14 +203,14 @@ def _needed_by_part(part: tuple) -> Conditions:
 def find_range(graph: Graph, comparison: Expr, outcome: bool, axis: Axis) -> tuple | None:
     """(low, high), places in [0, extent] or None for the end itself: the positions on the axis where a
     comparison comes out as told. None where these are no such range."""
-    op = comparison.op if outcome else _NEGATED.get(comparison.op)
-    if op not in _MIRRORED:
+    op = comparison.op if outcome else NEGATED[comparison.op]
+    if op == "ne":
         return None
     first, second = comparison.args
     if axis in second.axes:
         if axis in first.axes:
             return None
-        first, second, op = second, first, _MIRRORED[op]
+        first, second, op = second, first, SWAPPED[op]
     index = as_index(first)
     stride = 0 if index is None else index.coefficient(axis)
     if stride not in (1, -1) or not isinstance(stride, int):
@@ -264,7 +218,7 @@ def find_range(graph: Graph, comparison: Expr, outcome: bool, axis: Axis) -> tup
     limit = _solve(graph, index - Index(((axis, stride),)), stride, second)
     if limit is None:
         return None
-    op = op if stride == 1 else _MIRRORED[op]
+    op = op if stride == 1 else SWAPPED[op]
     low = _begin(graph, limit, op == "gt", axis.extent) if op in ("gt", "ge", "eq") else None
     high = _end(graph, limit, op != "lt", axis.extent) if op in ("lt", "le", "eq") else None
     return low, high
@@ -328,15 +282,8 @@ def as_index(node: Expr) -> Index | None:
 
 def _fits(index: Index, dtype) -> bool:
     """Whether every value of an index is a number of the dtype; a place in an array is one of int64."""
-    low = high = index.const if isinstance(index.const, int) else None
-    for atom, step in index.terms:
-        reach = None
-        if isinstance(atom, Axis) and isinstance(step, int) and isinstance(atom.extent, int):
-            reach = step * (atom.extent - 1)
-        if reach is None or low is None:
-            return dtype.itemsize == 8 and dtype.kind == "i"
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    if low is None:
+    low, high = index.interval()
+    if math.isinf(low):
         return dtype.itemsize == 8 and dtype.kind == "i"
     info = np.iinfo(dtype)
     return info.min <= low and high <= info.max

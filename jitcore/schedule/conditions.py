@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.core.interval import COMPARISONS
 from jitcore.loopir.expr import Expr, Graph, walk
 from jitcore.schedule.unrolling import Rewrite
 
-COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 # Operations of neutral numbers that are neutral again, and those where one such operand is enough.
 _KEEPS_ZERO = frozenset(("add", "sub", "mul", "neg", "abs", "real", "imag", "or", "xor", "and"))
 _KEEPS_ANY = frozenset(("max", "min"))

@@ -6,23 +6,10 @@ round, a choice as both of its sides; routines of a backend, and what runs on th
 
 from __future__ import annotations
 
-import math
-
 from jitcore import dtypes
 from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.program import (
-    Choice,
-    Kernel,
-    Loop,
-    Native,
-    Program,
-    Reduce,
-    Repeat,
-    Scan,
-    Switch,
-    While,
-)
-from jitcore.schedule.statements import roots_of
+from jitcore.loopir.program import Program, Statement
+from jitcore.loopir.traversal import count_runs
 
 #: Nodes that compute nothing.
 _FREE = frozenset("const load index result select convert bitcast real imag complex".split())
@@ -30,38 +17,12 @@ _FREE = frozenset("const load index result select convert bitcast real imag comp
 
 def count_flops(program: Program) -> int:
     """Operations of one call."""
-    return _count([step for step in program.steps if isinstance(step, Native)])
+    return count_runs(program.steps, _count_own)
 
 
-def _count(body: list) -> int:
-    return sum(map(_count_statement, body))
-
-
-def _count_statement(statement) -> int:
-    match statement:
-        case Native() | Kernel():
-            return _count(statement.body)
-        case Choice():
-            return _count(statement.body) + _count(statement.other)
-        case While():
-            return _count(statement.cond) + _count(statement.body)
-        case Switch():
-            return sum(map(_count, statement.branches))
-        case Repeat():
-            return (_count(statement.body) + _count_own(statement)) * int(statement.trips)
-        case Loop():
-            each, axes = _count(statement.body), (statement.axis,)
-        case Reduce():
-            each, axes = _count_own(statement) + len(statement.parts), statement.axes
-        case Scan():
-            each, axes = _count_own(statement) + 1, (statement.axis,)
-        case _:
-            return _count_own(statement)
-    return each * math.prod(int(axis.extent) for axis in axes)
-
-
-def _count_own(statement) -> int:
-    return sum(map(_is_arithmetic, walk(roots_of(statement))))
+def _count_own(statement: Statement) -> int:
+    """What an iteration computes, and combines."""
+    return len(statement.values) + sum(map(_is_arithmetic, walk(statement.roots)))
 
 
 def _is_arithmetic(node: Expr) -> bool:

@@ -12,26 +12,23 @@ from collections.abc import Iterator
 from jitcore.loopir.expr import Buffer, Expr, Graph, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import (
-    Choice,
+    Ends,
     Kernel,
     LibraryCall,
     Loop,
     Native,
     Program,
     Reduce,
-    Repeat,
+    Statement,
     Store,
     Switch,
     While,
-    bound_exprs,
-    bounds_of,
 )
+from jitcore.loopir.traversal import flatten, list_buffers, list_reads, list_writes, peel
 from jitcore.schedule.bounds import find_store_range, tighten
-from jitcore.schedule.buffers import drop_dead_stores, loads_of, statements_of, step_writes
-from jitcore.schedule.statements import stores_of
+from jitcore.schedule.buffers import drop_dead_stores
 
-# (low, high) of an axis by axis, as `bounds_of` tells them.
-Bounds = dict[Axis, tuple[Expr | None, Expr | None]]
+Bounds = dict[Axis, Ends]
 
 
 def narrow_producers(graph: Graph, program: Program) -> Program:
@@ -52,10 +49,9 @@ def narrow_producers(graph: Graph, program: Program) -> Program:
 def _tighten_packing(graph: Graph, program: Program) -> None:
     """Tightens loops around packed elements once more: masks that they kept for other loops may have turned
     out to be read nowhere else."""
-    bodies = [step.body for step in program.steps if isinstance(step, Native)]
-    kernels = [kernel for body in bodies for kernel in statements_of(body) if isinstance(kernel, Kernel)]
+    kernels = [kernel for kernel in flatten(program.steps) if isinstance(kernel, Kernel)]
     found = [kernel for kernel in kernels if any(
-        isinstance(s, Store) and s.packed for s in statements_of(kernel.body))]
+        store.packed for s in flatten(kernel.body) for store in s.stores)]
     if not found:
         return
     drop_dead_stores(program)
@@ -65,40 +61,31 @@ def _tighten_packing(graph: Graph, program: Program) -> None:
 
 
 def _has_ranges(body: list) -> bool:
-    return any(map(bounds_of, statements_of(body)))
+    return any(statement.bounds for statement in flatten(body))
 
 
 def _bodies(body: list) -> Iterator[list]:
     """The lists of statements that run one after the other."""
     yield body
     for statement in body:
-        inner = [statement.cond, statement.body] if isinstance(statement, While) else (
-            statement.branches if isinstance(statement, Switch) else [])
-        for other in inner:
+        for other in statement.bodies if isinstance(statement, (While, Switch)) else ():
             yield from _bodies(other)
 
 
-def _own_reads(statement) -> set[Buffer]:
+def _own_reads(statement: Statement) -> set[Buffer]:
     """What a statement reads, but for what the statements in lists inside of it do."""
-    inner = [statement] if isinstance(statement, (While, Switch)) else statements_of([statement])
-    return {buffer for each in inner for buffer, _ in loads_of(each)}
+    is_control = isinstance(statement, (While, Switch))
+    return {buffer for buffer, _ in statement.loads} if is_control else list_reads([statement])
 
 
 def _reads(body: list, around: Bounds) -> Iterator[tuple[Buffer, Index, Bounds]]:
     """(buffer, offset, bounds of the loops around it) of each element that is read."""
     for statement in body:
-        for node in walk(bound_exprs(statement)):
-            if node.op == "load":
-                yield *node.attr, around
-        bounds = around | bounds_of(statement)
-        if isinstance(statement, Choice):
-            yield from _reads([*statement.body, *statement.other], bounds)
-        elif isinstance(statement, Loop):
-            yield from _reads(statement.body, bounds)
-        else:
-            for buffer, offset in loads_of(statement):
-                yield buffer, offset, bounds
-            yield from _reads(statement.body if isinstance(statement, Repeat) else [], bounds)
+        yield from ((*node.attr, around) for node in walk(statement.ends) if node.op == "load")
+        bounds = around | statement.bounds
+        yield from ((*access, bounds) for access in statement.loads)
+        for inner in statement.bodies:
+            yield from _reads(inner, bounds)
 
 
 # -- one kernel -------------------------------------------------------------------------------------------
@@ -112,12 +99,11 @@ class _Narrowing:
         self.users: dict[Buffer, list] = {}  # statements that read or store, but for those of several bodies
         self.writes: dict[int, set[Buffer]] = {}  # by id of the statement
         calls = [step for step in steps if isinstance(step, LibraryCall)]
-        self.read = {buffer for call in calls for buffer in call.inputs}
-        self.shared = self.read.union(*(call.outputs for call in calls))  # with other bodies too
+        self.read, self.shared = list_reads(calls), list_buffers(calls)  # shared: with other bodies too
         homes: dict[Buffer, int] = {}
         for number, body in enumerate(bodies):
             for statement in body:
-                self.writes[id(statement)] = writes = step_writes(Native([statement]))
+                self.writes[id(statement)] = writes = list_writes([statement])
                 reads = _own_reads(statement)
                 self.read |= reads
                 for buffer in reads if isinstance(statement, (While, Switch)) else reads | writes:
@@ -131,7 +117,7 @@ class _Narrowing:
         kernel = body[place]
         if not isinstance(kernel, Kernel) or not _is_plain(kernel.body) or kernel.others:
             return
-        stores = {id(store): store for s in statements_of(kernel.body) for store in stores_of(s)}.values()
+        stores = [store for s in flatten(kernel.body) for store in s.stores]
         stores = [store for store in stores if store.buffer in self.read or store.buffer.kind == "out"]
         read, everything = _own_reads(kernel), {store.buffer for store in stores}
         kept = [store for store in stores if not self._is_own(store.buffer) or store.buffer in read]
@@ -177,20 +163,16 @@ class _Narrowing:
 def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], kept: list[Store], reads: list) -> bool:
     """Gives the loops around all of a kernel's statements their ranges; whether one has any. kept: stores
     whose elements are needed wherever they change."""
-    loops, is_narrowed = kernel.body, False
-    while len(loops) == 1 and isinstance(loops[0], Loop):
-        (loop,) = loops
-        if not loop.bounds:
-            loop.low, loop.high = _find_union(graph, loop.axis, stores, kept, reads)
-            is_narrowed = is_narrowed or bool(loop.bounds)
-        loops = loop.body
-    return is_narrowed
+    whole = [loop for loop in peel(kernel.body)[0] if not loop.bounds]
+    for loop in whole:
+        loop.low, loop.high = _find_union(graph, loop.axis, stores, kept, reads)
+    return any(loop.bounds for loop in whole)
 
 
 def _is_plain(body: list) -> bool:
     """Whether there are loops around stores and reductions only, in which each element is stored once."""
-    return all(_is_plain(s.body) if isinstance(s, Loop) else isinstance(s, (Store, Reduce))
-               and not any(store.is_update for store in stores_of(s)) for s in body)
+    return all(isinstance(s, (Loop, Store, Reduce)) and not any(store.is_update for store in s.stores)
+               for s in flatten(body))
 
 
 def _known_before(bounds: Bounds, changed: set[Buffer]) -> Bounds:

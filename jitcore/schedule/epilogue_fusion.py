@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import math
 
-from jitcore.loopir.expr import Graph, index_exprs, walk
-from jitcore.loopir.index import Axis, Index, delinearize
-from jitcore.loopir.program import Call, Kernel, Loop, Native, Store
-from jitcore.schedule.buffers import loads_of, statements_of, step_buffers
+from jitcore.loopir.expr import Graph, walk
+from jitcore.loopir.index import ZERO, Axis, Index, delinearize
+from jitcore.loopir.program import Call, Kernel, Store
+from jitcore.loopir.traversal import flatten, list_buffers, list_reads, list_roots, list_writes, nest
 from jitcore.schedule.fusion import FusionGroup
 from jitcore.schedule.nest import collapse_axes
-from jitcore.schedule.statements import roots_of
 from jitcore.schedule.unrolling import Rewrite
 
 # Shorter rows are not worth a loop of their own.
@@ -42,15 +41,14 @@ def join_epilogue(group: FusionGroup, body: list) -> bool:
 
 def _find_call(stores: list[Store], body: list) -> Call | None:
     """The latest call whose result the stores read, if nothing after it stands in the way of them."""
-    read = {buffer for store in stores for buffer, _ in loads_of(store)}
-    written = {store.buffer for store in stores}
+    read, written = list_reads(stores), list_writes(stores)
     behind: list = []
     for statement in reversed(body):
         if isinstance(statement, Call):
             is_ready = getattr(statement.routine, "result_columns", None) and statement.epilogue is None
             if is_ready and not read.isdisjoint(statement.outputs):
                 used = {*statement.inputs, *statement.outputs, *statement.scratch}
-                is_free = all((read | written).isdisjoint(step_buffers(other)) for other in behind)
+                is_free = all((read | written).isdisjoint(list_buffers([other])) for other in behind)
                 return statement if is_free and written.isdisjoint(used) else None
         elif not isinstance(statement, Kernel):
             return None
@@ -80,15 +78,15 @@ def _make_kernel(graph: Graph, axes: list[Axis], stores: list[Store], call: Call
     places = {store.buffer: store.offset for store in stores} | dict.fromkeys(call.outputs, whole)
     if any(store.offset.coefficient(column) != 1 for store in stores):
         return None
-    for node in walk([root for store in stores for root in roots_of(store)]):
+    for node in walk(list_roots(stores)):
         if node.op != "load":
             continue
         buffer, index = node.attr
-        if index_exprs(index) or index.coefficient(column) not in (0, 1):
+        if index.exprs or index.coefficient(column) not in (0, 1):
             return None
         if index != places.get(buffer, index):
             return None
-    return Kernel([Loop(row, [Loop(column, stores)])], column)
+    return Kernel(nest((row, column), stores), column)
 
 
 def _number_rows(graph: Graph, rows: list[Axis], stores: list[Store]) -> tuple[list[Axis], list[Store]]:
@@ -96,25 +94,25 @@ def _number_rows(graph: Graph, rows: list[Axis], stores: list[Store]) -> tuple[l
     extents = tuple(axis.extent for axis in rows)
     number = Axis(math.prod(extents))
     rewrite = Rewrite(graph, dict(zip(rows, delinearize(Index.of(number), extents))))
-    return [number], [rewrite.store(store) for store in stores]
+    return [number], list(map(rewrite.statement, stores))
 
 
 def place_results(steps: list) -> None:
     """Lets calls compute what only their epilogue reads in the memory of the one array that it stores."""
     reads: dict = {}
-    body = [s for step in steps for s in (step.body if isinstance(step, Native) else [step])]
-    for statement in statements_of(body):
-        for buffer, _ in loads_of(statement):
+    statements = flatten(steps)
+    for statement in statements:
+        for buffer, _ in statement.loads:
             reads.setdefault(buffer, set()).add(id(statement))
-    for call in [s for s in statements_of(body) if isinstance(s, Call) and s.epilogue is not None]:
+    for call in [s for s in statements if isinstance(s, Call) and s.epilogue is not None]:
         stores = call.epilogue.body[0].body[0].body
         (result,), store = call.outputs, stores[0]
         is_own = result.kind == "temp" and reads.get(result) == {id(store)} and len(stores) == 1
         same_size = store.buffer.dtype == result.dtype and (
             math.prod(store.buffer.shape) == math.prod(result.shape))
-        place = next((index for buffer, index in loads_of(store) if buffer is result), None)
+        place = next((index for buffer, index in store.loads if buffer is result), None)
         if is_own and same_size and place == store.offset and id(store) not in reads.get(store.buffer, ()):
-            rewrite = Rewrite(Graph(), {}, buffers={result: store.buffer})
-            call.outputs, stores[:] = [store.buffer], [rewrite.store(store)]
+            rewrite = Rewrite(Graph(), {}, buffers={result: (store.buffer, ZERO)})
+            call.outputs, stores[:] = [store.buffer], [rewrite.statement(store)]
             if stores[0].value.op == "load" and stores[0].combine is None:
                 call.epilogue = None  # it would store what is there

@@ -14,7 +14,8 @@ import numpy as np
 
 from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Index, linearize
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.program import Kernel, Reduce, Scan, Store
+from jitcore.loopir.traversal import nest
 from jitcore.loopir.values import Packed, Reduction, Running, Value
 from jitcore.schedule.bounds import split_stores
 from jitcore.schedule.index_set_splitting import split_kernels
@@ -252,7 +253,7 @@ class FusionGroup:
             elif sweep.parts or any(store.packed for store in sweep.stores):
                 body.append(Reduce(tuple(self.inner), sweep.parts, sweep.stores))
             else:
-                body.append(nest_loops(self.inner, sweep.stores))
+                body += nest(self.inner, sweep.stores)
             body += sweep.after
         loops = Loops(self.outer, self.inner, body)
         in_blocks = self.in_blocks and self.outer
@@ -275,13 +276,6 @@ def index_over(shape: tuple, axes: list[Axis]) -> tuple[Index, ...]:
     """The multi-index of an array whose extents other than 1 the axes run over, in order."""
     remaining = iter(axes)
     return tuple(ZERO if _is_one(extent) else Index.of(next(remaining)) for extent in shape)
-
-
-def nest_loops(axes: list[Axis], body: list):
-    """Loops over the axes around a body: one `Loop`, or the body itself when there is no axis."""
-    for axis in reversed(axes):
-        body = [Loop(axis, body)]
-    return body[0] if axes else body
 
 
 def scan_kernel(graph: Graph, value: Running, buffer: Buffer, new_temp) -> Kernel:

@@ -8,19 +8,19 @@ the array itself, with short loops for its edges.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import pairwise
 
 from jitcore import dtypes
+from jitcore.core.interval import compare
 from jitcore.lax.indexing.windows import MAX_EDGE, has_short_edges
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Expr, Graph, walk
-from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, RunTimeSize, constant
+from jitcore.loopir.index import ZERO, Axis, Dynamic, FloorDiv, Index, constant
 from jitcore.loopir.program import Kernel, Loop, Store
+from jitcore.loopir.traversal import list_roots
 from jitcore.loopir.values import Computed, Region, Regions, Value
 from jitcore.schedule.nest import shape_kernel
-from jitcore.schedule.statements import roots_of
 from jitcore.schedule.unrolling import Rewrite
 
 # Pieces that are joined as they are read, and loops that one kernel is split into along its last axis.
@@ -168,9 +168,8 @@ def _overwrite(builder: Builder, base: Value, window: Value, start: tuple) -> Va
         chosen = is_inside(index)
         return inside if chosen is None else graph.op("select", chosen, inside, outside, dtype=base.dtype)
 
-    value = builder.compute(
-        shape, base.dtype, lambda index: [(base, index), (inner, index)], combine, 1, [base, inner]
-    )
+    value = builder.compute(shape, base.dtype, lambda index: [(base, index), (inner, index)], combine, 1,
+                            [base, inner])
     value.choices += 1
     return value
 
@@ -199,7 +198,7 @@ def split_kernels(graph: Graph, axes: list[Axis], stores: list[Store],
 def _find_places(axes: list[Axis], stores: list[Store]) -> dict[Axis, set[int]]:
     """Positions along each axis where a comparison with a constant begins to have another result."""
     found: dict[Axis, set[int]] = {}
-    for node in walk([root for store in stores for root in roots_of(store)]):
+    for node in walk(list_roots(stores)):
         if node.op not in ("lt", "ge", "min", "max") or node.args[1].op != "index":
             continue
         index, limit = _unclamp(node.args[0]), node.args[1].attr
@@ -221,10 +220,8 @@ def _unclamp(place: Expr) -> Index:
         place = place.args[0]
     if place.op != "index":
         return Index.of(Dynamic(place))
-    result = Index((), place.attr.const)
-    for atom, step in place.attr.terms:
-        result = result + (_unclamp(atom.expr) if isinstance(atom, Dynamic) else Index.of(atom)) * step
-    return result
+    return place.attr.substitute(
+        lambda atom: _unclamp(atom.expr) if isinstance(atom, Dynamic) else Index.of(atom))
 
 
 def _list_ranges(axis: Axis, places: set[int]) -> list[tuple[int, int]]:
@@ -275,7 +272,7 @@ def _narrow(graph: Graph, axes: list[Axis], stores: list[Store], box: dict, colu
     for number, (start, size) in enumerate(columns):
         column = _fresh(size)
         narrow = _Narrow(graph, inside | {last: (start, column)})
-        part = list(map(narrow.store, stores))
+        part = list(map(narrow.statement, stores))
         if column is None:
             body += part
         elif number == 0 and rows:
@@ -300,18 +297,11 @@ class _Narrow(Rewrite):
         super().__init__(graph, {axis: inside for axis, (_, inside) in box.items()})
         self.starts = {axis: start for axis, (start, _) in box.items()}
 
-    def index(self, index: Index) -> Index:
-        terms, result = [], Index((), index.const)
-        for atom, coefficient in index.terms:
-            if isinstance(atom, Dynamic):
-                place = self.expr(atom.expr)
-                known = place.attr if place.op == "index" else Index.of(Dynamic(place))
-                result = result + known * coefficient
-                continue
-            if atom in self.starts:
-                result = result + coefficient * self.starts[atom]
-            terms.append((atom, coefficient))
-        return result + super().index(Index(tuple(terms)))
+    def atom(self, atom: Axis | Dynamic | FloorDiv) -> Index:
+        if isinstance(atom, Dynamic):
+            place = self.expr(atom.expr)
+            return place.attr if place.op == "index" else Index.of(Dynamic(place))
+        return super().atom(atom) + self.starts.get(atom, 0)
 
     def _rebuild(self, node: Expr) -> Expr:
         new = super()._rebuild(node)
@@ -332,23 +322,10 @@ class _Narrow(Rewrite):
     def _decide(self, node: Expr) -> Expr:
         """What a comparison of places, or the smaller or larger one, is for the whole box, if it is known."""
         first, second = node.args
-        (low, high), (least, most) = _bounds(first.attr), _bounds(second.attr)
+        (low, high), (least, most) = pair = first.attr.interval(), second.attr.interval()
         if node.op in ("lt", "ge"):
-            if high < least or low >= most:
-                return self.graph.const((high < least) == (node.op == "lt"), dtypes.bool_)
+            if (known := compare(node.op, *pair)) is not None:
+                return self.graph.const(known, dtypes.bool_)
         elif high <= least or low >= most:
             return first if (high <= least) == (node.op == "min") else second
         return node
-
-
-def _bounds(index: Index) -> tuple[float, float]:
-    """The smallest and the largest value of an index."""
-    if not isinstance(index.const, (int, RunTimeSize)):
-        return -math.inf, math.inf
-    low = high = int(index.const)
-    for atom, step in index.terms:
-        if not isinstance(atom, Axis) or not isinstance(atom.extent, int) or not isinstance(step, int):
-            return -math.inf, math.inf
-        reach = step * (atom.extent - 1)
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    return low, high

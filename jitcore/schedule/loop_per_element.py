@@ -324,9 +324,8 @@ class LaneBuilder(Builder):
             (going,) = self.elements_of(predicate)
             return going
 
-        return self.repeat(
-            init, condition, lambda carry: self.run(body_jaxpr, [*body_consts, *carry]), USUAL_TRIPS
-        )
+        return self.repeat(init, condition, lambda carry: self.run(body_jaxpr, [*body_consts, *carry]),
+                           USUAL_TRIPS)
 
     def scan(self, jaxpr, length, reverse: bool, consts, init, xs, stacks: Sequence[Buffer] | None = None):
         """A counted loop. stacks: where the results of each round go; without them there must be none."""
@@ -369,9 +368,8 @@ class LaneBuilder(Builder):
         return chosen
 
 
-def finish_kernel(
-    builder: LaneBuilder, results: Sequence[Value], outputs: Sequence[Buffer], new_temp
-) -> Kernel:
+def finish_kernel(builder: LaneBuilder, results: Sequence[Value], outputs: Sequence[Buffer],
+                  new_temp) -> Kernel:
     """The kernel over all lanes: the loop, then the carry's stores."""
     lanes, body = builder.lanes, [*builder.body]
     for value, buffer in zip(results, outputs):

@@ -11,8 +11,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.loopir.expr import Expr, Graph, number_of, walk
-from jitcore.loopir.index import Axis, Dynamic, Index, constant
-from jitcore.loopir.program import Choice, Loop, Reduce, bounds_of
+from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, constant
+from jitcore.loopir.program import Choice, Loop, Reduce
 from jitcore.schedule.conditions import fold
 from jitcore.schedule.unrolling import Rewrite
 
@@ -25,8 +25,8 @@ def split_by_places(graph: Graph, statement: Loop | Reduce, axis: Axis, exprs: l
     """The statement, or a choice between two versions of it.
 
     exprs: what it evaluates. is_known: whether an expression has its value before the loop begins."""
-    if axis not in bounds_of(statement) or not all(
-            end is None or is_known(end) for end in bounds_of(statement)[axis]):
+    low, high = statement.bounds.get(axis, (None, None))
+    if axis not in statement.bounds or not all(end is None or is_known(end) for end in (low, high)):
         return statement
     found: dict[Expr, tuple[Index, int]] = {}
     for node in walk(exprs):
@@ -35,7 +35,6 @@ def split_by_places(graph: Graph, statement: Loop | Reduce, axis: Axis, exprs: l
             found[node] = place
     if not found:
         return statement
-    low, high = bounds_of(statement)[axis]
     low = graph.index(constant(0)) if low is None else low
     high = graph.index(constant(axis.extent)) if high is None else high
     last = graph.op("sub", high, graph.const(1, dtypes.int64))
@@ -112,17 +111,14 @@ class _Unclamped(Rewrite):
     def result(self, result):
         return result
 
-    def index(self, index: Index) -> Index:
-        whole = Index((), index.const)
-        for atom, coefficient in index.terms:
-            term = super().index(Index(((atom, 1),)))
-            if isinstance(atom, Dynamic):
-                place = self.expr(atom.expr)
-                while place in self.most and place.op == "convert":
-                    place = place.args[0]
-                term = place.attr if place in self.most and place.op == "index" else term
-            whole = whole + term * coefficient
-        return whole
+    def atom(self, atom: Axis | Dynamic | FloorDiv) -> Index:
+        if isinstance(atom, Dynamic):
+            place = self.expr(atom.expr)
+            while place in self.most and place.op == "convert":
+                place = place.args[0]
+            if place in self.most and place.op == "index":
+                return place.attr
+        return super().atom(atom)
 
     def _rebuild(self, node: Expr) -> Expr:
         if node in self.places:

@@ -101,13 +101,8 @@ class Lowering(Builder):
         self.nested: list[list] = []  # statement lists of the control flow being lowered, innermost last
 
     # -- jaxprs -------------------------------------------------------------------------------------------
-    def lower_jaxpr(
-        self,
-        jaxpr: Jaxpr,
-        env: dict[Var, Value],
-        outputs: Sequence[Buffer | None],
-        uses: Uses | None = None,
-    ) -> None:
+    def lower_jaxpr(self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer | None],
+                    uses: Uses | None = None) -> None:
         """Emits the equations and stores the outputs into the given buffers; None for one not wanted."""
         uses = uses or self.find_uses(jaxpr, False)
         target: dict[Var, Buffer] = {}
@@ -360,26 +355,15 @@ class Lowering(Builder):
         self.end_group()
         return stored
 
-    def run_body(
-        self,
-        closed: ClosedJaxpr,
-        operands: Sequence[Value],
-        outputs: Sequence[Buffer | None],
-        uses: Uses | None = None,
-    ) -> None:
+    def run_body(self, closed: ClosedJaxpr, operands: Sequence[Value], outputs: Sequence[Buffer | None],
+                 uses: Uses | None = None) -> None:
         if closed.consts:
             raise AssertionError("inner jaxprs carry no constants")
         uses = uses or self.find_uses(closed.jaxpr, True)
         self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs, uses=uses)
 
-    def advance(
-        self,
-        closed: ClosedJaxpr,
-        operands,
-        carry: list[Stored],
-        extra: Sequence[Buffer] = (),
-        running: Stored | None = None,
-    ) -> list[tuple[Buffer, Buffer]]:
+    def advance(self, closed: ClosedJaxpr, operands, carry: list[Stored], extra: Sequence[Buffer] = (),
+                running: Stored | None = None) -> list[tuple[Buffer, Buffer]]:
         """Runs a loop body and moves what it returns into the carry, all of it after all of it is computed.
 
         What the body hands on unchanged stays where it is. running: bools, one for each lane of the leading
@@ -409,9 +393,8 @@ class Lowering(Builder):
         self.end_group()
         return swaps
 
-    def loop_in_lanes(
-        self, kind: str, loop: tuple, init, goals, predicate_shape: tuple, *streams
-    ) -> list[Value] | None:
+    def loop_in_lanes(self, kind: str, loop: tuple, init, goals, predicate_shape: tuple,
+                      *streams) -> list[Value] | None:
         """The carry after a loop done in registers by one kernel; None where its body does not allow it."""
         self.end_group()
         body, consts = loop[2:] if kind == "while_loop" else (loop[0], loop[3])
@@ -494,9 +477,8 @@ class Lowering(Builder):
         self.emit(While(cond, predicate, body, swaps))
         return [*carry, *map(self.stored, stacks)]
 
-    def switch(
-        self, selector: Value, branches: Sequence[ClosedJaxpr], operands: Sequence[Value]
-    ) -> list[Value]:
+    def switch(self, selector: Value, branches: Sequence[ClosedJaxpr],
+               operands: Sequence[Value]) -> list[Value]:
         """Runs one branch; `selector` is an int32 or bool scalar, clamped to the branches."""
         goals, operands = self.goals, list(map(self.in_loop, operands))
         outputs = [goal if any(is_in(operand, goal) for operand in operands) else self.new_temp(

@@ -7,14 +7,15 @@ as one; the vector axis is the one with the most unit-stride accesses.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, walk
 from jitcore.loopir.index import Axis, Index, RunTimeSize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.loopir.traversal import flatten, list_indexes, list_roots, nest, peel
 from jitcore.schedule.axis_splitting import split_axes
 from jitcore.schedule.bounds import tighten
-from jitcore.schedule.statements import list_indexes, roots_of, stores_of
 from jitcore.schedule.unrolling import Rewrite, unroll_rows, unroll_stores
 
 # Iterations of one block of a split reduction.
@@ -44,14 +45,8 @@ SELDOM = 1 / 16
 SHORT = 8
 
 
-def shape_kernel(
-    graph: Graph,
-    outer: list[Axis],
-    inner: list[Axis],
-    body: list,
-    new_temp: Callable[..., Buffer],
-    serial: bool = False,
-) -> Kernel:
+def shape_kernel(graph: Graph, outer: list[Axis], inner: list[Axis], body: list,
+                 new_temp: Callable[..., Buffer], serial: bool = False) -> Kernel:
     """Collapses axes, chooses the vector axis, and marks what may be split.
 
     serial: the body is one store whose iterations keep their order, as several may write one element."""
@@ -72,7 +67,7 @@ def shape_kernel(
         outer = [axis for axis in outer if axis is not vector] + [vector]
     if vector in inner:
         body = [_innermost(statement, vector) for statement in body]
-    if any(store.packed for statement in body for store in stores_of(statement)):
+    if any(store.packed for statement in body for store in statement.stores):
         vector = vector if vector in inner else None  # elements of one row go side by side
     work = work_of(body, vector)
     for axis in outer[1:]:
@@ -84,8 +79,7 @@ def shape_kernel(
         grain = max(grain, GRAIN_TILED_ROWS)
     grain = RunTimeSize(grain)
     far = find_far(body)
-    for axis in reversed(outer):
-        body = [Loop(axis, body)]
+    body = nest(outer, body)
     if not serial:
         body = tighten(graph, body, [vector, *(tile or ())], tile is not None)
     elif all(isinstance(s, (Loop, Store)) for s in body):
@@ -100,9 +94,7 @@ def find_far(body: list) -> tuple[Buffer, ...]:
     """Large arrays whose elements are read, or updated, at places that other elements tell."""
     found: dict[Buffer, None] = {}
     for statement in body:
-        accesses = [(store.buffer, store.offset) for store in stores_of(statement)]
-        accesses += [node.attr for node in walk(roots_of(statement)) if node.op == "load"]
-        for buffer, offset in accesses:
+        for buffer, offset in statement.targets + statement.loads:
             if _is_computed(offset) and (buffer.known_bytes or 0) > FAR_BYTES:
                 found[buffer] = None
     return tuple(found)
@@ -110,28 +102,24 @@ def find_far(body: list) -> tuple[Buffer, ...]:
 
 def _is_computed(offset: Index) -> bool:
     """Whether places are told by other elements."""
-    return any(expr.axes for expr in index_exprs(offset))
+    return any(expr.axes for expr in offset.exprs)
 
 
 def split_sweep(kernel: Kernel, new_temp) -> None:
     """Gives a large full reduction or a long scan partial results per block of its first axis; threads share
     the blocks. Loops around a scan have such results for each of their iterations."""
-    statement, columns = kernel.body[0], []
-    while isinstance(statement, Loop):
-        columns.append(statement.axis.extent)
-        statement = statement.body[0]
+    loops, (statement, *_) = peel(kernel.body)
     if isinstance(statement, Scan):
-        axes, kinds = [statement.axis], [statement.value.dtype] * 2
+        kinds = [statement.value.dtype] * 2
         if statement.op in OP_COST:  # so dear that the totals alone would take half the time of the scan
             return
     else:
-        axes, kinds = statement.axes, [result.dtype for result, _, _ in statement.parts]
-        if statement.stores or statement.bounds and any(op.startswith("arg") for _, op, _ in statement.parts):
+        kinds = [result.dtype for result in statement.results]
+        if statement.stores or statement.bounds and statement.finds_places:
             return
-    inner = 1
-    for extent in (*columns, *(axis.extent for axis in axes[1:])):
-        inner = inner * extent
-    extent = axes[0].extent
+    extent, *others = [axis.extent for axis in statement.axes]
+    columns = [loop.axis.extent for loop in loops]
+    inner = math.prod([*columns, *others])
     if extent * inner < 2 * BLOCK_WORK:
         return
     block = max(1, BLOCK_WORK // max(inner, 1))
@@ -145,14 +133,9 @@ def split_sweep(kernel: Kernel, new_temp) -> None:
 
 def collapse_axes(graph: Graph, outer: list[Axis], inner: list[Axis], body: list) -> tuple:
     """(outer, inner, body) with neighbours among the axes made one where every access walks them as one."""
-    indexes = list(list_indexes(body))
+    indexes = list_indexes(body)
     kept_apart = {s.axis for s in body if isinstance(s, Scan)}
-    kept_apart |= {
-        axis
-        for s in body
-        if isinstance(s, Reduce) and any(op.startswith("arg") for _, op, _ in s.parts)
-        for axis in s.axes
-    }
+    kept_apart |= {axis for s in body if isinstance(s, Reduce) and s.finds_places for axis in s.axes}
     # old axis -> its collapsed axis, or None where it vanishes into the next
     merged: dict[Axis, Axis | None] = {}
     new_lists = []
@@ -167,10 +150,7 @@ def collapse_axes(graph: Graph, outer: list[Axis], inner: list[Axis], body: list
         new_axes = []
         for run in runs:
             if len(run) > 1:
-                extent = 1
-                for axis in run:
-                    extent = extent * axis.extent
-                whole = Axis(extent)
+                whole = Axis(math.prod(axis.extent for axis in run))
                 merged.update({axis: None for axis in run[:-1]} | {run[-1]: whole})
                 new_axes.append(whole)
             else:
@@ -221,7 +201,7 @@ def _choose_tile(outer: list[Axis], body: list) -> tuple[Axis, Axis] | None:
     registers of neighbours are transposed. None for other kernels."""
     if not all(isinstance(s, Store) and not s.in_order and s.combine is None for s in body):
         return None
-    loads = [node.attr[1] for node in walk([root for s in body for root in roots_of(s)]) if node.op == "load"]
+    loads = [node.attr[1] for node in walk(list_roots(body)) if node.op == "load"]
     for columns in reversed(outer):
         if _is_short(columns) or any(s.offset.coefficient(columns) != 1 for s in body):
             continue
@@ -257,35 +237,25 @@ def _waits_for_elements(body: list, vector: Axis) -> bool:
     if len(body) > 1 or not isinstance(store, Store) or not _is_computed(store.offset):
         return False
     nbytes = store.buffer.known_bytes
-    return (
-        store.offset.coefficient(vector) != 1
-        and vector in store.value.axes
-        and nbytes is not None
-        and SHARED_BYTES < nbytes <= FAR_BYTES
-        and work_of(body) <= MAX_LONE_WORK
-    )
+    is_between = nbytes is not None and SHARED_BYTES < nbytes <= FAR_BYTES
+    is_found = store.offset.coefficient(vector) != 1 and vector in store.value.axes
+    return is_between and is_found and work_of(body) <= MAX_LONE_WORK
 
 
 def _buffers_read(store: Store) -> set[Buffer]:
-    return {node.attr[0] for node in walk(roots_of(store)) if node.op == "load"}
+    return {node.attr[0] for node in walk(store.roots) if node.op == "load"}
 
 
 def _count_operations(body: list) -> int:
-    inner = (_count_operations(s.body) for s in body if isinstance(s, (Loop, Repeat)))
-    return sum(inner) + sum(len(walk(roots_of(s))) for s in body)
+    return sum(len(walk(s.roots)) for s in flatten(body))
 
 
 def _score(axis: Axis, body: list, swept: list[Axis] | None = None) -> float:
     """swept: the axes of sweeps inside, where there are any: what does not lie along them counts little."""
     score = 0.0
-    for statement in body:
-        if isinstance(statement, (Loop, Repeat)):
-            score += _score(axis, statement.body, swept)
-        offsets = [s.offset for s in stores_of(statement)]
-        if isinstance(statement, Scan):
-            offsets.append(statement.offset)
-        offsets += [node.attr[1] for node in walk(roots_of(statement)) if node.op == "load"]
-        for offset in offsets:
+    for statement in flatten(body):
+        loads = [node.attr for node in walk(statement.roots) if node.op == "load"]
+        for _, offset in statement.targets + loads:
             stride = offset.coefficient(axis)
             is_often = swept is None or any(offset.coefficient(inner) != 0 for inner in swept)
             weight = 1 if is_often else SELDOM
@@ -312,15 +282,10 @@ def _innermost(statement, vector: Axis):
     if isinstance(statement, Reduce) and vector in statement.axes:
         statement.axes = tuple(axis for axis in statement.axes if axis is not vector) + (vector,)
     elif isinstance(statement, Loop):
-        axes, body = [], [statement]
-        while len(body) == 1 and isinstance(body[0], Loop):
-            axes.append(body[0].axis)
-            body = body[0].body
+        loops, body = peel([statement])
+        axes = [loop.axis for loop in loops]
         if vector in axes:
-            axes = [axis for axis in axes if axis is not vector] + [vector]
-            for axis in reversed(axes):
-                body = [Loop(axis, body)]
-            return body[0]
+            return nest([*(axis for axis in axes if axis is not vector), vector], body)[0]
     return statement
 
 
@@ -332,10 +297,8 @@ def work_of(body: list, vector: Axis | None = None):
         if isinstance(statement, Loop):
             work = work + work_of(statement.body, vector) * statement.axis.extent
             continue
-        own = 1 + sum(_cost(node, vector) for node in walk(roots_of(statement)))
-        axes = statement.axes if isinstance(statement, Reduce) else (
-            (statement.axis,) if isinstance(statement, Scan) else ())
-        for axis in axes:
+        own = 1 + sum(_cost(node, vector) for node in walk(statement.roots))
+        for axis in statement.axes:
             own = own * axis.extent
         if isinstance(statement, Repeat):
             own = (own + work_of(statement.body, vector)) * statement.trips

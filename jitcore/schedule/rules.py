@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan
-from jitcore.schedule.buffers import statements_of
-from jitcore.schedule.statements import stores_of
+from jitcore.loopir.traversal import flatten
 
 
 class Nest:
@@ -25,9 +24,9 @@ class Nest:
 
     def __init__(self, kernel: Kernel, homes: dict[Buffer, Buffer], machine: Any):
         self.kernel, self.homes, self.machine = kernel, homes, machine
-        inside = list(statements_of([kernel]))
+        inside = list(flatten([kernel]))
         self.sweeps = [s for s in inside if isinstance(s, (Loop, Reduce, Scan))]
-        self.written = {store.buffer for s in inside for store in stores_of(s)}
+        self.written = {store.buffer for s in inside for store in s.stores}
         self.written |= {s.buffer for s in inside if isinstance(s, Scan)}
 
     @property
@@ -72,4 +71,4 @@ def apply_rules(program: Program, rules: Sequence[Rule], machine: Any) -> Progra
 def _list_kernels(program: Program) -> Iterator[Kernel]:
     for step in program.steps:
         if isinstance(step, Native):
-            yield from (s for s in statements_of(step.body) if isinstance(s, Kernel))
+            yield from (s for s in flatten(step.body) if isinstance(s, Kernel))

@@ -39,9 +39,7 @@ MIN_REST = 16
 _WITHIN = {"add": "add", "sub": "add", "mul": "mul", "max": "max", "min": "min"}
 
 
-def regions_kernels(
-    builder: Builder, joined: Regions, regions: list[Region], buffer: Buffer
-) -> list[Kernel]:
+def regions_kernels(builder: Builder, joined: Regions, regions: list[Region], buffer: Buffer) -> list[Kernel]:
     """The kernels that store the regions of a value, as they are by now."""
     kernel = _columns_kernel(builder, joined, buffer)
     if kernel is not None:
@@ -127,9 +125,8 @@ def _fill(builder: Builder, buffer: Buffer, value) -> Kernel:
     return shape_kernel(builder.graph, axes, [], [store], builder.new_temp)
 
 
-def _update_parts(
-    builder: Builder, region: Region, buffer: Buffer, private: Buffer, part: Axis, first: Axis
-) -> Kernel:
+def _update_parts(builder: Builder, region: Region, buffer: Buffer, private: Buffer, part: Axis,
+                  first: Axis) -> Kernel:
     """Each part's updates, in order, into its own copies of the elements."""
     copies, size = private.shape
     turns = copies // part.extent

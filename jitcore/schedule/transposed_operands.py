@@ -14,7 +14,6 @@ from jitcore.loopir.expr import Buffer, Expr, Graph, walk
 from jitcore.loopir.index import Axis, Index, constant, linearize
 from jitcore.loopir.program import Reduce, Store
 from jitcore.schedule.nest import collapse_axes
-from jitcore.schedule.statements import roots_of, stores_of
 from jitcore.schedule.two_stage_reductions import Loops
 from jitcore.schedule.unrolling import Rewrite
 
@@ -34,8 +33,8 @@ def turn_operands(graph: Graph, loops: Loops, new_temp: Callable[..., Buffer]) -
     if not is_plain or not _are_repeated(outer):
         return [loops]
     rows, copies, rewrite = outer[-1], {}, Rewrite(graph, {})
-    written = {store.buffer for statement in body for store in stores_of(statement)}
-    for node in walk([root for statement in body for root in roots_of(statement)]):
+    written = {store.buffer for statement in body for store in statement.stores}
+    for node in walk([root for statement in body for root in statement.roots]):
         is_input = node.op == "load" and node.attr[0] not in written
         column = _find_column(node, outer, inner) if is_input else None
         if column is not None:

@@ -83,7 +83,7 @@ class _Blocks:
     def cut(self, rest: list) -> list[Loops]:
         graph, block, sweep, shape, offset = self.graph, self.block, self.sweep, self.shape, self.offset
         inside, after = self._fix_place(self.start + Index.of(self.place)), Rewrite(graph, {})
-        after.results = {result: result for result, _, _ in sweep.parts}
+        after.results = {result: result for result in sweep.results}
         parts, stores, combined = [], [], []
         for number, (result, op, expr) in enumerate(sweep.parts):
             own = Result(result.dtype, frozenset((block, *self.outer)), number)
@@ -98,7 +98,7 @@ class _Blocks:
             else:
                 combined.append((result, op, found))
         bounds = {self.place: (None, self._find_end())}
-        first = Reduce((self.place,), parts, list(map(inside.store, sweep.stores)), bounds)
+        first = Reduce((self.place,), parts, list(map(inside.statement, sweep.stores)), bounds)
         last = Reduce((block,), combined, [])
         return [Loops([block, *self.outer], [self.place], [first, *stores]),
                 Loops(self.outer, [block], [last, *map(after.statement, rest)])]

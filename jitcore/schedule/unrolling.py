@@ -5,13 +5,13 @@ In: statements of one kernel. Out: equal statements over other axes, for `nest`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from jitcore.loopir.builder import MAX_FEW, is_few
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, walk
-from jitcore.loopir.index import Axis, Dynamic, Index, Mod
-from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan, Store, bound_exprs
-from jitcore.schedule.statements import roots_of
+from jitcore.loopir.index import ZERO, Axis, Dynamic, FloorDiv, Index, constant
+from jitcore.loopir.program import Loop, Reduce, Statement, Store
+from jitcore.loopir.traversal import list_roots
 
 # Results that one sweep may accumulate.
 MAX_PARTS = 16
@@ -26,45 +26,33 @@ class Rewrite:
     merged: axis -> another axis, or None where it vanishes (its terms with it), or an `Index` of other axes,
     of which loops become loops over each.
     fixed: axis -> the position that it is fixed at. number: how results of this copy are numbered.
-    buffers: buffer -> the one that is read instead.
+    buffers: buffer -> (the one that its elements are in instead, where they begin there).
     """
 
     def __init__(self, graph: Graph, merged: dict[Axis, Axis | Index | None],
                  fixed: dict[Axis, int] | None = None, number: Callable[[int], int] = int,
-                 buffers: dict[Buffer, Buffer] | None = None):
+                 buffers: dict[Buffer, tuple[Buffer, Index]] | None = None):
         self.graph, self.merged, self.fixed, self.number = graph, merged, fixed or {}, number
         self.buffers = buffers or {}
         self.nodes: dict[int, Expr] = {}
         self.results: dict[Result, Result] = {}
 
-    def axes(self, axes):
-        found = []
-        for axis in axes:
-            new = self.merged.get(axis, axis)
-            if isinstance(new, Index):
-                found += [atom for atom, _ in new.terms]
-            elif new is not None:
-                found.append(new)
-        return found
+    def axes(self, axes: Iterable[Axis]) -> list[Axis]:
+        return [atom for axis in axes for atom, _ in self.atom(axis).terms]
 
     def index(self, index: Index) -> Index:
-        result = Index((), index.const)
-        for atom, coefficient in index.terms:
-            if atom in self.fixed:
-                result = result + coefficient * self.fixed[atom]
-            elif isinstance(atom, Axis):
-                atom = self.merged.get(atom, atom)
-                if atom is None:
-                    continue
-                atom = atom if isinstance(atom, Index) else Index.of(atom)
-                result = result + atom * coefficient
-            elif isinstance(atom, Dynamic):
-                result = result + Index(((Dynamic(self.expr(atom.expr)), coefficient),))
-            else:
-                inner = self.index(atom.index)
-                whole = inner.mod(atom.size) if isinstance(atom, Mod) else inner.floordiv(atom.size)
-                result = result + whole * coefficient
-        return result
+        return index.substitute(self.atom)
+
+    def atom(self, atom: Axis | Dynamic | FloorDiv) -> Index:
+        """What stands for a term of an index."""
+        if isinstance(atom, Dynamic):
+            return Index.of(Dynamic(self.expr(atom.expr)))
+        if isinstance(atom, FloorDiv):
+            return atom.of(self.index(atom.index))
+        if atom in self.fixed:
+            return constant(self.fixed[atom])
+        new = self.merged.get(atom, atom)
+        return new if isinstance(new, Index) else ZERO if new is None else Index.of(new)
 
     def expr(self, root: Expr) -> Expr:
         for node in walk([root]):
@@ -76,8 +64,7 @@ class Rewrite:
         if node.op == "const":
             return node
         if node.op == "load":
-            buffer, index = node.attr
-            return self.graph.load(self.buffers.get(buffer, buffer), self.index(index))
+            return self.graph.load(*self.place(*node.attr))
         if node.op == "index":
             return self.graph.index(self.index(node.attr), node.dtype)
         if node.op == "result":
@@ -86,42 +73,23 @@ class Rewrite:
 
     def result(self, result: Result) -> Result:
         if result not in self.results:
-            axes = frozenset(self.axes(result.axes - self.fixed.keys()))
+            axes = frozenset(self.axes(result.axes))
             self.results[result] = Result(result.dtype, axes, self.number(result.serial))
         return self.results[result]
 
-    def store(self, s: Store) -> Store:
-        mask = None if s.mask is None else self.expr(s.mask)
-        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine, s.in_order, s.turns,
-                     s.packed)
+    def place(self, buffer: Buffer, offset: Index) -> tuple[Buffer, Index]:
+        """Where an element of a buffer is."""
+        if buffer not in self.buffers:
+            return buffer, self.index(offset)
+        new, start = self.buffers[buffer]
+        return new, self.index(offset) + start
 
-    def statement(self, s):
-        if isinstance(s, Store):
-            return self.store(s)
-        if isinstance(s, Loop):
-            body = [self.statement(inner) for inner in s.body]
-            axes = self.axes([s.axis])
-            if len(axes) == 1:
-                return Loop(axes[0], body, *self._ends((s.low, s.high)))
-            for axis in reversed(axes):
-                body = [Loop(axis, body)]
-            return body[0]
-        if isinstance(s, Choice):
-            bodies = [list(map(self.statement, body)) for body in (s.body, s.other)]
-            return Choice(self.expr(s.condition), *bodies)
-        if isinstance(s, Scan):
-            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
-        if isinstance(s, Repeat):
-            return Repeat(list(map(self.result, s.registers)), list(map(self.expr, s.initial)),
-                          self.expr(s.condition), [self.statement(inner) for inner in s.body],
-                          list(map(self.expr, s.updates)), s.trips)
-        parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
-        stores = [self.store(store) for store in s.stores]
-        bounds = {self.merged.get(axis, axis): self._ends(ends) for axis, ends in s.bounds.items()}
-        return Reduce(tuple(self.axes(s.axes)), parts, stores, bounds)
+    def end(self, end: Expr | None) -> Expr | None:
+        """The end of a range."""
+        return None if end is None else self.expr(end)
 
-    def _ends(self, ends: tuple) -> tuple:
-        return tuple(None if end is None else self.expr(end) for end in ends)
+    def statement(self, statement: Statement) -> Statement:
+        return statement.map(self)
 
 
 def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:
@@ -135,13 +103,12 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
             continue
         if not any(_shares_loads(reduce, axis) for reduce in reduces):
             continue
-        if any(axis in end.axes for statement in body for end in bound_exprs(statement)):
+        if any(axis in end.axes for statement in body for end in statement.ends):
             continue
         copies = []
         for position in range(axis.extent):
-            rewrite = Rewrite(
-                graph, {}, {axis: position}, lambda serial, k=position: serial * axis.extent + k  # noqa: B023
-            )
+            number = lambda serial, k=position: serial * axis.extent + k  # noqa: B023, E731
+            rewrite = Rewrite(graph, {}, {axis: position}, number)
             copies.append([rewrite.statement(statement) for statement in body])
         outer = [other for other in outer if other is not axis]
         return unroll_rows(graph, outer, _merge(copies))
@@ -157,7 +124,7 @@ def unroll_stores(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axi
     for axis in outer:
         if not is_few([axis.extent]) or axis.extent * len(body) > MAX_PARTS:
             continue
-        nodes = walk([root for s in body for root in roots_of(s)])
+        nodes = walk(list_roots(body))
         around = [other for other in outer if other is not axis]
         is_worth_it = _count_shared(nodes, axis, around) >= MIN_SHARED or _interleave(body, axis, around)
         if axis.extent * len(nodes) > MAX_UNROLLED_NODES or not is_worth_it:
@@ -185,7 +152,7 @@ def _count_shared(nodes: list[Expr], axis: Axis, around: list[Axis]) -> int:
 
 def _shares_loads(reduce: Reduce, axis: Axis) -> bool:
     """Whether positions of an axis read the same elements, or neighbours in memory."""
-    loads = [node.attr[1] for node in walk([expr for _, _, expr in reduce.parts]) if node.op == "load"]
+    loads = [node.attr[1] for node in walk(reduce.values) if node.op == "load"]
     strides = [index.coefficient(axis) for index in loads if not index.axes().isdisjoint(reduce.axes)]
     return any(isinstance(stride, int) and abs(stride) <= MAX_FEW for stride in strides)
 

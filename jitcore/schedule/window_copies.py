@@ -13,8 +13,8 @@ from jitcore.loopir.builder import Builder, is_few
 from jitcore.loopir.expr import Graph
 from jitcore.loopir.index import Dynamic, Index
 from jitcore.loopir.program import Kernel, Loop, Store
+from jitcore.loopir.traversal import flatten
 from jitcore.loopir.values import ROOTS, Region, Value
-from jitcore.schedule.statements import stores_of
 from jitcore.schedule.unrolling import Rewrite
 
 
@@ -77,12 +77,9 @@ def _walk_alike(first, second, vectors: set) -> bool:
         return False
     if first.bounds or second.bounds:
         return False
-    strides = {store.offset.coefficient(loop.axis) for loop in (first, second) for store in _stores_in(loop)}
+    strides = {store.offset.coefficient(loop.axis) for loop in (first, second)
+               for s in flatten([loop]) for store in s.stores}
     return first.axis.extent == second.axis.extent and len(strides) == 1 and not strides & {None, 0}
-
-
-def _stores_in(loop: Loop) -> list[Store]:
-    return [store for s in loop.body for store in (_stores_in(s) if isinstance(s, Loop) else stores_of(s))]
 
 
 def _join_loops(graph: Graph, window: Loop, strip: Loop, vectors: set) -> Loop:

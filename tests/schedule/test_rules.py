@@ -6,7 +6,8 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.target import CpuTarget
-from jitcore.loopir.program import Reduce, format_program
+from jitcore.loopir.program import Reduce
+from jitcore.loopir.text import format_program
 from jitcore.loopir.ways import KINDS
 from jitcore.schedule import lower_program
 from jitcore.schedule.rules import Rule

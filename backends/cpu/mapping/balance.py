@@ -19,8 +19,8 @@ from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.scalar_ops import DIVISIONS, count_math_calls
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
-from jitcore.loopir.program import Choice, Kernel, Loop, Repeat
-from jitcore.schedule.statements import roots_of
+from jitcore.loopir.program import Kernel, Reduce
+from jitcore.loopir.traversal import flatten
 
 # Operations beside each root, or division, up to which two units are not slower. Measured on Zen 5 in the
 # cache: 0.61x of the time without any other, 0.88x with seven, 0.73x to 1.0x with eight.
@@ -80,13 +80,10 @@ def _has_time(divisions: int, nodes: list[Expr]) -> bool:
 
 def _weigh(body: list, vector: Axis | None) -> Iterator[tuple[Expr, int]]:
     """The operations in lanes on floats, and how often each is done for every iteration of the lanes."""
-    for statement in body:
-        if isinstance(statement, (Loop, Repeat)):
-            yield from _weigh(statement.body, vector)
-        elif isinstance(statement, Choice):
-            yield from _weigh([*statement.body, *statement.other], vector)
-        inner = [axis.extent for axis in getattr(statement, "axes", ()) if axis is not vector]
+    for statement in flatten(body):
+        swept = statement.axes if isinstance(statement, Reduce) else ()
+        inner = [axis.extent for axis in swept if axis is not vector]
         count = prod(extent if is_static(extent) else USUAL_EXTENT for extent in inner)
-        for node in walk(roots_of(statement)):
+        for node in walk(statement.roots):
             if vector in node.axes and node.dtype.kind == "f":
                 yield node, count

@@ -13,7 +13,6 @@ from jitcore.backends.llvm.options import is_static
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
 from jitcore.schedule.rules import Decisions, Nest
-from jitcore.schedule.statements import roots_of
 
 # Multiples of the usual lanes, the most first.
 _MULTIPLES = (4, 2)
@@ -47,8 +46,7 @@ def _find_multiple(nest: Nest, loop: Loop) -> int:
 
 def _is_short(sweep: Reduce | Scan) -> bool:
     """Whether there are so few rows that their number stands in the code."""
-    axes = (sweep.axis,) if isinstance(sweep, Scan) else sweep.axes
-    return all(is_static(axis.extent) for axis in axes)
+    return all(is_static(axis.extent) for axis in sweep.axes)
 
 
 def _count_bytes(sweep: Reduce | Scan) -> int:
@@ -60,12 +58,11 @@ def _count_bytes(sweep: Reduce | Scan) -> int:
 
 
 def _find_itemsize(sweep: Reduce | Scan) -> int:
-    values = [sweep.value] if isinstance(sweep, Scan) else [expr for _, _, expr in sweep.parts]
-    return max(value.dtype.itemsize for value in values)
+    return max(value.dtype.itemsize for value in sweep.values)
 
 
 def _count_in_lanes(statement) -> int:
     """Expressions of a statement that take registers of lanes: those that vary, and operands of these. Where
     elements are, and what does not vary, is found by itself."""
-    varying = [node for node in walk(roots_of(statement)) if node.axes or node.op == "result"]
+    varying = [node for node in walk(statement.roots) if node.axes or node.op == "result"]
     return len({id(other) for node in varying for other in (node, *node.args)})

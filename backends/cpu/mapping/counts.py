@@ -13,8 +13,8 @@ from llvmlite import ir
 
 from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.registers import I64
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, bounds_of, find_split
-from jitcore.schedule.buffers import statements_of
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan
+from jitcore.loopir.traversal import find_split, flatten
 
 
 def outermost_loop(kernel: Kernel) -> Loop | None:
@@ -41,12 +41,12 @@ def _once(e, statement) -> ir.Value:
 def _count_iterations(e, statement: Loop | Reduce | Scan, axis) -> ir.Value:
     """How many positions of an axis a statement runs over; less than one for none."""
     low, high = e.range_of(statement, axis)
-    return e.b.sub(high, low) if axis in bounds_of(statement) else high
+    return e.b.sub(high, low) if axis in statement.bounds else high
 
 
 def count_blocks(e, statement: Reduce | Scan) -> ir.Value:
     """Into how many blocks a reduction or scan is split: as many as its range fills, if that varies."""
-    if not bounds_of(statement):
+    if not statement.bounds:
         return e.size(statement.partials[0].shape[0])
     block = e.size(statement.block)
     extent = _count_iterations(e, statement, statement.axes[0])
@@ -57,7 +57,7 @@ def is_little(kernel: Kernel, count: ir.Value) -> bool:
     """Whether a kernel is too little work to share, whatever its strides: all of its extents are few."""
     if not isinstance(count, ir.Constant):
         return False
-    inside = list(statements_of([kernel]))
-    axes = [axis for s in inside for axis in (*getattr(s, "axes", ()), *[getattr(s, "axis", None)]) if axis]
+    inside = flatten([kernel])
+    axes = [axis for s in inside for axis in s.axes]
     is_known = all(is_static(axis.extent) for axis in axes) and not any(isinstance(s, Repeat) for s in inside)
     return count.constant == 1 or is_known and count.constant <= int(kernel.grain)

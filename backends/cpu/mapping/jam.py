@@ -11,10 +11,9 @@ from jitcore.backends.cpu.machine.host import count_math_calls
 from jitcore.backends.llvm.options import is_static
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic
-from jitcore.loopir.program import Loop, Reduce, Store, bound_exprs
+from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.loopir.ways import Jam
 from jitcore.schedule.rules import Decisions, Nest
-from jitcore.schedule.statements import roots_of
 
 # Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
 _COUNTS, WORKING_REGISTERS = (4, 2), 8
@@ -57,7 +56,7 @@ def _list_counts(nest: Nest, axis: Axis, reduce: Reduce, has_streams: bool = Fal
     kernel, vector = nest.kernel, nest.kernel.vector
     if vector is None or reduce.stores or reduce.axes[-1] is not vector or axis is vector:
         return []
-    if any(axis in end.axes for end in bound_exprs(reduce)):
+    if any(axis in end.axes for end in reduce.ends):
         return []
     nodes = walk([expr for _, _, expr in reduce.parts])
     loads = [node for node in nodes if node.op == "load" and vector in node.axes]
@@ -87,11 +86,11 @@ def _count_stored_rows(nest: Nest, axis: Axis, loop: Loop) -> int:
     kernel, vector = nest.kernel, nest.kernel.vector
     if loop.axis is not vector or is_static(axis.extent) or "nontemporal" in kernel.ways or kernel.far:
         return 1
-    if any(axis in end.axes for end in bound_exprs(loop)):
+    if any(axis in end.axes for end in loop.ends):
         return 1
     if not all(isinstance(s, Store) and s.mask is None and not s.is_update for s in loop.body):
         return 1
-    nodes = walk([root for store in loop.body for root in roots_of(store)])
+    nodes = walk([root for store in loop.body for root in store.roots])
     loads = [node for node in nodes if node.op == "load"]
     if any(node.attr[0] in nest.written for node in loads) or any(map(_takes_long, nodes)):
         return 1
@@ -125,7 +124,7 @@ def _is_listed(store: Store, axis: Axis) -> bool:
     if store.in_order:
         return True
     return _is_found(store, axis) and all(node.op != "load" or node.attr[0] is not store.buffer
-                                          for node in walk(roots_of(store)))
+                                          for node in walk(store.roots))
 
 
 def find_unrolled(nest: Nest) -> Decisions:

@@ -14,12 +14,11 @@ import math
 from collections import Counter
 
 from jitcore.backends.cpu.machine.host import Machine
-from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
+from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Loop, Store
-from jitcore.schedule.buffers import loads_of
+from jitcore.loopir.traversal import list_roots
 from jitcore.schedule.rules import Decisions, Nest
-from jitcore.schedule.statements import roots_of
 
 # Shorter arrays are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20
@@ -59,12 +58,12 @@ def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer], machine: Machine) 
     if all(_count_bytes(loop.axis, store.buffer) < SMALL_BYTES for store in loop.body):
         return ()
     limit = choose_stream_bytes(machine)
-    loads = [(homes.get(buffer, buffer), offset) for store in loop.body for buffer, offset in loads_of(store)]
+    loads = [(homes.get(buffer, buffer), offset) for store in loop.body for buffer, offset in store.loads]
     stores = Counter(homes.get(store.buffer, store.buffer) for store in loop.body)
     read, moved = {buffer for buffer, _ in loads}, {b for b, offset in loads if loop.axis in offset.axes()}
     if _count_bytes(loop.axis, *(moved | stores.keys())) < MIN_TRAFFIC * limit:
         return ()
-    nodes = walk([root for store in loop.body for root in roots_of(store)])
+    nodes = walk(list_roots(loop.body))
     if sum(OP_COST.get(node.op, 0) for node in nodes) > MAX_COST:
         return ()
     found = [store.buffer for store in loop.body if _is_in_order(store, loop.axis)
@@ -76,7 +75,7 @@ def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer], machine: Machine) 
 def _is_in_order(store: Store, axis: Axis) -> bool:
     """Whether lanes along an axis write neighbours in memory, each one number."""
     is_number = store.buffer.dtype.kind in "iuf"
-    return is_number and store.offset.coefficient(axis) == 1 and not index_exprs(store.offset)
+    return is_number and store.offset.coefficient(axis) == 1 and not store.offset.exprs
 
 
 def _count_bytes(axis: Axis, *buffers: Buffer) -> int:

@@ -22,13 +22,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
+from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store, bounds_of, find_split
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.traversal import find_split
 from jitcore.loopir.ways import Prefetch
-from jitcore.schedule.buffers import loads_of
 from jitcore.schedule.rules import Decisions, Nest
-from jitcore.schedule.statements import roots_of
 
 # Places of one array from which on a loop is a stencil.
 MIN_PLACES = 2
@@ -129,13 +128,13 @@ def _goes_row_by_row(nest: Nest) -> bool:
         return False
     rows = row_axis_of(sweep)
     has_more = rest if isinstance(sweep, Scan) else sweep.stores
-    if rows is None or bounds_of(sweep) or sweep.partials or has_more:
+    if rows is None or sweep.bounds or sweep.partials or has_more:
         return False
     if isinstance(sweep, Scan) and nest.machine.is_zen:
         return False
     if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
         return False
-    nodes = walk(roots_of(sweep))
+    nodes = walk(sweep.roots)
     if any(node.args and kernel.vector in node.axes and rows not in node.axes for node in nodes):
         return False  # would be computed for each row again
     return any(index.coefficient(rows) not in (None, 0) and _is_beyond(nest, buffer, 1)
@@ -145,7 +144,7 @@ def _goes_row_by_row(nest: Nest) -> bool:
 
 def row_axis_of(sweep: Reduce | Scan) -> Axis | None:
     """The axis that a sweep down columns runs along; None where there are several."""
-    axes = _find_axes(sweep)
+    axes = sweep.axes
     return axes[0] if len(axes) == 1 else None
 
 
@@ -161,16 +160,16 @@ def _holds_rows(kernel: Kernel, statement) -> bool:
     """Whether a statement is a loop around those over the lanes' axis."""
     if not isinstance(statement, Loop) or statement.axis is kernel.vector:
         return False
-    return any(kernel.vector in _find_axes(s) or _holds_rows(kernel, s) for s in statement.body)
+    return any(kernel.vector in s.axes or _holds_rows(kernel, s) for s in statement.body)
 
 
 def goes_in_halves(kernel: Kernel, statement) -> bool:
     """Whether a statement is a plain reduction along rows, with little arithmetic."""
     if not isinstance(statement, Reduce) or statement.axes != (kernel.vector,):
         return False
-    if statement.stores or statement.bounds or any(op.startswith("arg") for _, op, _ in statement.parts):
+    if statement.stores or statement.bounds or statement.finds_places:
         return False
-    nodes, rows = walk(roots_of(statement)), _list_rows(kernel, statement)
+    nodes, rows = walk(statement.roots), _list_rows(kernel, statement)
     loads = {node.attr for node in nodes if node.op == "load" and kernel.vector in node.axes}
     return (0 < len(rows) <= MAX_ARRAYS and loads == set(rows) and all(n.dtype.kind != "c" for n in nodes)
             and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_COST)
@@ -191,7 +190,7 @@ def _find_next_rows(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     kernel = nest.kernel
     axis, body = _find_rows(kernel)
     sweeps = [s for s in body if not isinstance(s, Store)]
-    if axis is None or not sweeps or not all(_find_axes(sweep) == (kernel.vector,) for sweep in sweeps):
+    if axis is None or not sweeps or not all(sweep.axes == (kernel.vector,) for sweep in sweeps):
         return None
     if len(sweeps) == 1:
         sweep, accesses, lengths = sweeps[0], _find_leading(nest, sweeps[0]), STENCIL_ROWS
@@ -229,10 +228,10 @@ def _find_places(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
         return None
     if not all(isinstance(s, Store) and _is_run(s.offset, axis) for s in loop.body):
         return None
-    loads = (access for store in loop.body for access in loads_of(store))
+    loads = (access for store in loop.body for access in store.loads)
     waiting = [index for buffer, index in loads
                if _is_beyond(nest, buffer, 1) and buffer.known_bytes <= MAX_NEAR]
-    nodes = (node for index in waiting for node in walk(index_exprs(index)) if node.op == "load")
+    nodes = (node for index in waiting for node in walk(index.exprs) if node.op == "load")
     places = dict.fromkeys(node.attr for node in nodes if _is_run(node.attr[1], axis))
     if not places:
         return None
@@ -257,7 +256,7 @@ def find_stencil_store(loop: Loop | Reduce | Scan) -> Store | None:
     if not isinstance(loop, Loop) or not all(isinstance(s, Store) for s in loop.body):
         return None
     first, written = loop.body[0], {store.buffer for store in loop.body}
-    accesses = {access for store in loop.body for access in loads_of(store)}
+    accesses = {access for store in loop.body for access in store.loads}
     if any(buffer in written for buffer, _ in accesses):
         return None
     places = Counter(buffer for buffer, index in accesses if _is_run(index, loop.axis))
@@ -267,19 +266,13 @@ def find_stencil_store(loop: Loop | Reduce | Scan) -> Store | None:
 
 def _is_run(index, axis: Axis) -> bool:
     """Whether lanes along an axis are neighbours in memory."""
-    return index.coefficient(axis) == 1 and not index_exprs(index)
-
-
-def _find_axes(sweep) -> tuple[Axis, ...]:
-    if isinstance(sweep, Reduce):
-        return sweep.axes
-    return (sweep.axis,) if isinstance(sweep, (Loop, Scan)) else ()
+    return index.coefficient(axis) == 1 and not index.exprs
 
 
 def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
     """Accesses of neighbours in memory along the lanes, each once, at places that the loops alone tell."""
     statements = sweep.body if isinstance(sweep, Loop) else [sweep]
-    found = dict.fromkeys(access for statement in statements for access in loads_of(statement))
+    found = dict.fromkeys(access for statement in statements for access in statement.loads)
     return [(buffer, index) for buffer, index in found if _is_run(index, kernel.vector)]
 
 

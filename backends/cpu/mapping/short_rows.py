@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
+from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.program import Kernel, Loop, Reduce, Store, bounds_of
-from jitcore.schedule.buffers import loads_of
+from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.schedule.nest import GRAIN_LANES, SHORT
 from jitcore.schedule.rules import Decisions, Nest
-from jitcore.schedule.statements import roots_of, stores_of
 
 # Registers that a row fills at most: beyond that, transposing takes more time than combining lanes. Where
 # rows are written too, where they are read only, and with more to do for a row beside its elements, by that
@@ -46,7 +44,7 @@ def find(nest: Nest) -> Decisions:
 def find_row_axis(kernel: Kernel, vector_bytes: int) -> Axis | None:
     """The axis of the rows of a kernel that goes this way; None where it is of another kind or gains none."""
     loop, along = kernel.body[0], kernel.vector
-    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is along or bounds_of(loop):
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is along or loop.bounds:
         return None
     if not all(isinstance(axis.extent, int) for axis in (loop.axis, along)) or along.extent <= SHORT:
         return None
@@ -80,8 +78,8 @@ def _is_consistent(loop: Loop, along: Axis) -> bool:
     """Whether rows of plain numbers are read and written as they lie, each array at one place."""
     written: dict[Buffer, set[Index]] = {}
     for statement in list_statements(loop):
-        for store in stores_of(statement):
-            written.setdefault(store.buffer, set()).add(store.offset)
+        for buffer, index in statement.targets:
+            written.setdefault(buffer, set()).add(index)
     for buffer, index in _list_all(loop):
         if written.get(buffer, {index}) != {index}:
             return False
@@ -89,7 +87,7 @@ def _is_consistent(loop: Loop, along: Axis) -> bool:
             continue
         stride, is_number = index.coefficient(loop.axis), buffer.dtype.kind in "fiu"
         is_apart = isinstance(stride, int) and (stride == 0 or stride > SHORT)
-        if index.coefficient(along) != 1 or index_exprs(index) or not is_apart:
+        if index.coefficient(along) != 1 or index.exprs or not is_apart:
             return False
         if not is_number or buffer.dtype.itemsize < 4:
             return False
@@ -102,8 +100,8 @@ def list_statements(loop: Loop) -> list:
 
 def _list_all(loop: Loop) -> list[Access]:
     """Every access in the loop, each once."""
-    found = [access for s in list_statements(loop) for access in loads_of(s)]
-    found += [(store.buffer, store.offset) for s in list_statements(loop) for store in stores_of(s)]
+    found = [access for s in list_statements(loop) for access in s.loads]
+    found += [access for s in list_statements(loop) for access in s.targets]
     return [Access(*access) for access in dict.fromkeys(found)]
 
 
@@ -116,12 +114,12 @@ def list_accesses(loop: Loop, along: Axis) -> list[Access]:
 def _find_limit(loop: Loop, along: Axis) -> float:
     """Registers of the longest rows that gain."""
     statements = list_statements(loop)
-    nodes = [node for node in walk([root for s in statements for root in roots_of(s)]) if node.args]
+    nodes = [node for node in walk([root for s in statements for root in s.roots]) if node.args]
     work = sum(OP_COST.get(node.op, 1) for node in nodes if along not in node.axes)
     parts = [part for s in statements if isinstance(s, Reduce) for part in s.parts]
     if work >= MUCH_WORK or any(op.startswith("arg") for _, op, _ in parts):  # lanes are searched for a place
         return MOST
-    if any(along in store.offset.axes() for s in statements for store in stores_of(s)):
+    if any(along in store.offset.axes() for s in statements for store in s.stores):
         has_functions = any(OP_COST.get(node.op, 1) >= FUNCTION_COST for node in nodes)
         return READ if has_functions else WRITTEN
     return WORKING if work >= SOME_WORK else READ

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from jitcore.loopir.expr import walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.schedule.statements import roots_of, stores_of
 
 # Accesses further apart use one instruction per lane.
 MAX_STRIDE = 8
@@ -22,6 +21,6 @@ def find_stride(index: Index, axis: Axis) -> int | None:
 
 def shares_registers(statement, axis: Axis) -> bool:
     """Whether iterations around a statement in lanes of `axis` read or write neighbours in memory."""
-    offsets = [node.attr[1] for node in walk(roots_of(statement)) if node.op == "load"]
-    offsets += [store.offset for store in stores_of(statement)]
+    offsets = [node.attr[1] for node in walk(statement.roots) if node.op == "load"]
+    offsets += [store.offset for store in statement.stores]
     return any(find_stride(offset, axis) is not None for offset in offsets)

@@ -13,11 +13,10 @@ from jitcore.backends.cpu.mapping.strides import shares_registers
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import part_size
-from jitcore.loopir.program import Loop, Reduce, Repeat, Scan, block_totals
+from jitcore.loopir.program import Loop, Reduce, Repeat, Scan
+from jitcore.loopir.traversal import block_totals, flatten
 from jitcore.loopir.ways import Vectors
-from jitcore.schedule.buffers import statements_of
 from jitcore.schedule.rules import Decisions, Nest
-from jitcore.schedule.statements import roots_of
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
 MAX_ROUND_NODES = 32
@@ -48,8 +47,8 @@ def choose_vectors(nest: Nest, sweep: Loop | Reduce | Scan) -> Vectors:
     registers, which have no arithmetic to hide it. Shuffles count as arithmetic, and so do rows side by side.
     A complex number takes as many as two numbers."""
     widest, parts, has_math, is_short = 1, 1, False, False
-    for inner in statements_of([sweep]):
-        nodes = walk(roots_of(inner))
+    for inner in flatten([sweep]):
+        nodes = walk(inner.roots)
         has_math = has_math or any(calls_function(node) for node in nodes)
         is_short = isinstance(inner, Repeat) and len(nodes) <= MAX_ROUND_NODES or is_short
         for node in nodes:

@@ -7,8 +7,8 @@ whose code comes from disk needs it too, so it loads no compiler.
 from __future__ import annotations
 
 from jitcore.backends.llvm.options import SizeTable
-from jitcore.loopir.program import LibraryCall, Native, Program
-from jitcore.schedule.buffers import statements_of
+from jitcore.loopir.program import LibraryCall, Program
+from jitcore.loopir.traversal import flatten
 
 
 class ProgramLayout:
@@ -27,8 +27,8 @@ class ProgramLayout:
         outputs = [buffer for buffer in program.outputs if buffer not in aliases]
         self.given = [*program.inputs, *outputs, *self.made]
         self.arena = [buffer for buffer in program.temps if buffer.kind == "temp" and buffer not in made]
-        inner = statements_of([s for step in program.steps if isinstance(step, Native) for s in step.body])
-        self.host_calls = {s: k for k, s in enumerate(s for s in inner if isinstance(s, LibraryCall))}
+        calls = [s for s in flatten(program.steps) if isinstance(s, LibraryCall) and s not in steps]
+        self.host_calls = {call: number for number, call in enumerate(calls)}
         self.stack = [buffer for buffer in program.temps if buffer.kind == "scalar"]
         self.table = {buffer: k for k, buffer in enumerate([*self.given, *self.arena, *self.stack])}
         self.table |= {output: self.table[source] for output, source in aliases.items()}

@@ -22,7 +22,6 @@ from jitcore.backends.llvm.registers import I64
 from jitcore.backends.llvm.scalar_ops import count_math_calls
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
-from jitcore.schedule.statements import roots_of
 
 # Bytes of the widest elements of a block's rows: of what is read, of running values, and of results there are
 # so many in the first cache.
@@ -35,7 +34,7 @@ MOST_ROWS, MAX_NODES = 8, 64
 def emit_row_by_row(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
     """The columns [start, stop). kernel: the `KernelRenderer`. e: the `FunctionEmitter`."""
     b, lanes = e.b, kernel.lanes_of(loop)
-    itemsize = max(root.dtype.itemsize for root in roots_of(loop.body[0]))
+    itemsize = max(root.dtype.itemsize for root in loop.body[0].roots)
     places = max(1, BLOCK_BYTES // (itemsize * lanes))
     width = I64(places * lanes)
 
@@ -50,7 +49,7 @@ def emit_row_by_row(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -> N
 def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Value) -> None:
     b, columns, lanes = e.b, loop.axis, kernel.lanes_of(loop)
     sweep, *rest = loop.body
-    rows, roots = row_axis_of(sweep), roots_of(sweep)
+    rows, roots = row_axis_of(sweep), sweep.roots
     running: list[Accumulator | RunningTotal] = []
 
     def at_place(body: Callable[[], None]) -> Callable[[], None]:
@@ -107,7 +106,7 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
 
 def _count_rows(sweep: Reduce | Scan) -> int:
     """How many rows at a time."""
-    nodes = walk(roots_of(sweep))
+    nodes = walk(sweep.roots)
     if any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in nodes):
         return 1
     most = SCANNED_ROWS if isinstance(sweep, Scan) else MOST_ROWS

@@ -21,7 +21,6 @@ from jitcore.backends.cpu.render.loop_functions import (
     find_scalar_loops,
     is_inline,
     is_scalar_code,
-    outside_kernels,
 )
 from jitcore.backends.cpu.render.polls import Poll, check_stopped, end_stop, find_poll
 from jitcore.backends.cpu.render.scan import count_in_round, render_shifted
@@ -36,21 +35,10 @@ from jitcore.backends.llvm.options import RenderOptions, is_static
 from jitcore.backends.llvm.registers import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.llvm.statements import count_calls, emit_store
 from jitcore.loopir.expr import Buffer, walk
-from jitcore.loopir.program import (
-    Call,
-    Kernel,
-    LibraryCall,
-    Native,
-    Reduce,
-    Scan,
-    Switch,
-    While,
-    find_split,
-)
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Scan, Switch, While
+from jitcore.loopir.traversal import find_split, list_buffers, list_roots, outside_kernels
 from jitcore.process.concurrency import available_cores
-from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import work_of
-from jitcore.schedule.statements import roots_of, stores_of
 
 # Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
@@ -75,9 +63,8 @@ def render_steps(steps: dict[str, Native], layout: ProgramLayout, options: Rende
 class EntryRenderer:
     """Renders one native step."""
 
-    def __init__(
-        self, module: ir.Module, name: str, step: Native, layout: ProgramLayout, options: RenderOptions
-    ):
+    def __init__(self, module: ir.Module, name: str, step: Native, layout: ProgramLayout,
+                 options: RenderOptions):
         self.module, self.name, self.step, self.layout = module, name, step, layout
         self.options = options
         self.kernels = self.math_calls = 0
@@ -98,8 +85,7 @@ class EntryRenderer:
         e.loads_late = True  # of hundreds, none would stay in a register
         self._make_table(given, dims)
         inline = filter(is_inline, outside_kernels(self.step.body, frozenset(self.loops)))
-        roots = [root for kernel in inline for store in kernel.body for root in roots_of(store)]
-        e.inlines_math = count_calls(walk(roots)) <= MAX_INLINED_STRAIGHT
+        e.inlines_math = count_calls(walk(list_roots(inline))) <= MAX_INLINED_STRAIGHT
         self._body(self.step.body)
         e.b.ret(I64(0))
         e.finish()
@@ -130,7 +116,7 @@ class EntryRenderer:
                 slot = p.alloca(memory_type(buffer.dtype))
                 e.pointers[buffer] = p.bitcast(slot, POINTER)
         loops = [s for s in outside_kernels(self.step.body) if isinstance(s, While)]
-        moving = {buffer for loop in loops for pair in loop.swaps for buffer in pair}
+        moving = {buffer for loop in loops for buffer in loop.moving}
         tabled = {**dict.fromkeys(self._find_tabled(shared)), **dict.fromkeys(self._sorted(moving))}
         first = [buffer for buffer in tabled if layout.table[buffer] < len(layout.given)]
         if len(first) > MAX_SINGLE_STORES:  # these stand there in the same order
@@ -162,7 +148,7 @@ class EntryRenderer:
     def _find_tabled(self, shared: list[Buffer]) -> list[Buffer]:
         """Of what kernels and functions of loops touch, what they look for in the table: kernels that share
         code have tables of their own."""
-        outside = list(outside_kernels(self.step.body, frozenset(self.loops)))
+        outside = outside_kernels(self.step.body, frozenset(self.loops))
         epilogues = {s.epilogue for s in outside if isinstance(s, Call)}
         others = [s for s in outside if s in epilogues or s not in self.shared and isinstance(s, Kernel)]
         loops = [buffer for flag in (True, False) for buffer in self.touched(self.loops, flag)]
@@ -179,15 +165,9 @@ class EntryRenderer:
             is_outlined = isinstance(statement, Kernel) and not is_inline(statement)
             if is_outlined != in_kernels:
                 continue
-            for inner in statements_of([statement]) if isinstance(statement, Kernel) else [statement]:
-                found |= {buffer for buffer, _ in loads_of(inner)}
-                found |= {store.buffer for store in stores_of(inner)}
-                if isinstance(inner, Scan):
-                    found.add(inner.buffer)
-                if isinstance(inner, (Reduce, Scan)) and inner.partials:
-                    found |= set(inner.partials)
-                if isinstance(inner, Call):
-                    found |= {*inner.outputs, *inner.scratch}
+            is_whole = isinstance(statement, Kernel)
+            found |= list_buffers([statement]) if is_whole else {
+                buffer for buffer, _ in statement.loads + statement.targets}
         return self._sorted(found)
 
     def _sorted(self, buffers) -> list[Buffer]:

@@ -20,9 +20,8 @@ from jitcore.loopir.program import Reduce
 # Vectors of a stretch.
 STRETCH = 8
 
-def search_extreme(
-    kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value, nowhere: ir.Value
-) -> Accumulator:
+def search_extreme(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value,
+                   nowhere: ir.Value) -> Accumulator:
     """Looks at [start, stop). kernel: the `KernelRenderer`. e: the `FunctionEmitter`. nowhere: the place that
     is given if nothing is more extreme than the least number."""
     b, lanes, (part,) = e.b, kernel.lanes_of(reduce), reduce.parts
@@ -47,9 +46,8 @@ def search_extreme(
     return Accumulator(kernel, e, reduce, part, scalar=True, start=place)
 
 
-def _find_first(
-    e, expr: Expr, axis: Axis, low: ir.Value, high: ir.Value, lanes: int, wanted: ir.Value
-) -> ir.Value:
+def _find_first(e, expr: Expr, axis: Axis, low: ir.Value, high: ir.Value, lanes: int,
+                wanted: ir.Value) -> ir.Value:
     """The first position of [low, high) where an expression has a value; `low` if it has it nowhere."""
     b, before = e.b, e.b.block
     search, found = (e.function.append_basic_block(name) for name in ("search", "found"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.llvm.registers import I32, I64, POINTER
-from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
+from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Index
 
 # Elements between an access and what is asked for meanwhile.
@@ -31,7 +31,7 @@ def prefetch(b: ir.IRBuilder, pointer: ir.Value, is_write: bool) -> None:
 def fetch_ahead(e, buffer: Buffer, index: Index) -> None:
     """Asks for the elements that a later vector will gather. e: the `FunctionEmitter`, in whole vectors."""
     axis, b = e.vector_axis, e.b
-    nodes = walk(index_exprs(index))
+    nodes = walk(index.exprs)
     if not nodes or len(nodes) > MAX_NODES or not all(_is_cheap(node, axis) for node in nodes):
         return
     values, now = e.values, e.axis_values[axis]

@@ -45,7 +45,6 @@ from jitcore.backends.llvm.registers import (
 )
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.program import bounds_of
 
 
 class FunctionEmitter(ExpressionEmitter):
@@ -151,9 +150,8 @@ class FunctionEmitter(ExpressionEmitter):
             start = self.index(index)
             self.lanes = lanes
             return self.b.gep(base, [start]), "contiguous"
-        offsets = self.b.mul(
-            self.index(index), constant(ir.VectorType(I64, self.lanes), buffer.dtype.itemsize)
-        )
+        offsets = self.b.mul(self.index(index),
+                             constant(ir.VectorType(I64, self.lanes), buffer.dtype.itemsize))
         start = splat(self.b, self.b.ptrtoint(base, I64), self.lanes)
         pointers = ir.VectorType(element.as_pointer(), self.lanes)
         return self.b.inttoptr(self.b.add(start, offsets), pointers), "gather"
@@ -307,7 +305,7 @@ class FunctionEmitter(ExpressionEmitter):
         """Whether iterations over an axis are few, and better written out."""
         if self.lanes == 1 or self.mask is not None or self.unrolled or not is_static(axis.extent):
             return False
-        if axis in bounds_of(statement):
+        if axis in statement.bounds:
             return False
         return shares_registers(statement, self.vector_axis)
 

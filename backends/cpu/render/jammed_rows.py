@@ -18,7 +18,6 @@ from jitcore.backends.llvm.registers import I64
 from jitcore.loopir.expr import walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce
-from jitcore.schedule.statements import roots_of
 
 
 def emit_row_groups(e, start: ir.Value, stop: ir.Value, rows: int, body: Callable) -> ir.Value:
@@ -74,7 +73,7 @@ def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: li
     """`body(row)` for each row in turn, in every iteration of a sweep in lanes."""
     vector, lanes = kernel.kernel.vector, kernel.lanes_of(sweep)
     statements = sweep.body if isinstance(sweep, Loop) else [sweep]
-    roots = [root for statement in statements for root in roots_of(statement)]
+    roots = [root for statement in statements for root in statement.roots]
     nodes = walk(roots)
     row_values = find_row_values(nodes, axis, vector)
     common = {id(node) for node in nodes if axis not in node.axes}

@@ -28,25 +28,11 @@ from jitcore.backends.llvm.block_results import Partials
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.pack import Packing
 from jitcore.backends.llvm.registers import I64, SIZES, TABLE
-from jitcore.backends.llvm.statements import (
-    StatementRenderer,
-    all_roots,
-    emit_store,
-    flatten,
-)
+from jitcore.backends.llvm.statements import StatementRenderer, emit_store
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Axis
-from jitcore.loopir.program import (
-    Choice,
-    Kernel,
-    Loop,
-    Reduce,
-    Repeat,
-    Scan,
-    Store,
-    block_totals,
-    find_split,
-)
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.loopir.traversal import block_totals, find_split, flatten, list_roots
 from jitcore.loopir.ways import Jam
 
 #: Emitters of a loop in lanes over columns or rows, by the kernel's way.
@@ -61,16 +47,8 @@ class KernelRenderer(StatementRenderer):
     root_share: see `balance`.
     """
 
-    def __init__(
-        self,
-        module: ir.Module,
-        name: str,
-        kernel: Kernel,
-        table: dict[Buffer, int],
-        sizes: SizeTable,
-        first_size: int,
-        options: RenderOptions,
-    ):
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, table: dict[Buffer, int],
+                 sizes: SizeTable, first_size: int, options: RenderOptions):
         super().__init__(module, name, kernel, options)
         self.table, self.sizes, self.first_size = table, sizes, first_size
         self.root_share = share_roots(kernel)
@@ -178,10 +156,8 @@ class KernelRenderer(StatementRenderer):
             start = emit_loop_rows(self, e, loop, start, stop, rows)
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
 
-    def _run_axis(
-        self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None],
-        loop: Callable | None = None,
-    ) -> None:
+    def _run_axis(self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce,
+                  body: Callable[[], None], loop: Callable | None = None) -> None:
         """loop: what emits loops, if not `e.loop`."""
         if axis is self.kernel.vector or axis in self.kernel.others:
             self._run_lanes(e, axis, start, stop, statement, body, loop)
@@ -225,7 +201,7 @@ class KernelRenderer(StatementRenderer):
 
     def hoist(self, e: FunctionEmitter, body: list, inside: set) -> dict[int, bool]:
         ready = super().hoist(e, body, inside)
-        for node in find_divisions(all_roots(body), self.kernel.vector):
+        for node in find_divisions(list_roots(body), self.kernel.vector):
             if ready[id(node.args[1])]:
                 e.invert_ahead(node)
         return ready
@@ -249,7 +225,7 @@ class KernelRenderer(StatementRenderer):
         jam = reduce.ways.get("jam")
         body, runs = [*reduce.stores], Runs(e, accumulators)
         packing = Packing(e, body, emit_store)
-        roots = [expr for _, _, expr in reduce.parts]
+        roots = reduce.values
 
         def iterate(axes):
             if not axes:
@@ -280,7 +256,7 @@ class KernelRenderer(StatementRenderer):
                 accumulator.update()
             packing.emit()
 
-        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, {vector})
+        self.hoist_roots(e, reduce.values, reduce.stores, {vector})
         vector_loop(e, vector, start, stop, [lanes, narrow], update, loops)
 
         def absorb():

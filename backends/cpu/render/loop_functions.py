@@ -19,9 +19,9 @@ from jitcore.backends.cpu.render.loop_modules import SUFFIX
 from jitcore.backends.cpu.render.polls import call_in_frame, set_inside
 from jitcore.backends.llvm.registers import I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Store, Switch, While
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Store, Switch, While
+from jitcore.loopir.traversal import list_reads, list_writes, outside_kernels
 from jitcore.schedule.aliasing import is_scalar
-from jitcore.schedule.buffers import loads_of, statements_of, step_writes
 
 
 def is_inline(statement) -> bool:
@@ -29,34 +29,20 @@ def is_inline(statement) -> bool:
     return isinstance(statement, Kernel) and all(isinstance(inner, Store) for inner in statement.body)
 
 
-def outside_kernels(body: list, closed: frozenset = frozenset()) -> Iterator:
-    """Statements down to kernels, whose insides are left closed, as are those of some loops."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, Call) and statement.epilogue is not None:
-            yield statement.epilogue
-        elif isinstance(statement, While) and statement not in closed:
-            yield from outside_kernels(statement.cond, closed)
-            yield from outside_kernels(statement.body, closed)
-        elif isinstance(statement, Switch):
-            for branch in statement.branches:
-                yield from outside_kernels(branch, closed)
-
-
 def find_scalar_loops(body: list) -> list[While]:
     """The outermost loops that are worth a function."""
     found: list[While] = []
     for statement in body:
-        if isinstance(statement, While):
-            found += [statement] if _is_scalar(statement) else find_scalar_loops(statement.body)
-        elif isinstance(statement, Switch):
-            found += [loop for branch in statement.branches for loop in find_scalar_loops(branch)]
+        if isinstance(statement, While) and _is_scalar(statement):
+            found.append(statement)
+        elif isinstance(statement, (While, Switch)):
+            found += [loop for inner in statement.bodies for loop in find_scalar_loops(inner)]
     return found
 
 
 def _is_scalar(loop: While) -> bool:
     """Whether a loop does without calls and exchanged memory, and has a loop of nothing but scalar code."""
-    inside = list(outside_kernels([loop]))
+    inside = outside_kernels([loop])
     if any(isinstance(s, (Call, LibraryCall)) or isinstance(s, While) and s.swaps for s in inside):
         return False
     return any(isinstance(s, While) and is_scalar_code(s) for s in inside)
@@ -84,9 +70,8 @@ class Chains:
             if is_inline(kernel):
                 moved = [(store.buffer, self._find_read(store.value)) for store in kernel.body]
             else:
-                inside = list(statements_of([kernel]))
-                read = self._join(self._bits.get(buffer, 0) for s in inside for buffer, _ in loads_of(s))
-                moved = [(buffer, read) for buffer in step_writes(Native([kernel]))]
+                read = self._join(self._bits.get(buffer, 0) for buffer in list_reads([kernel]))
+                moved = [(buffer, read) for buffer in list_writes([kernel])]
             for buffer, read in moved:
                 if buffer in self._bits:
                     self._origins[self._bits[buffer]] |= read
@@ -166,7 +151,7 @@ class LoopFunction:
         self.is_told = False  # where it is, the loop may be left at any instruction
 
     def _list_written(self, body: list) -> set[int]:
-        return {self.slot_of[buffer] for buffer in step_writes(Native(body))}
+        return {self.slot_of[buffer] for buffer in list_writes(body)}
 
     def emit(self, name: str, leave: Callable[[], None]) -> None:
         """Emits the function, and the call of it where the renderer is. leave: emits how that one returns

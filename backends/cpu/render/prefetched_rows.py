@@ -26,7 +26,7 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
                      for _ in range(2))
     runs = Runs(e, [*first, *second])
     half = b.mul(b.sdiv(b.sub(stop, start), I64(2 * lanes)), I64(lanes))
-    kernel.hoist_roots(e, [expr for _, _, expr in reduce.parts], [], {vector})
+    kernel.hoist_roots(e, reduce.values, [], {vector})
 
     def update(accumulators):
         for accumulator in accumulators:

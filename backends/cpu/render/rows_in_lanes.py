@@ -15,8 +15,6 @@ from jitcore.backends.cpu.render.vector_loops import vector_loop
 from jitcore.backends.llvm.registers import I32, I64, mask_first, memory_type
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce
-from jitcore.schedule.buffers import loads_of
-from jitcore.schedule.statements import stores_of
 
 
 def emit_rows_in_lanes(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
@@ -25,8 +23,8 @@ def emit_rows_in_lanes(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -
     accesses, statements = list_accesses(loop, along), list_statements(loop)
     widest = max(access.buffer.dtype.itemsize for access in accesses)
     lanes = max(2, min(MAX_LANES, kernel.vector_bytes // widest))
-    read = {access for s in statements for access in loads_of(s)}
-    written = {(store.buffer, store.offset) for s in statements for store in stores_of(s)}
+    read = {access for s in statements for access in s.loads}
+    written = {access for s in statements for access in s.targets}
     squares = [_Squares(e, access, along, lanes) for access in accesses]
 
     def run():

@@ -32,14 +32,13 @@ from jitcore.backends.llvm.registers import (
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.monoids import scan_start_of
 from jitcore.loopir.program import Scan
-from jitcore.schedule.buffers import loads_of
 from jitcore.schedule.nest import BLOCK_WORK, GRAIN_BLOCKS
 
 
 def count_in_round(scan: Scan, threads: int) -> int:
     """Blocks of a round: those of which a third of the threads' second caches holds what is read, beside what
     is written; at least as many as each thread takes."""
-    read = sum(buffer.dtype.itemsize for buffer, _ in dict.fromkeys(loads_of(scan)))
+    read = sum(buffer.dtype.itemsize for buffer, _ in dict.fromkeys(scan.loads))
     in_cache = host.cache_sizes().l2 // 3 // max(1, BLOCK_WORK * read)
     return max(GRAIN_BLOCKS, in_cache) * threads
 

@@ -17,7 +17,9 @@ from jitcore import dtypes
 from jitcore.backends.llvm.options import SizeTable
 from jitcore.backends.llvm.registers import part_dtype
 from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.program import Kernel, find_split, format_kernel
+from jitcore.loopir.program import Kernel
+from jitcore.loopir.text import format_kernel
+from jitcore.loopir.traversal import find_split
 
 # Kernels whose text has fewer lines know their constants: their code is made quickly.
 MIN_TOLD_LINES = 12

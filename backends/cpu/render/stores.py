@@ -32,9 +32,9 @@ from jitcore.backends.cpu.render.vector_loops import (
 from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.registers import I8, I32, I64, lane_count, split_registers, widen
 from jitcore.backends.llvm.statements import emit_store
-from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Loop, Store
-from jitcore.schedule.statements import roots_of
+from jitcore.loopir.traversal import list_reads
 
 
 def group_stores(e, body: list) -> dict[int, list[Store]]:
@@ -61,7 +61,7 @@ def _find_interleaved(body: list, axis) -> list[list[int]]:
     places beside each other as the stride has elements, in order."""
     if len(body) < 2 or not all(isinstance(s, Store) and s.mask is None and not s.is_update for s in body):
         return []
-    read = {node.attr[0] for node in walk([root for s in body for root in roots_of(s)]) if node.op == "load"}
+    read = list_reads(body)
     found: dict[tuple, dict[int, int]] = {}
     for number, store in enumerate(body):
         stride, first = find_stride(store.offset, axis), store.offset.const

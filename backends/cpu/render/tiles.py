@@ -28,11 +28,11 @@ from jitcore.backends.llvm.registers import (
     widen,
 )
 from jitcore.backends.llvm.scalar_ops import count_math_calls
-from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
+from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Index
 from jitcore.loopir.program import Loop
+from jitcore.loopir.traversal import list_roots
 from jitcore.schedule.nest import is_across
-from jitcore.schedule.statements import roots_of
 
 # Lanes of a tile; more of them would be more registers than there are.
 MAX_LANES = 16
@@ -60,7 +60,7 @@ class _Tiling:
         self.rows, self.columns = kernel.kernel.tile
         self.body = loop.body[0].body
         self.column_start, self.column_stop = e.range_of(loop.body[0], self.columns)
-        nodes = walk([root for store in self.body for root in roots_of(store)])
+        nodes = walk(list_roots(self.body))
         loads = [node for node in nodes if node.op == "load"]
         self.crossing = [node for node in loads if is_across(node.attr[1], self.rows, self.columns)]
         self.straight = [node.attr for node in loads if self._goes_straight(node.attr[1])]
@@ -74,7 +74,7 @@ class _Tiling:
     def _goes_straight(self, index: Index) -> bool:
         """Whether each row reads a stretch of memory of its own along the lanes."""
         return (index.coefficient(self.columns) == 1 and self.rows in index.axes()
-                and not index_exprs(index))
+                and not index.exprs)
 
     def _count_lanes(self, buffers: set[Buffer]) -> int:
         widest = max(buffer.dtype.itemsize for buffer in buffers)

@@ -20,10 +20,8 @@ from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Store
 
 
-def vector_loop(
-    e, axis: Axis, start: ir.Value, stop: ir.Value, widths: Sequence[int], body: Callable[[], None],
-    loops: Sequence[Callable | None] = (),
-) -> None:
+def vector_loop(e, axis: Axis, start: ir.Value, stop: ir.Value, widths: Sequence[int],
+                body: Callable[[], None], loops: Sequence[Callable | None] = ()) -> None:
     """`body` for all of [start, stop): whole vectors of each width in turn, then once under a mask for the
     rest. loops: what emits the loop for each width, `e.loop` where it is not told."""
     for number, lanes in enumerate(widths):
@@ -32,10 +30,8 @@ def vector_loop(
            lambda: emit_first(e, axis, start, e.b.sub(stop, start), lanes, body))
 
 
-def emit_whole(
-    e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None],
-    loop: Callable | None = None,
-) -> ir.Value:
+def emit_whole(e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None],
+               loop: Callable | None = None) -> ir.Value:
     """`body` for the whole vectors of [start, stop). Returns: where they end."""
     end = end_of_vectors(e, start, stop, lanes)
     e.last_vector = e.b.sub(end, I64(lanes)) if e.far else None
@@ -50,10 +46,8 @@ def end_of_vectors(e, start: ir.Value, stop: ir.Value, lanes: int) -> ir.Value:
     return b.add(start, b.mul(b.sdiv(b.sub(stop, start), width), width))
 
 
-def emit_vectors(
-    e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None],
-    loop: Callable | None = None,
-) -> None:
+def emit_vectors(e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None],
+                 loop: Callable | None = None) -> None:
     """`body` in lanes from each position of [start, stop), a whole number of vectors."""
     (loop or e.loop)(start, stop, I64(lanes), lambda i: emit_vector(e, axis, i, lanes, body))
 
@@ -65,9 +59,8 @@ def emit_vector(e, axis: Axis, position: ir.Value, lanes: int, body: Callable[[]
     e.vector_axis, e.lanes = None, 1
 
 
-def emit_first(
-    e, axis: Axis, position: ir.Value, count: ir.Value, lanes: int, body: Callable[[], None]
-) -> None:
+def emit_first(e, axis: Axis, position: ir.Value, count: ir.Value, lanes: int,
+               body: Callable[[], None]) -> None:
     """`body` in the first `count` of the lanes from one position."""
     e.mask = mask_first(e.b, count, lanes)
     emit_vector(e, axis, position, lanes, body)

@@ -23,9 +23,10 @@ from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.loopir.index import Address
-from jitcore.loopir.program import Call, LibraryCall, Program, While
+from jitcore.loopir.program import Call, Program, While
+from jitcore.loopir.traversal import flatten, list_outermost
 from jitcore.passes.canonical import LOCAL, program_key
-from jitcore.schedule.buffers import count_bytes, plan_arena, statements_of
+from jitcore.schedule.buffers import count_bytes, plan_arena
 
 __all__ = ["CallPlan", "Output", "find_plan", "key_of_plan", "list_parts", "plan_call", "store_plan"]
 
@@ -84,17 +85,12 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
 
 
 def _may_run_long(program: Program) -> bool:
-    return any(isinstance(statement, (While, Call)) for statement in _list_native(program))
-
-
-def _list_native(program: Program) -> list:
-    natives = [step for step in program.steps if not isinstance(step, LibraryCall)]
-    return [statement for step in natives for statement in step.body]
+    return any(isinstance(statement, (While, Call)) for statement in list_outermost(program.steps))
 
 
 def list_parts(program: Program) -> tuple[str, ...]:
     """Symbols that code finds in tables."""
-    calls = [call for call in statements_of(_list_native(program)) if isinstance(call, Call)]
+    calls = [call for call in flatten(program.steps) if isinstance(call, Call)]
     return tuple(sorted({symbol for call in calls for symbol in getattr(call.routine, "parts", ())}))
 
 

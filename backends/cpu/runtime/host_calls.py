@@ -31,7 +31,7 @@ from jitcore.backends.cpu.runtime.launch import RAISED
 from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
-from jitcore.schedule.buffers import step_buffers
+from jitcore.loopir.traversal import list_buffers
 
 __all__ = ["SYMBOL", "calls_python", "write_steps"]
 
@@ -72,15 +72,9 @@ def adopt_all(results: Sequence, kinds: Sequence[tuple]) -> list[np.ndarray]:
 
 
 # -- the call -----------------------------------------------------------------------------------------------
-def write_steps(
-    program: Program,
-    compiled: NativeProgram,
-    layout: ProgramLayout,
-    dims: np.ndarray,
-    offsets: list[int],
-    arena_bytes: int,
-    launch: Callable[..., int],
-) -> Callable[..., list[np.ndarray]]:
+def write_steps(program: Program, compiled: NativeProgram, layout: ProgramLayout, dims: np.ndarray,
+                offsets: list[int], arena_bytes: int,
+                launch: Callable[..., int]) -> Callable[..., list[np.ndarray]]:
     """The function of the input ndarrays that runs a program's steps and returns the outputs."""
     writer = _CallWriter(program, layout, dict(zip(layout.arena, offsets)), arena_bytes)
     writer.names |= {"launch": launch, "dims": dims, "keep": (compiled, layout.sizes)}
@@ -179,13 +173,13 @@ def _find_made(program: Program) -> set[Buffer]:
     for step in program.steps:
         if isinstance(step, LibraryCall):
             made |= set(step.outputs) - touched - set(step.inputs)
-        touched |= step_buffers(step)
+        touched |= list_buffers([step])
     return made
 
 
 def _find_last_uses(program: Program) -> dict[Buffer, int]:
     """Number of the last step that touches each buffer."""
-    return {buffer: number for number, step in enumerate(program.steps) for buffer in step_buffers(step)}
+    return {buffer: number for number, step in enumerate(program.steps) for buffer in list_buffers([step])}
 
 
 # -- calls from native code ---------------------------------------------------------------------------------

@@ -20,9 +20,8 @@ from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Program
 
 
-def make_device_function(
-    program: Program, name: str, arguments: Sequence[str], constants: Mapping[int, np.ndarray]
-) -> Callable:
+def make_device_function(program: Program, name: str, arguments: Sequence[str],
+                         constants: Mapping[int, np.ndarray]) -> Callable:
     """arguments: names for the inputs; constants: values of those that are no arguments, by their number.
 
     Raises: NotImplementedError naming what a thread of a GPU does not have."""

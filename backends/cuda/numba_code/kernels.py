@@ -17,24 +17,16 @@ from typing import NamedTuple
 from jitcore import dtypes
 from jitcore.backends.cuda.numba_code.names import REDUCE, REDUCE_PLACES, SCAN, DeviceText
 from jitcore.backends.cuda.render.emitter import WARP
-from jitcore.backends.cuda.render.mapping import (
-    BLOCK,
-    PIECE_TEAM,
-    Accesses,
-    Mapping,
-    can_add_atomically,
-    peel_loops,
-)
-from jitcore.backends.python.expressions import Names, Root
+from jitcore.backends.cuda.render.mapping import BLOCK, PIECE_TEAM, Accesses, Mapping, can_add_atomically
+from jitcore.backends.python.expressions import Names
 from jitcore.backends.python.operations import NOT, SUM, Text, type_name
 from jitcore.backends.python.sweeps import SHORT, STEMS, Running, is_widened
 from jitcore.backends.python.writer import Writer
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis, Index, delinearize
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store, bound_exprs
-from jitcore.schedule.buffers import loads_of, statements_of
-from jitcore.schedule.statements import stores_of
+from jitcore.loopir.program import Kernel, Loop, Reduce, Roots, Scan, Store
+from jitcore.loopir.traversal import flatten, peel
 
 #: What a kernel does only if an expression holds, or only if it does not.
 Guard = tuple[Expr, bool] | None
@@ -74,9 +66,8 @@ class KernelWriter(DeviceText):
 
     def _find_extents(self, body: Sequence) -> Iterator[tuple[Axis, str]]:
         """Extents of arrays that axes run over from end to end; the first array's come last."""
-        for s in reversed(list(statements_of(body))):
-            stores = [(store.buffer, store.offset) for store in stores_of(s)]
-            for buffer, offset in [*stores, *reversed(list(loads_of(s)))]:
+        for s in reversed(flatten(body)):
+            for buffer, offset in [*s.targets, *reversed(s.loads)]:
                 shape = tuple(map(int, buffer.shape)) if buffer in self.arrays else ()
                 for number, place in enumerate(delinearize(offset, shape)):
                     axis = place.terms[0][0] if place.terms else None
@@ -107,9 +98,8 @@ class KernelWriter(DeviceText):
         program, names = self.file.program, {**self.arrays, **self.file.variables}
         order = [names[b] for b in (*program.inputs, *self.file.temps, *program.outputs) if b in names]
         arguments = ", ".join(name for name in order if has_name(text, name))
-        return Function(
-            f"def {self.name}({arguments}):\n{text}", f"{self.name}[{grid}, {block}]({arguments})"
-        )
+        return Function(f"def {self.name}({arguments}):\n{text}",
+                        f"{self.name}[{grid}, {block}]({arguments})")
 
     def write_serial(self, bodies: Sequence[Sequence], guard: Guard = None) -> Function:
         """One thread, which runs bodies one after the other."""
@@ -121,7 +111,7 @@ class KernelWriter(DeviceText):
     def write_items(self, kernel: Kernel, mapping: Mapping, guard: Guard) -> Function:
         """Items, each with a thread or a team of its own."""
         loops, body, axes = mapping.loops, mapping.body, [loop.axis for loop in mapping.loops]
-        self._open(body, guard, [end for loop in loops for end in bound_exprs(loop)])
+        self._open(body, guard, [end for loop in loops for end in loop.ends])
         count = math.prod(int(axis.extent) for axis in axes)
         is_bounded = any(loop.bounds for loop in loops)
         if mapping.kind == "flat" or mapping.is_across and is_bounded:
@@ -202,7 +192,7 @@ class KernelWriter(DeviceText):
             del self.axes[axis]
 
     def _share_loop(self, s: Loop) -> None:
-        loops, body = peel_loops([s])
+        loops, body = peel([s])
         if any(loop.bounds for loop in loops):
             loops, body = [s], s.body
         axes = [loop.axis for loop in loops]
@@ -215,7 +205,7 @@ class KernelWriter(DeviceText):
         """ends: of the first axis, where they are those of a piece."""
         running, counts = self.begin_parts(s, False)
         axes = s.axes[:1] if s.bounds else s.axes
-        body = [Root(*(expr for _, _, expr in s.parts)), *s.stores]
+        body = [Roots(*s.values), *s.stores]
         with self._in_column(s):
             self.hoist(body, axes)
             inner = body if len(axes) == len(s.axes) else [s]
@@ -274,9 +264,8 @@ class KernelWriter(DeviceText):
             self.line(f"{value} = {helper}({value}, {shared}, {t})")
             with self.suite(is_inside, [s]):
                 found = self.combine(s.op, dtype, Text(total), Text(value))
-                self.assign(
-                    s.buffer, s.offset, Text(f"{type_name(dtype)}({found.text})") if is_wide else found
-                )
+                self.assign(s.buffer, s.offset,
+                            Text(f"{type_name(dtype)}({found.text})") if is_wide else found)
             self.update(s.op, dtype, total, Text(f"{shared}[{self.team - 1}]"))
             self.line("cuda.syncthreads()")
         del self.axes[s.axis]
@@ -292,7 +281,7 @@ class KernelWriter(DeviceText):
         self.line(f"{start} = {'' if low == '0' else f'{low} + '}cuda.blockIdx.x * {int(s.block)}")
         self._share_reduce(s, (start, f"min({start} + {int(s.block)}, {high})"))
         with self.suite(f"if {self.thread} == 0:"):
-            for (result, _, _), buffer in zip(s.parts, s.partials or ()):
+            for (result, _, _), buffer in zip(s.parts, s.partials):
                 self.line(f"{self.arrays[buffer]}[cuda.blockIdx.x] = {self.results[result]}")
         return self._close(int(s.partials[0].shape[0]), self.team)
 

@@ -23,9 +23,8 @@ from jitcore.backends.python.operations import type_name
 from jitcore.backends.python.sweeps import write_range
 from jitcore.backends.python.writer import Writer, describe_memory, find_counted, write_results
 from jitcore.loopir.expr import Buffer, Expr, number_of
-from jitcore.loopir.program import Kernel, Program, Reduce, Store, Switch, While, find_split
-from jitcore.schedule.buffers import loads_of, statements_of, step_buffers
-from jitcore.schedule.statements import stores_of
+from jitcore.loopir.program import Kernel, Program, Reduce, Store, Switch, While
+from jitcore.loopir.traversal import find_split, flatten, list_buffers
 
 
 class File(NamedTuple):
@@ -73,10 +72,10 @@ class _HostWriter(Writer):
         super().__init__(program, name, arguments)
         self.functions: list[Function] = []
         self.users: dict[Buffer, set[int]] = {}
-        statements = list(statements_of(self.body))
+        statements = flatten(self.body)
         for kernel in statements:
             for s in kernel.body if isinstance(kernel, Kernel) else ():
-                for buffer in step_buffers(s):
+                for buffer in list_buffers([s]):
                     self.users.setdefault(buffer, set()).add(id(s))
         self.told = {s.predicate for s in statements if isinstance(s, While)}
         self.told |= {s.selector for s in statements if isinstance(s, Switch)}
@@ -89,13 +88,11 @@ class _HostWriter(Writer):
     @functools.cached_property
     def starts(self) -> dict[Buffer, int]:
         found = {}
-        statements = list(statements_of(self.body))
-        for s in statements:
+        for s in flatten(self.body):
             counted = find_counted(s) if isinstance(s, While) else None
             if counted is None or not super().is_variable(counted[0]) or not self.is_private(counted[0], s):
                 continue
-            inside = {id(inner) for inner in statements_of([s])}
-            stores = [store for other in statements if id(other) not in inside for store in stores_of(other)
+            stores = [store for other in self.list_outside(s) for store in other.stores
                       if store.buffer is counted[0]]
             if len(stores) == 1 and number_of(stores[0].value) is not None:
                 found[counted[0]] = int(number_of(stores[0].value))
@@ -147,7 +144,7 @@ class _HostWriter(Writer):
         elif body:
             for guard, part in list_parts(Kernel(body, kernel.vector, kernel.parallel)):
                 mapping = map_kernel(part)
-                if any(store.packed for s in statements_of(part.body) for store in stores_of(s)):
+                if any(store.packed for s in flatten(part.body) for store in s.stores):
                     mapping = mapping._replace(kind="flat")  # their order counts: an item is one thread's
                 is_alone = mapping.kind in ("one", "serial") or not mapping.loops and mapping.kind == "flat"
                 write = functools.partial(KernelWriter.write_items, kernel=part, mapping=mapping, guard=guard)
@@ -170,7 +167,7 @@ class _HostWriter(Writer):
             if buffer.kind != "scalar" or buffer in self.told | self.shown or not users or not users <= own:
                 continue
             first = next(s for s in body if id(s) in users)
-            if isinstance(first, Store) and first.mask is None and buffer not in dict(loads_of(first)):
+            if isinstance(first, Store) and first.mask is None and buffer not in dict(first.loads):
                 found.append(buffer)
         return found
 

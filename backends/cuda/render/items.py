@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.render.mapping import Accesses, find_lanes, peel_loops
+from jitcore.backends.cuda.render.mapping import Accesses, find_lanes
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.options import RenderOptions
@@ -23,6 +23,7 @@ from jitcore.backends.llvm.statements import StatementRenderer
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import is_summed, part_size
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.traversal import peel
 
 #: Numbers of so many bytes that one thread adds up without short runs.
 LONG_SUM = {4: 128, 8: 2048}
@@ -59,7 +60,7 @@ class ItemRenderer(StatementRenderer):
                 e.when(team.is_first(), lambda s=statement: self.emit_statement(e, s))
 
     def _share_loop(self, e: KernelEmitter, team: Team, loop: Loop) -> None:
-        loops, body = peel_loops([loop])
+        loops, body = peel([loop])
         if len(loops) == 1 or any(inner.bounds for inner in loops):
             self.hoist(e, loop.body, {loop.axis})
             low, high = e.range_of(loop, loop.axis)
@@ -125,7 +126,7 @@ class ItemRenderer(StatementRenderer):
                 accumulator.update()
             self.emit_statements(e, reduce.stores)
 
-        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
+        self.hoist_roots(e, reduce.values, reduce.stores, set(reduce.axes))
         self._loop_over(e, team, list(reduce.axes), update)
         for accumulator in found:
             e.results[accumulator.result] = team.combine(accumulator)
@@ -176,7 +177,7 @@ class ItemRenderer(StatementRenderer):
     def combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
                        high: ir.Value) -> None:
         """The results of a reduction with the first axis in [low, high)."""
-        axis, has_place = reduce.axes[0], any(op.startswith("arg") for _, op, _ in reduce.parts)
+        axis, has_place = reduce.axes[0], reduce.finds_places
         is_plain = len(reduce.axes) == 1 and not reduce.bounds and not has_place
         lanes = find_lanes(axis, [reduce], self.vector_bytes) if is_plain else 1
         self.mark_long(reduce, team.size * lanes)
@@ -193,7 +194,7 @@ class ItemRenderer(StatementRenderer):
                      low: ir.Value, high: ir.Value, lanes: int) -> None:
         """A sweep along one axis, several elements of each thread at a time."""
         wide = [Accumulator(self, e, reduce, part, lanes=lanes) for part in reduce.parts]
-        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
+        self.hoist_roots(e, reduce.values, reduce.stores, set(reduce.axes))
 
         def update(accumulators):
             for accumulator in accumulators:

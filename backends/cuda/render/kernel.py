@@ -19,7 +19,6 @@ from jitcore.backends.cuda.render.mapping import (
     is_ordered,
     list_parts,
     map_kernel,
-    peel_loops,
 )
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
@@ -33,8 +32,9 @@ from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, block_totals, find_split, format_kernel
-from jitcore.schedule.buffers import statements_of, step_buffers
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan
+from jitcore.loopir.text import format_kernel
+from jitcore.loopir.traversal import block_totals, find_split, flatten, list_buffers, peel
 
 #: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
@@ -50,12 +50,12 @@ class KernelRenderer(ItemRenderer):
         kernel.grain = 1
         super().__init__(module, name, kernel, options)
         self.inlines_math, self.is_apart = self.math_calls <= MAX_INLINED_CALLS, is_apart
-        self.buffers = sorted(step_buffers(kernel), key=lambda buffer: buffer.name)
+        self.buffers = sorted(list_buffers([kernel]), key=lambda buffer: buffer.name)
         self.functions: list[Function] = []
         self.scratch: list[Buffer] = []  # what the functions of this kernel hand on to each other
         table = SizeTable()
         format_kernel(kernel, table.name, repr, repr)
-        for statement in statements_of([kernel]):
+        for statement in flatten([kernel]):
             if isinstance(statement, Loop):
                 table.name(statement.axis.extent)
         self.sizes = list(table.slots)
@@ -219,10 +219,9 @@ class KernelRenderer(ItemRenderer):
     def _find_piece(self, e: KernelEmitter, sweep: Reduce | Scan, number: ir.Value) -> tuple:
         """The range of a piece."""
         b, length = e.b, e.size(sweep.block)
-        axis = sweep.axes[0] if isinstance(sweep, Reduce) else sweep.axis
-        first, end = e.range_of(sweep, axis)
+        first, end = e.range_of(sweep, sweep.axes[0])
         low = b.mul(number, length)
-        low = b.add(first, low) if isinstance(sweep, Reduce) and sweep.bounds else low
+        low = b.add(first, low) if sweep.bounds else low
         high = b.add(low, length)
         return low, b.select(b.icmp_signed("<", high, end), high, end)
 
@@ -238,7 +237,7 @@ class KernelRenderer(ItemRenderer):
 
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
         """The totals of pieces; for each piece what comes before it; each piece from there."""
-        loops, _ = peel_loops(self.kernel.body)
+        loops, _ = peel(self.kernel.body)
         parts = Partials(columns)
         numbers = Loop(Axis(scan.partials[0].shape[0]), [])
         totals, before = scan.partials

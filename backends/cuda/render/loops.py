@@ -19,8 +19,8 @@ from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I32, I64, POINTER
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Choice, Kernel, Native, Repeat, Switch, While
-from jitcore.schedule.buffers import statements_of, step_buffers
+from jitcore.loopir.program import Choice, Kernel, Repeat, Switch, While
+from jitcore.loopir.traversal import flatten, list_buffers, outside_kernels
 
 #: Operations of a round that one thread does, and that one block does, before several are launched.
 LONE_ROUND, BLOCK_ROUND = 64, 32768
@@ -30,13 +30,13 @@ THREAD_WORK = 4
 
 def list_kernels(body: Sequence) -> list[Kernel]:
     """Those of all statements, in order."""
-    return [s for s in statements_of(body) if isinstance(s, Kernel)]
+    return [s for s in flatten(body) if isinstance(s, Kernel)]
 
 
 def find_team(statement) -> int:
     """How many threads run a statement by themselves; 0 where that takes several launches."""
     kernels = list_kernels([statement])
-    if not all(isinstance(s, (Kernel, While, Switch)) for s in _list_steps([statement])):
+    if not all(isinstance(s, (Kernel, While, Switch)) for s in outside_kernels([statement])):
         return 0
     work = [count_work(kernel.body) for kernel in kernels]
     if sum(work) <= LONE_ROUND:
@@ -48,18 +48,6 @@ def find_team(statement) -> int:
     return min(max(32, round_up(max(work) // THREAD_WORK)), LARGEST_BLOCK)
 
 
-def _list_steps(body: Sequence) -> list:
-    """Statements outside of kernels, those inside others included."""
-    found = []
-    for statement in body:
-        found.append(statement)
-        if isinstance(statement, While):
-            found += _list_steps([*statement.cond, *statement.body])
-        elif isinstance(statement, Switch):
-            found += [s for branch in statement.branches for s in _list_steps(branch)]
-    return found
-
-
 class BlockRenderer:
     """Renders statements as one function of so many threads."""
 
@@ -69,12 +57,12 @@ class BlockRenderer:
         self.module, self.name, self.body, self.size, self.options = module, name, list(body), team, options
         self.renderers = {id(kernel): KernelRenderer(module, name, kernel, options)
                           for kernel in list_kernels(body)}
-        self.buffers = sorted(step_buffers(Native(self.body)), key=lambda buffer: buffer.name)
+        self.buffers = sorted(list_buffers(self.body), key=lambda buffer: buffer.name)
         self.sizes = list(dict.fromkeys(size for r in self.renderers.values() for size in r.sizes))
-        self.loops = [s for s in _list_steps(body) if isinstance(s, While)]
-        swaps = [pair for loop in self.loops for pair in loop.swaps]
-        self.moving = dict.fromkeys(buffer for pair in swaps for buffer in pair)
-        self.sizes += [extent for first, _ in swaps for extent in first.shape if extent not in self.sizes]
+        self.loops = [s for s in outside_kernels(body) if isinstance(s, While)]
+        self.moving = dict.fromkeys(buffer for loop in self.loops for buffer in loop.moving)
+        self.sizes += [extent for loop in self.loops for first, _ in loop.swaps for extent in first.shape
+                       if extent not in self.sizes]
 
     def render(self) -> list[Function]:
         counts = len(self.buffers), len(self.sizes)

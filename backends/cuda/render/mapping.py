@@ -23,10 +23,9 @@ from typing import NamedTuple
 
 from jitcore.backends.cuda.render.emitter import ACCESS_BYTES, WARP, is_aligned
 from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Axis, Dynamic, Index
-from jitcore.loopir.program import Choice, Kernel, Loop, Native, Reduce, Repeat, Scan, Store, find_split
-from jitcore.schedule.buffers import loads_of, statements_of, step_writes
-from jitcore.schedule.statements import roots_of, stores_of
+from jitcore.loopir.index import Axis
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Statement, Store
+from jitcore.loopir.traversal import count_runs, find_split, flatten, list_reads, list_writes, peel
 
 #: Threads of a block: of one with a single item in it, at most; of others.
 LARGEST_BLOCK, BLOCK = 1024, 128
@@ -86,7 +85,7 @@ class Function(NamedTuple):
 def map_kernel(kernel: Kernel, access_bytes: int = ACCESS_BYTES) -> Mapping:
     """The mapping of a kernel that is one function; see `find_split` for the others. access_bytes: of the
     widest access of a thread."""
-    loops, body = peel_loops(kernel.body)
+    loops, body = peel(kernel.body)
     if not is_ordered(kernel):
         if _is_simple(body):
             return _map_teams(kernel, loops, body, access_bytes)
@@ -105,8 +104,7 @@ def list_parts(kernel: Kernel) -> list[tuple[tuple[Expr, bool] | None, Kernel]]:
     of each other, and both bodies of a choice, each with the condition that has to hold, or not, for it."""
     parts: list = []
     body = kernel.body
-    results = {result for s in body if isinstance(s, Reduce) for result, _, _ in s.parts}
-    is_joined = any(isinstance(s, Repeat) for s in body) or bool(results)
+    is_joined = any(s.results for s in body if not isinstance(s, Choice))
     for group in [body] if is_joined else [[statement] for statement in body]:
         (choice,) = group if len(group) == 1 and isinstance(group[0], Choice) else (None,)
         if choice is None or any(isinstance(s, Reduce) for s in choice.body):
@@ -114,7 +112,7 @@ def list_parts(kernel: Kernel) -> list[tuple[tuple[Expr, bool] | None, Kernel]]:
         else:
             parts += [((choice.condition, True), _take(kernel, choice.body)),
                       ((choice.condition, False), _take(kernel, choice.other))]
-    if all(guard is None and not peel_loops(part.body)[0] for guard, part in parts):
+    if all(guard is None and not peel(part.body)[0] for guard, part in parts):
         return [(None, kernel)]  # scalars
     return parts
 
@@ -130,39 +128,30 @@ def cut_pieces(kernel: Kernel) -> None:
     if split is None:
         return
     _, sweep = split
-    first, *others = [int(axis.extent) for axis in getattr(sweep, "axes", None) or [sweep.axis]]
+    first, *others = [int(axis.extent) for axis in sweep.axes]
     length = max(LEAST_PIECE, round_up(-(-first * math.prod(others) // MOST_PIECES)))
     sweep.block = max(1, length // max(math.prod(others), 1))
     for buffer in sweep.partials:
         buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
 
 
-def peel_loops(body: list) -> tuple[list[Loop], list]:
-    """(the loops of a perfect nest, what is inside of them)."""
-    loops = []
-    while len(body) == 1 and isinstance(body[0], Loop):
-        loops.append(body[0])
-        body = body[0].body
-    return loops, body
-
-
 def is_ordered(kernel: Kernel) -> bool:
     """Whether iterations of the outer loops may not change places."""
-    stores = [store for s in statements_of([kernel]) for store in stores_of(s)]
+    stores = [store for s in flatten([kernel]) for store in s.stores]
     if any(store.in_order or store.turns for store in stores):
         return True
     if kernel.parallel:
         return False
-    return any(not store.packed and (store.combine or _has_computed_place(store.offset)) for store in stores)
+    return any(not store.packed and (store.combine or store.offset.exprs) for store in stores)
 
 
 def find_lone_store(kernel: Kernel) -> tuple[list[Loop], Store] | None:
     """(loops, store), where a kernel is loops around one store that reads nothing of what it changes."""
-    loops, body = peel_loops(kernel.body)
+    loops, body = peel(kernel.body)
     store = body[0]
     if len(body) > 1 or not isinstance(store, Store) or store.packed:
         return None
-    if any(node.op == "load" and node.attr[0] is store.buffer for node in walk(roots_of(store))):
+    if any(node.op == "load" and node.attr[0] is store.buffer for node in walk(store.roots)):
         return None
     return loops, store
 
@@ -177,18 +166,13 @@ def can_add_atomically(kernel: Kernel) -> bool:
     return is_known and dtype.kind in "iu" and dtype.itemsize in (4, 8)
 
 
-def _has_computed_place(index: Index) -> bool:
-    return any(isinstance(atom, Dynamic) for atom, _ in index.terms)
-
-
 def _is_simple(body: list) -> bool:
     """Whether a team can run an item: sweeps side by side, of which some are not alone in it."""
     if not any(isinstance(s, (Loop, Reduce, Scan)) for s in body):
         return False
     if any(isinstance(s, (Repeat, Choice)) for s in body):
         return False
-    inside = [inner for s in body if isinstance(s, Loop) for inner in statements_of(s.body)]
-    return not any(isinstance(inner, Scan) for inner in inside)
+    return not any(isinstance(s, Scan) for s in flatten(body) if s not in body)
 
 
 def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
@@ -207,7 +191,7 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int)
 
 def _is_in_order(statement) -> bool:
     """Whether threads of a team have to know of each other in each round."""
-    return isinstance(statement, Scan) or any(store.packed for store in stores_of(statement))
+    return isinstance(statement, Scan) or any(store.packed for store in statement.stores)
 
 
 def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
@@ -226,10 +210,10 @@ def _choose_lanes(loops: list[Loop], body: list, access_bytes: int) -> int:
 
 def find_lanes(axis: Axis, body: list, access_bytes: int) -> int:
     """Elements along an axis that a thread may read and write in one access, of stores and one reduction."""
-    stores = [store for s in body for store in stores_of(s)]
+    stores = [store for s in body for store in s.stores]
     if any(store.is_update or store.mask is not None or axis not in store.offset.axes() for store in stores):
         return 1
-    nodes = walk([root for s in body for root in roots_of(s)])
+    nodes = walk([root for s in body for root in s.roots])
     accesses = [(s.buffer, s.offset) for s in stores] + [node.attr for node in nodes if node.op == "load"]
     widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=access_bytes)
     lanes = min(max(access_bytes // widest, 1), MOST_LANES)
@@ -247,8 +231,7 @@ class Accesses:
     def add(self, statements: list) -> bool:
         """Whether a barrier has to stand before statements: they need what other threads have written, or
         write what these have read."""
-        reads = {buffer for s in statements_of(statements) for buffer, _ in loads_of(s)}
-        writes = step_writes(Native(statements))
+        reads, writes = list_reads(statements), list_writes(statements)
         waits = bool(self._written & (reads | writes) or self._read & writes)
         if waits:
             self._read, self._written = set(), set()
@@ -259,26 +242,13 @@ class Accesses:
 
 def count_work(body: list) -> int:
     """How often operations run, of all statements together."""
-    count = 0
-    for statement in body:
-        inner = [*getattr(statement, "body", ()), *getattr(statement, "other", ())]
-        each = count_work(inner) if inner else 1
-        if isinstance(statement, Repeat):
-            each *= int(statement.trips)
-        count += each * _count_own(statement)
-    return count
+    return count_runs(body, lambda statement: not any(statement.bodies))
 
 
-def _count_own(statement) -> int:
-    """How many iterations a statement has by itself."""
-    axes = getattr(statement, "axes", None) or [getattr(statement, "axis", None)]
-    return math.prod(int(axis.extent) for axis in axes if axis is not None)
-
-
-def _count_iterations(statement) -> int:
+def _count_iterations(statement: Statement) -> int:
     """How often the innermost operations of a statement run."""
-    inside = max((_count_iterations(s) for s in getattr(statement, "body", ())), default=1)
-    return _count_own(statement) * inside
+    inside = max((_count_iterations(s) for body in statement.bodies for s in body), default=1)
+    return inside * math.prod(int(axis.extent) for axis in statement.axes)
 
 
 def round_up(count: int) -> int:

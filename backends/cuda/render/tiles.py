@@ -13,12 +13,12 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from jitcore.backends.cuda.render.emitter import KernelEmitter, is_aligned
-from jitcore.backends.cuda.render.mapping import peel_loops
 from jitcore.backends.cuda.render.tiling import Tiling
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
+from jitcore.loopir.traversal import peel
 
 #: Threads along each side of a tile, and how far the tiles of factors go along the sum.
 SIDE, DEPTH = 16, 16
@@ -42,7 +42,7 @@ class Product(NamedTuple):
 
 def find_product(kernel: Kernel) -> Product | None:
     """The product that a kernel is, if tiles pay for it."""
-    loops, body = peel_loops(kernel.body)
+    loops, body = peel(kernel.body)
     reduce, *stores = body
     if len(loops) < 2 or not kernel.parallel or any(loop.bounds for loop in loops):
         return None

@@ -13,15 +13,14 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from jitcore.backends.cuda.render.emitter import WARP, KernelEmitter
-from jitcore.backends.cuda.render.mapping import peel_loops
 from jitcore.backends.cuda.render.team import Slots
 from jitcore.backends.cuda.render.tiling import Tiling
 from jitcore.backends.llvm.registers import I64
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Store
+from jitcore.loopir.traversal import peel
 from jitcore.schedule.nest import is_across
-from jitcore.schedule.statements import roots_of
 
 #: Warps of a block; each has so many rows of a tile less than WARP.
 WARPS = 8
@@ -39,13 +38,13 @@ class Turned(NamedTuple):
 
 def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None) -> Turned | None:
     """tile: the axes of rows and columns, where the schedule says that neighbours lie along both."""
-    loops, body = peel_loops(kernel.body)
+    loops, body = peel(kernel.body)
     if tile is None or tile != tuple(loop.axis for loop in loops[-2:]) or any(loop.bounds for loop in loops):
         return None
     rows, columns = tile
     if min(int(rows.extent), int(columns.extent)) < LEAST:
         return None
-    nodes = walk([root for store in body for root in roots_of(store)])
+    nodes = walk([root for store in body for root in store.roots])
     loads = [node for node in nodes if node.op == "load" and is_across(node.attr[1], rows, columns)]
     is_fine = 0 < len(loads) <= MOST_ARRAYS and not any(store.is_update for store in body)
     written = {store.buffer for store in body}

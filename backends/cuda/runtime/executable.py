@@ -24,7 +24,8 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.loopir.program import Program, format_program
+from jitcore.loopir.program import Program
+from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import count_bytes, plan_arena
 from jitcore.schedule.cost import count_flops

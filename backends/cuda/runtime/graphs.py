@@ -91,9 +91,8 @@ class Recording:
 
     def make_condition(self) -> Any:
         """A handle, which one loop of the graph reads before each of its rounds."""
-        return self.runtime._call(
-            "cuGraphConditionalHandleCreate", self.graph, self.runtime._context, 0, _ASSIGN_DEFAULT
-        )
+        return self.runtime._call("cuGraphConditionalHandleCreate", self.graph, self.runtime._context, 0,
+                                  _ASSIGN_DEFAULT)
 
     def add_loop(self, condition: Any) -> Recording:
         """The rounds of a loop."""

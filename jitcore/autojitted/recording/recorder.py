@@ -196,7 +196,7 @@ class Session:
     def _find_inputs(self, handle: Any) -> set[int] | None:
         """The places that a traced number was computed from; None where that is not known."""
         if isinstance(handle, Number) and handle.form is not None:
-            raws = [term.raw for term in handle.form.terms]
+            raws = [term.raw for term, _ in handle.form.terms]
         elif isinstance(handle, (Number, Scalar)):
             raws = [handle.read()]
         else:

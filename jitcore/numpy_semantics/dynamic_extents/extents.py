@@ -25,27 +25,23 @@ def unify(number: Any) -> Any:
     """The number in terms of the first tracers with these values, so that equal extents have equal forms."""
     if type(number) is not Number or number.python_type is not int:
         return number
-    parts: dict[int, tuple[int, Term]] = {}
-    is_changed = False
-    for coefficient, term in number.form.parts.values():
-        raw = find_first(term.raw)
-        is_changed |= raw is not term.raw
-        if raw is not term.raw:
-            term = Term(raw, term.low, term.high, term.above, term.below)
-        total = coefficient + parts.get(id(raw), (0, term))[0]
-        parts.pop(id(raw), None)
-        if total:
-            parts[id(raw)] = total, term
-    return make_int(Form(number.form.constant, parts), (number.low, number.high)) if is_changed else number
+    form = number.form.substitute(_find_first_term)
+    is_changed = any(find_first(term.raw) is not term.raw for term, _ in number.form.terms)
+    return make_int(form, (number.low, number.high)) if is_changed else number
+
+
+def _find_first_term(term: Term) -> Form:
+    raw = find_first(term.raw)
+    return Form.of(term if raw is term.raw else Term(raw, term.low, term.high, term.above, term.below))
 
 
 def find_difference(one: Any, other: Any) -> int | None:
     """one - other where it is known."""
     if one is other:
         return 0
-    difference = form_of(unify(one)).add(form_of(unify(other)), -1)
-    if not difference.parts:
-        return difference.constant
+    difference = form_of(unify(one)) - form_of(unify(other))
+    if not difference.terms:
+        return difference.const
     low, high = difference.minimum(), difference.maximum()
     return int(low) if low == high else None
 

@@ -69,4 +69,4 @@ def _find_ends(item: Item) -> tuple:
 def _as_number(number: Any) -> Number:
     if isinstance(number, Number):
         return number
-    return Number(int, lax.full((), number, "int64"), Form(number, {}), (number, number))
+    return Number(int, lax.full((), number, "int64"), Form((), number), (number, number))

@@ -17,8 +17,10 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.core import interval as intervals
+from jitcore.core.interval import COMPARISONS, UNKNOWN, Interval
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.values.forms import UNKNOWN, Form, Interval
+from jitcore.numpy_semantics.values.forms import Form
 from jitcore.numpy_semantics.values.numbers import (
     LARGE,
     LARGEST_INT,
@@ -75,10 +77,8 @@ def _check_exact(value: Any) -> None:
     low, high = interval_of(value)
     if type(value) is Number and not (-_EXACT_FLOAT <= low and high <= _EXACT_FLOAT):
         size = lax.abs(lax.convert_element_type(value.read(), dtypes.float64))
-        fail(
-            Number(bool, lax.gt(size, np.float64(_EXACT_FLOAT))),
-            OverflowError("int too large to convert to float"),
-        )
+        fail(Number(bool, lax.gt(size, np.float64(_EXACT_FLOAT))),
+             OverflowError("int too large to convert to float"))
 
 
 def common_kind(x: Any, y: Any) -> type:
@@ -113,12 +113,12 @@ def _define_sum(factor: int, compute: Callable) -> Callable:
         kind = common_kind(x, y)
         if kind is not int:
             return Number(kind, compute(to_raw(x, kind), to_raw(y, kind)))
-        form = form_of(x).add(form_of(y), factor)
-        (low, high), other = interval_of(x), interval_of(y)
-        interval = (low + other[0], high + other[1]) if factor == 1 else (low - other[1], high - other[0])
-        interval = max(interval[0], form.minimum()), min(interval[1], form.maximum())
-        is_short = _is_small((low, high)) or _is_small(other) or _is_step(form, form_of(x), form_of(y))
-        is_free = is_short and not is_large((low, high)) and not is_large(other)
+        form = form_of(x) + form_of(y) * factor
+        one, other = interval_of(x), interval_of(y)
+        interval = (intervals.add if factor == 1 else intervals.subtract)(one, other)
+        interval = intervals.meet(interval, form.interval())
+        is_short = _is_small(one) or _is_small(other) or _is_step(form, form_of(x), form_of(y))
+        is_free = is_short and not is_large(one) and not is_large(other)
         if not (is_free or _is_bounded(interval)):
             _check_overflow(compute, x, y)
         return make_int(form, interval if _is_bounded(interval) else _one_sided(interval))
@@ -130,10 +130,10 @@ def _is_step(form: Form, *operands: Form) -> bool:
     """Whether a sum of two multiples of one scalar is no larger than these."""
 
     def largest(one: Form) -> int:
-        return max((abs(coefficient) for coefficient, _ in one.parts.values()), default=0)
+        return max((abs(coefficient) for _, coefficient in one.terms), default=0)
 
-    names = {name for one in operands for name in one.parts}
-    are_multiples = len(names) == 1 and all(one.parts for one in operands)
+    scalars = {term for one in operands for term, _ in one.terms}
+    are_multiples = len(scalars) == 1 and all(one.terms for one in operands)
     return are_multiples and largest(form) <= max(map(largest, operands))
 
 
@@ -157,22 +157,17 @@ def multiply(x, y):
         return Number(kind, multiply_parts(*as_arrays(to_raw(x, kind), to_raw(y, kind))))
     if kind is not int:
         return Number(kind, lax.mul(to_raw(x, kind), to_raw(y, kind)))
-    interval = multiply_intervals(interval_of(x), interval_of(y))
+    interval = intervals.multiply(interval_of(x), interval_of(y))
     one, other = form_of(x), form_of(y)
-    is_unit = any(not form.parts and abs(form.constant) <= 1 for form in (one, other))
+    is_unit = any(not form.terms and abs(form.const) <= 1 for form in (one, other))
     are_free = not is_large(interval_of(x)) and not is_large(interval_of(y))
     if not (_is_bounded(interval) or are_free and is_unit):
         _check_overflow(lax.mul, x, y)
     interval = interval if _is_bounded(interval) else _one_sided(interval)
-    if not one.parts or not other.parts:
-        form, factor = (other, one.constant) if not one.parts else (one, other.constant)
-        return make_int(form.scale(factor), interval)
+    if not one.terms or not other.terms:
+        form, factor = (other, one.const) if not one.terms else (one, other.const)
+        return make_int(form * factor, interval)
     return Number(int, lax.mul(to_raw(x, int), to_raw(y, int)), interval=interval)
-
-
-def multiply_intervals(one: Interval, other: Interval) -> Interval:
-    products = [0 if 0 in (a, b) else a * b for a in one for b in other]
-    return min(products), max(products)
 
 
 add, subtract = _define_sum(1, lax.add), _define_sum(-1, lax.sub)
@@ -220,9 +215,9 @@ def _int_divmod(x, y) -> tuple[Any, Any]:
     if interval_of(divisor)[0] <= -1 <= interval_of(divisor)[1]:
         _check_negated(x)
     if type(divisor) is int and divisor:
-        exact = _divide_form(form_of(x), divisor)
-        if exact is not None:
-            return exact
+        quotient, rest = form_of(x).divide(divisor)
+        if not rest.terms:
+            return make_int(quotient), rest.const
     (low, high), (least, most) = interval_of(x), interval_of(divisor)
     b = _check_divisor(divisor, to_raw(divisor, int), text)
     a = to_raw(as_int(x), int)
@@ -238,34 +233,9 @@ def _int_divmod(x, y) -> tuple[Any, Any]:
             wrong = lax.bitwise_and(lax.ne(remainder, np.int64(0)), differ)
             step = lax.convert_element_type(wrong, dtypes.int64)
             quotient, remainder = lax.sub(quotient, step), lax.add(remainder, lax.mul(step, b))
-    intervals = _divmod_intervals((low, high), (least, most))
-    return Number(int, quotient, interval=intervals[0]), Number(int, remainder, interval=intervals[1])
-
-
-def _divide_form(form: Form, divisor: int) -> tuple[Any, Any] | None:
-    """Quotient and remainder of a form all of whose coefficients the divisor divides."""
-    if not all(coefficient % divisor == 0 for coefficient, _ in form.parts.values()):
-        return None
-    parts = {name: (coefficient // divisor, term) for name, (coefficient, term) in form.parts.items()}
-    return make_int(Form(form.constant // divisor, parts)), form.constant % divisor
-
-
-def _divmod_intervals(one: Interval, other: Interval) -> tuple[Interval, Interval]:
-    (low, high), (least, most) = one, other
-    if least <= 0:
-        return UNKNOWN, (-math.inf if least < 0 else 0, most - 1 if most > 0 else 0)
-    ends = [_floor(end, divisor) for end in (low, high) for divisor in (least, most)]
-    inside = low >= 0 and high < least
-    return (min(ends), max(ends)), (low, high) if inside else (
-        0,
-        min(most - 1, high if low >= 0 else math.inf),
-    )
-
-
-def _floor(value: float, divisor: float) -> float:
-    if abs(value) == math.inf:
-        return value
-    return (-1 if value < 0 else 0) if divisor == math.inf else value // divisor
+    pair = (low, high), (least, most)
+    return (Number(int, quotient, interval=intervals.floordiv(*pair)),
+            Number(int, remainder, interval=intervals.modulo(*pair)))
 
 
 def float_divmod(x, y) -> tuple[Array, Array]:
@@ -435,10 +405,9 @@ def _define_comparison(name: str, operation: Callable) -> Callable:
     def operate(x, y):
         kind = common_kind(x, y)
         if kind is int:
-            difference = form_of(x).add(form_of(y), -1)
-            (low, high), (least, most) = interval_of(x), interval_of(y)
-            low, high = max(difference.minimum(), low - most), min(difference.maximum(), high - least)
-            known = _decide(name, low, high)
+            difference = intervals.subtract(interval_of(x), interval_of(y))
+            difference = intervals.meet((form_of(x) - form_of(y)).interval(), difference)
+            known = intervals.compare(name, difference, (0, 0))
             if known is not None:
                 return known
             return Number(bool, operation(to_raw(as_int(x), int), to_raw(as_int(y), int)))
@@ -448,18 +417,6 @@ def _define_comparison(name: str, operation: Callable) -> Callable:
 
     operate.__name__ = plain.__name__
     return operate
-
-
-def _decide(name: str, low: float, high: float) -> bool | None:
-    """The comparison of a difference with 0, where its interval decides."""
-    if name in ("eq", "ne"):
-        found = True if low == high == 0 else False if low > 0 or high < 0 else None
-        return found if name == "eq" or found is None else not found
-    if name in ("ge", "gt"):
-        found = _decide("lt" if name == "ge" else "le", low, high)
-        return None if found is None else not found
-    least, most = (low < 0, high < 0) if name == "lt" else (low <= 0, high <= 0)
-    return True if most else False if not least else None
 
 
 # -- one operand --------------------------------------------------------------------------------------------
@@ -479,8 +436,8 @@ def absolute(x):
     if high <= 0:
         return negate(x)
     _check_negated(x)
-    high = LARGE[1] if is_large((low, high)) else max(-low, high)
-    return Number(int, lax.abs(x.read()), interval=(0, high))
+    size = (0, LARGE[1]) if is_large((low, high)) else intervals.absolute((low, high))
+    return Number(int, lax.abs(x.read()), interval=size)
 
 
 def invert(x):
@@ -527,7 +484,7 @@ BINARY: dict[str, Callable] = {
     "floordiv": lambda x, y: divide_modulo(x, y)[0], "mod": lambda x, y: divide_modulo(x, y)[1], "pow": power,
     "and": _define_bits("&", lax.bitwise_and), "or": _define_bits("|", lax.bitwise_or),
     "xor": _define_bits("^", lax.bitwise_xor), "lshift": shift_left, "rshift": shift_right,
-    **{name: _define_comparison(name, getattr(lax, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
+    **{name: _define_comparison(name, getattr(lax, name)) for name in COMPARISONS},
 }
 UNARY: dict[str, Callable] = {
     "neg": negate, "pos": lambda x: as_int(x) if x.plain_type is int else x, "abs": absolute,

@@ -8,12 +8,11 @@ below `i`, so that `i - j - 1 >= 0` is known although neither is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 from jitcore.array import Array
+from jitcore.core.affine import Affine
+from jitcore.core.interval import Interval
 
-Interval = tuple[float, float]
-UNKNOWN: Interval = (-math.inf, math.inf)
 _MAX_DEPTH = 4
 
 
@@ -26,6 +25,12 @@ class Term:
                  above: Form | None = None, below: Form | None = None):
         self.raw, self.low, self.high, self.above, self.below = raw, low, high, above, below
 
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Term and other.raw is self.raw
+
+    def __hash__(self) -> int:
+        return id(self.raw)
+
     @property
     def precision(self) -> int:
         """How much is known of it: of two terms of one scalar the better one is kept."""
@@ -33,66 +38,40 @@ class Term:
         return known + 3 * ((self.above is not None) + (self.below is not None))
 
 
-class Form:
-    """constant + sum of coefficient * term. parts: (coefficient, term) by the scalar's id."""
+class Form(Affine):
+    """An affine form of traced scalars."""
 
-    __slots__ = ("constant", "parts")
+    __slots__ = ()
 
-    def __init__(self, constant: int, parts: dict[int, tuple[int, Term]]):
-        self.constant, self.parts = constant, parts
-
-    @staticmethod
-    def of_term(term: Term) -> Form:
-        return Form(0, {id(term.raw): (1, term)})
+    def _make_sum(self, terms: tuple, const: int, other: Form) -> Form:
+        """Of two terms of one scalar the one of which more is known."""
+        known = sorted((term for term, _ in (*self.terms, *other.terms)), key=lambda term: term.precision)
+        best = dict(zip(known, known))
+        return Form(tuple((best[term], coefficient) for term, coefficient in terms), const)
 
     @property
     def key(self) -> tuple:
-        """Equal for equal forms, as long as their terms live."""
-        return (self.constant, *sorted((name, part[0]) for name, part in self.parts.items()))
-
-    @property
-    def terms(self) -> Iterable[Term]:
-        return (term for _, term in self.parts.values())
-
-    def add(self, other: Form, factor: int = 1) -> Form:
-        """self + factor * other."""
-        parts = dict(self.parts)
-        for name, (coefficient, term) in other.parts.items():
-            own, own_term = parts.get(name, (0, term))
-            total = own + factor * coefficient
-            if total:
-                parts[name] = (total, max(term, own_term, key=lambda t: t.precision))
-            else:
-                parts.pop(name, None)
-        return Form(self.constant + factor * other.constant, parts)
-
-    def scale(self, factor: int) -> Form:
-        if not factor:
-            return Form(0, {})
-        parts = {name: (factor * coefficient, term) for name, (coefficient, term) in self.parts.items()}
-        return Form(factor * self.constant, parts)
+        """Equal for equal forms, in whatever order their terms are, as long as these live."""
+        return (self.const, *sorted((id(term.raw), coefficient) for term, coefficient in self.terms))
 
     def minimum(self, depth: int = _MAX_DEPTH) -> float:
         """A bound from below."""
-        low: float = self.constant
-        for coefficient, term in self.parts.values():
-            low += _scale(coefficient, term.low if coefficient > 0 else term.high)
-        if not depth:
-            return low
-        for name, (coefficient, term) in self.parts.items():
+        low: float = self.const
+        for term, coefficient in self.terms:
+            low += limit(coefficient * (term.low if coefficient > 0 else term.high))
+        for term, coefficient in self.terms if depth else ():
             bound = term.above if coefficient > 0 else term.below
-            if bound is not None and name not in bound.parts:
-                rest = Form(
-                    self.constant, {other: part for other, part in self.parts.items() if other != name}
-                )
-                low = max(low, rest.add(bound, coefficient).minimum(depth - 1))
+            if bound is not None and not bound.coefficient(term):
+                low = max(low, (self.without(term) + bound * coefficient).minimum(depth - 1))
         return low
 
     def maximum(self) -> float:
-        return -self.scale(-1).minimum()
+        return -(-self).minimum()
+
+    def interval(self) -> Interval:
+        return self.minimum(), self.maximum()
 
 
-def _scale(coefficient: int, bound: float) -> float:
-    """The product; bounds beyond 2**62 count as unknown."""
-    product = coefficient * bound
-    return product if abs(product) < 2**62 else math.copysign(math.inf, product)
+def limit(bound: float) -> float:
+    """A bound; those beyond 2**62 count as unknown."""
+    return bound if abs(bound) < 2**62 else math.copysign(math.inf, bound)

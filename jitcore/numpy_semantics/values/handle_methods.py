@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore import lax
+from jitcore.core.interval import COMPARISONS
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.dispatch import apply_function
 from jitcore.numpy_semantics.functions.memory import Flags
@@ -23,7 +24,7 @@ from jitcore.numpy_semantics.values.items import get_item, set_item
 from jitcore.numpy_semantics.values.mixed import Mixed, apply_arithmetic, distribute, type_of
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
 from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.numpy_semantics.values.operators import ACCEPTED, COMPARISONS, OPERATORS, UNARY
+from jitcore.numpy_semantics.values.operators import ACCEPTED, OPERATORS, UNARY
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.rewriter.handles import Handle
 

@@ -299,7 +299,7 @@ def _resolve_slice(start: Any, stop: Any, step: Any, extent: int) -> Axis:
     step = 1 if step is None else step
     start = 0 if start is None else _from_end(start, extent)
     stop = extent if stop is None else _from_end(stop, extent)
-    size = make_int(form_of(stop).add(form_of(start), -1))
+    size = make_int(form_of(stop) - form_of(start))
     if isinstance(size, Number):
         raise TracedExtent
     size = max(-(-size // step), 0)

@@ -15,12 +15,13 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.core.interval import COMPARISONS
 from jitcore.numpy_semantics.errors import NotTraceable, needs_identity, not_traceable
 from jitcore.numpy_semantics.values import arithmetic
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import RANKS, Number, NumberKind
-from jitcore.numpy_semantics.values.operators import COMPARISONS, WithoutValue
+from jitcore.numpy_semantics.values.operators import WithoutValue
 from jitcore.numpy_semantics.values.promotion import cast_raw, to_raw
 from jitcore.numpy_semantics.values.scalars import SCALAR, Scalar
 from jitcore.process.effort import spend

@@ -15,18 +15,18 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.core import interval as intervals
 from jitcore.core.aval import ShapedArray
+from jitcore.core.interval import UNKNOWN, Interval
 from jitcore.core.trace import context
 from jitcore.numpy_semantics.errors import needs_identity, needs_value, not_traceable
 from jitcore.numpy_semantics.values.equality import is_visible
-from jitcore.numpy_semantics.values.forms import UNKNOWN, Form, Interval, Term
+from jitcore.numpy_semantics.values.forms import Form, Term, limit
 from jitcore.numpy_semantics.values.operators import WithoutValue
 from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, Kind, LeafType
 
 #: Dtypes of traced Python numbers, in the order in which arithmetic goes from one to the next.
-NUMBER_DTYPES = {
-    bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128,
-}
+NUMBER_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 RANKS = {kind: rank for rank, kind in enumerate(NUMBER_DTYPES)}
 
 
@@ -88,13 +88,12 @@ class Number(WithoutValue, Handle):
     is_partial = False
     __array_priority__ = 200
 
-    def __init__(
-        self, python_type: type, raw: Array | None, form: Form | None = None, interval: Interval = UNKNOWN
-    ):
+    def __init__(self, python_type: type, raw: Array | None, form: Form | None = None,
+                 interval: Interval = UNKNOWN):
         self.python_type, self._raw, self.form = python_type, raw, form
         self.low, self.high = interval
         if python_type is int and form is None:
-            self.form = Form.of_term(Term(raw, *interval))
+            self.form = Form.of(Term(raw, *interval))
 
     # -- as a handle ----------------------------------------------------------------------------------------
     @property
@@ -138,7 +137,7 @@ class Number(WithoutValue, Handle):
     def is_made_in(self, trace) -> bool:
         if self.form is None:
             return getattr(self._raw, "trace", None) is trace
-        return any(getattr(term.raw, "trace", None) is trace for term in self.form.terms)
+        return any(getattr(term.raw, "trace", None) is trace for term, _ in self.form.terms)
 
     def as_predicate(self):
         return self.read() if self.python_type is bool else lax.ne(self.read(), self.dtype.type(0))
@@ -184,23 +183,23 @@ class Number(WithoutValue, Handle):
 def _evaluate(form: Form) -> Array:
     """The form's value, recorded under the current trace."""
     total: Any = None
-    for coefficient, term in sorted(form.parts.values(), key=lambda part: part[0] < 0):
+    for term, coefficient in sorted(form.terms, key=lambda part: part[1] < 0):
         if total is None:
             total = term.raw if coefficient == 1 else lax.mul(term.raw, np.int64(coefficient))
         elif abs(coefficient) == 1:
             total = (lax.add if coefficient == 1 else lax.sub)(total, term.raw)
         else:
             total = lax.add(total, lax.mul(term.raw, np.int64(coefficient)))
-    if form.constant > 0:
-        return lax.add(total, np.int64(form.constant))
-    return lax.sub(total, np.int64(-form.constant)) if form.constant < 0 else total
+    if form.const > 0:
+        return lax.add(total, np.int64(form.const))
+    return lax.sub(total, np.int64(-form.const)) if form.const < 0 else total
 
 
 def make_int(form: Form, interval: Interval = UNKNOWN, raw: Array | None = None) -> Number | int:
     """An int of this form, of which an interval is known besides what the form says."""
-    if not form.parts:
-        return form.constant
-    low, high = max(interval[0], form.minimum()), min(interval[1], form.maximum())
+    if not form.terms:
+        return form.const
+    low, high = intervals.meet(interval, form.interval())
     if low == high:
         return int(low)
     return Number(int, raw, form, (low, high))
@@ -219,35 +218,30 @@ def bound_int(number: Any, low: Any = None, high: Any = None) -> Any:
     if form is not None:
         return make_int(form, (least, most))
     raw = number.read()
-    return Number(int, raw, Form.of_term(Term(raw, least, most, above, below)), (least, most))
+    return Number(int, raw, Form.of(Term(raw, least, most, above, below)), (least, most))
 
 
 def _bound_term(form: Form, interval: Interval, above: Form | None, below: Form | None) -> Form | None:
     """A form between bounds, in which the one term that the current trace has computed is bounded."""
-    for name, (coefficient, term) in form.parts.items():
+    for term, coefficient in form.terms:
         if abs(coefficient) == 1 and getattr(term.raw, "trace", None) is context.trace and not term.precision:
-            rest = Form(form.constant, {other: part for other, part in form.parts.items() if other != name})
-            (low, high), (least, most) = (rest.minimum(), rest.maximum()), interval
-            bounds = (least - high, most - low) if coefficient == 1 else (low - most, high - least)
+            rest = form.without(term)
+            bounds = intervals.subtract(*(interval, rest.interval())[::coefficient])
             outer = (above, below) if coefficient == 1 else (below, above)
-            ends = [None if bound is None else bound.add(rest, -1).scale(coefficient) for bound in outer]
-            if not rest.parts or any(end is not None for end in ends):
-                ends = [Form(int(limit), {}).add(rest, -1).scale(coefficient)
-                        if end is None and rest.parts and math.isfinite(limit) else end
-                        for end, limit in zip(ends, interval[::coefficient])]
-            bounded = Term(term.raw, *[_narrow(bound) for bound in bounds], *ends)
-            return Form(form.constant, {**form.parts, name: (coefficient, bounded)})
+            ends = [None if bound is None else (bound - rest) * coefficient for bound in outer]
+            if not rest.terms or any(end is not None for end in ends):
+                ends = [(Form((), int(last)) - rest) * coefficient
+                        if end is None and rest.terms and math.isfinite(last) else end
+                        for end, last in zip(ends, interval[::coefficient])]
+            bounded = Term(term.raw, *map(limit, bounds), *ends)
+            return Form(tuple((bounded if one is term else one, c) for one, c in form.terms), form.const)
     return None
-
-
-def _narrow(bound: float) -> float:
-    return bound if abs(bound) < 2**62 else math.copysign(math.inf, bound)
 
 
 def form_of(value: Any) -> Form:
     """The form of a plain or traced int or bool."""
     if type(value) is not Number:
-        return Form(operator.index(value), {})
+        return Form((), operator.index(value))
     return as_int(value).form
 
 
@@ -271,4 +265,4 @@ def as_int(value: Any) -> Any:
 
 def is_at_most(one: Any, other: Any) -> bool:
     """Whether one <= other is known of two ints."""
-    return interval_of(other)[0] >= interval_of(one)[1] or form_of(other).add(form_of(one), -1).minimum() >= 0
+    return interval_of(other)[0] >= interval_of(one)[1] or (form_of(other) - form_of(one)).minimum() >= 0

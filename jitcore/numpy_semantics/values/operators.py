@@ -49,7 +49,6 @@ OPERATORS: dict[str, Any] = {
     "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal,
 }
-COMPARISONS = frozenset("lt le gt ge eq ne".split())
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 ACCEPTED = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tuple, Array)
 

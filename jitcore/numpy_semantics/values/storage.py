@@ -214,4 +214,4 @@ class StorageLocation(Location):
 
 def _is_place_visible(store: Store) -> bool:
     numbers = (number for step in store.steps for number in step.list_values())
-    return all(is_visible(term.raw) for number in numbers for term in number.form.terms)
+    return all(is_visible(term.raw) for number in numbers for term, _ in number.form.terms)

@@ -199,8 +199,8 @@ def is_same_place(one: Any, other: Any) -> bool:
     """Whether two positions are known to be equal."""
     if not isinstance(one, Number) and not isinstance(other, Number):
         return one == other
-    difference = form_of(one).add(form_of(other), -1)
-    return not difference.parts and not difference.constant
+    difference = form_of(one) - form_of(other)
+    return not difference.terms and not difference.const
 
 
 def _to_starts(starts: Sequence) -> list:

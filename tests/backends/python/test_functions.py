@@ -15,7 +15,7 @@ from jitcore.backends.python import load_numba, load_python, write_function, wri
 from jitcore.loopir import program as loopir
 from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index
-from jitcore.schedule.buffers import statements_of
+from jitcore.loopir.traversal import flatten, list_outermost
 from tests.backends.python.programs import PROGRAMS
 from tests.loop_program import schedule
 
@@ -120,12 +120,8 @@ def test_long_sums_by_numba(name):
 
 
 def list_statements(program):
-    steps = program.steps
-    return list(
-        statements_of(
-            [s for step in steps for s in (step.body if isinstance(step, loopir.Native) else [step])]
-        )
-    )
+    found = flatten(list_outermost(program.steps))
+    return [*found, *(store for s in found if isinstance(s, loopir.Reduce) for store in s.stores)]
 
 
 def list_features(statement) -> list[str]:
