@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import jitcore
-from jitcore.backends.cpu.target import PlainTarget
+from jitcore.backends.cpu.target import CpuTarget
 from jitcore.loopir.program import Program
 from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program
@@ -11,7 +11,7 @@ from jitcore.schedule import lower_program
 
 def schedule(function: Callable, args: Sequence, donated: Sequence[bool] = ()) -> Program:
     """args: arrays, or what has a shape and a dtype."""
-    return lower_program(jitcore.jit(function).trace(*args)._program.compiled_jaxpr, PlainTarget, donated)
+    return lower_program(jitcore.jit(function).trace(*args)._program.compiled_jaxpr, CpuTarget, donated)
 
 
 def show_loop_program(function: Callable, *args) -> str:

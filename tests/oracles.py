@@ -17,7 +17,7 @@ import numpy as np
 
 import jitcore
 from jitcore import tree_util
-from jitcore.backends.cpu.target import PlainTarget
+from jitcore.backends.cpu.target import CpuTarget
 from jitcore.backends.python import load_python, write_function
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.schedule import lower_program
@@ -49,7 +49,7 @@ class Stages:
         return run_jaxpr_numpy(self.program.compiled_jaxpr, self.inputs)
 
     def run_schedule(self) -> list[np.ndarray]:
-        program = lower_program(self.program.compiled_jaxpr, PlainTarget)
+        program = lower_program(self.program.compiled_jaxpr, CpuTarget)
         return load_python(write_function(program), program)(*[x.copy() for x in self.inputs])
 
     def run_emitter(self) -> list[np.ndarray]:

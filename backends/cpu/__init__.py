@@ -24,7 +24,7 @@ from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.runtime import threads
 from jitcore.backends.cpu.runtime.executable import CpuExecutable
 from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks
-from jitcore.backends.cpu.target import PlainTarget
+from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions, Executable
@@ -51,7 +51,7 @@ class CpuBackend:
         if options.codegen != "llvm":
             from jitcore.backends.python import SourceExecutable
 
-            return SourceExecutable(closed_jaxpr, options, PlainTarget)
+            return SourceExecutable(closed_jaxpr, options, CpuTarget)
         return CpuExecutable(closed_jaxpr, options)
 
     def describe(self) -> dict[str, str]:

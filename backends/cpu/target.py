@@ -6,12 +6,13 @@ In: an equation. Out: whether its scalar operation has code; the routine that co
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.routines import find_routine
 from jitcore.backends.llvm.options import has_code
 from jitcore.core.jaxpr import Equation
+from jitcore.schedule.target import Answer, answer_each
 
 
 def can_render(eqn: Equation) -> bool:
@@ -32,14 +33,8 @@ def _describe_operations() -> str:
 
 
 class CpuTarget:
-    """The `schedule.lower.Target` of this backend."""
+    """The `schedule.target.Target` of this backend."""
 
-    can_render = staticmethod(can_render)
-    find_routine = staticmethod(find_routine)
-    rules, machine = RULES, host.Machine()
-
-
-class PlainTarget(CpuTarget):
-    """The same, with loops as scheduling leaves them: for programs that are written as Python."""
-
-    rules = ()
+    @staticmethod
+    def answer(equations: Sequence[Equation]) -> dict[int, Answer]:
+        return answer_each(equations, find_routine, can_render)

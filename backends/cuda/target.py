@@ -6,10 +6,12 @@ In: an equation. Out: whether its scalar operation has code; the routine that co
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from jitcore.backends.llvm.options import has_code
 from jitcore.core.jaxpr import Equation
+from jitcore.schedule.target import Answer, answer_each
 
 
 def can_render(eqn: Equation) -> bool:
@@ -24,10 +26,11 @@ def _list_operations() -> dict[str, set[str]]:
 
 
 class CudaTarget:
-    """The `schedule.lower.Target` of this backend. Which threads run what is decided by `render.mapping`."""
+    """The `schedule.target.Target` of this backend. Which threads run what is decided by `render.mapping`."""
 
-    rules, machine = (), None
-    can_render = staticmethod(can_render)
+    @staticmethod
+    def answer(equations: Sequence[Equation]) -> dict[int, Answer]:
+        return answer_each(equations, CudaTarget.find_routine, can_render)
 
     @staticmethod
     def find_routine(eqn: Equation) -> Any:

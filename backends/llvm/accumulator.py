@@ -1,7 +1,8 @@
-"""Running values of reductions: sums, extremes and their positions, in lanes.
+"""Running values of reductions: sums, extremes and their positions, in lanes; and results of blocks.
 
 In: one part of a `loopir.Reduce` and the emitter of the function around it. Out: instructions that start the
-value, combine one iteration's into it, and read the result.
+value, combine one iteration's into it, and read the result; that write and read the result of each block of a
+sweep in blocks, and for each iteration of the loops around it.
 
 A long sum adds up short runs of numbers in a total, which keeps what its own additions round off (Dekker's
 fast two-sum, which needs the total to be larger than what is added, as it mostly is), so its error is that of
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -31,9 +33,32 @@ from jitcore.backends.llvm.registers import (
     split_registers,
 )
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
-from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.expr import Buffer, Expr, walk
+from jitcore.loopir.index import Axis, Index, linearize
 from jitcore.loopir.monoids import identity_of, is_summed, part_size
 from jitcore.loopir.program import Reduce
+
+
+class Partials(NamedTuple):
+    """columns: the axes of the loops around. around: `around(e, emit)` emits these loops, and calls `emit`
+    for what is inside; e: the `FunctionEmitter`."""
+
+    columns: Sequence[Axis] = ()
+    around: Callable = lambda e, emit: emit()
+
+    def read(self, e, buffer: Buffer, number: ir.Value):
+        return e.load(buffer, self._find_place(e, number))
+
+    def write(self, e, buffer: Buffer, number: ir.Value, value) -> None:
+        e.store(buffer, self._find_place(e, number), value)
+
+    def _find_place(self, e, number: ir.Value) -> Index:
+        extents = tuple(axis.extent for axis in self.columns)
+        for extent in extents:
+            number = e.b.mul(number, e.size(extent))
+        block = Axis(1)
+        e.axis_values[block] = number
+        return Index.of(block) + linearize(tuple(map(Index.of, self.columns)), extents)
 
 
 class Accumulator:

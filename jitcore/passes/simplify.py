@@ -1,7 +1,11 @@
-"""Algebraic simplification: equations that change nothing, or undo one another, go away.
+"""Local simplification: constants are folded, equations that change nothing go away, equal ones are merged.
 
-In: a jaxpr. Out: the same program with fewer equations. A rule stands here only if it is exact for every
-operand: signed zeros, infinities, NaN and wrap-around included.
+In: a jaxpr. Out: the same program with fewer equations. An algebraic rule stands here only if it is exact for
+every operand: signed zeros, infinities, NaN and wrap-around included.
+
+Folded are elementwise equations that have only literals as operands, to values of the same dtype. Only
+scalars: an array in the program text would cost more than computing it. Of several equations with the same
+primitive, operands and params the first remains; equations with effects all remain.
 """
 
 from __future__ import annotations
@@ -11,10 +15,57 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Literal, Var
 from jitcore.lax.indexing.windows import find_window
+from jitcore.passes.canonical import encode_literal, encode_params
 from jitcore.passes.walk import Walk, rewrite_equations
 from jitcore.passes.windowed_sums import simplify_sum
+
+
+def fold_constants(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """Evaluates elementwise equations on literals through the primitive's `impl`."""
+    with np.errstate(all="ignore"):
+        return rewrite_equations(closed_jaxpr, _fold)
+
+
+def _fold(walk: Walk, eqn: Equation) -> list[Atom] | None:
+    # Other families are left alone: a loop on literals may run for long, a callback has effects.
+    if eqn.primitive.traits.get("family") != "elementwise" or eqn.effects:
+        return None
+    if not all(atom.__class__ is Literal for atom in eqn.invars):
+        return None
+    (var,) = eqn.outvars
+    value = eqn.primitive.impl(*[atom.to_numpy() for atom in eqn.invars], **eqn.params)
+    return [Literal(np.asarray(value, var.aval.dtype)[()], var.aval)]
+
+
+def merge_common_subexpressions(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """Keeps the first of equal equations, within each jaxpr."""
+    return rewrite_equations(closed_jaxpr, _merge)
+
+
+def _merge(walk: Walk, eqn: Equation) -> list[Atom] | None:
+    if eqn.effects:
+        return None
+    operands = tuple(encode_literal(atom) if atom.__class__ is Literal else atom for atom in eqn.invars)
+    key = (eqn.primitive, operands, encode_params(eqn.params))
+    position = walk.memory.setdefault(key, len(walk.eqns))
+    if position == len(walk.eqns):
+        return None
+    return _name_outputs(walk, position, eqn)
+
+
+def _name_outputs(walk: Walk, position: int, eqn: Equation) -> list[Var]:
+    """The outputs of the earlier equation; one that it dropped gets a variable where `eqn` needs it."""
+    first = walk.eqns[position]
+    outvars = [
+        Var(var.aval) if isinstance(var, DropVar) and not isinstance(wanted, DropVar) else var
+        for var, wanted in zip(first.outvars, eqn.outvars)
+    ]
+    if outvars != first.outvars:
+        walk.eqns[position] = first.replace(outvars=outvars)
+    return outvars
+
 
 Rewrite = Callable[[Walk, Equation], list[Atom] | None]
 

@@ -4,8 +4,6 @@ In: an optimised jaxpr. Out: a `loopir.Program`.
 
 Modules:
     aliasing              Results that take the memory of an operand which nothing reads afterwards.
-    axis_splitting        Axes cut where indexes divide them: a loop over a flattened array becomes loops over
-                          what was flattened.
     bounds                Loop bounds from masks: a loop runs where its statements do something, and there
                           without their masks.
     buffers               The buffer plan: dead temporaries go, scalars move to the stack, outputs reuse
@@ -35,7 +33,8 @@ Modules:
                           are turned around once, so that loops over them read neighbours.
     two_stage_reductions  Reductions and scans in blocks: where results, or columns, are too few for threads
                           to share, each thread combines a part of what is swept.
-    unrolling             Copies of statements with other axes: what collapsing and unrolling have in common.
+    unrolling             Copies of statements with other axes: what collapsing, unrolling and splitting of
+                          axes have in common.
     uses                  How each value of a jaxpr is used: what decides whether it is stored or recomputed
                           where it is read.
     window_copies         What a region leaves of its base: the strips around a window.

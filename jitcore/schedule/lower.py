@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from jitcore import dtypes
 from jitcore.config import config
-from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, list_equations, sub_jaxprs
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
@@ -45,10 +45,9 @@ from jitcore.schedule.loop_per_element import (
     finish_kernel,
     is_scalar_code,
 )
-from jitcore.schedule.rules import apply_rules
 from jitcore.schedule.scan_outputs import store_rows
 from jitcore.schedule.scatters import regions_kernels
-from jitcore.schedule.target import Routine, Target, find_function
+from jitcore.schedule.target import Answer, Routine, Target, find_function
 from jitcore.schedule.uses import Uses, find_inner_uses
 from jitcore.schedule.window_copies import copy_around, join_kernels
 
@@ -66,8 +65,8 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
         target: what the backend can do.
         donated: which inputs may be overwritten.
     """
-    lowering = Lowering(target)
     jaxpr = closed.jaxpr
+    lowering = Lowering(target.answer(list(list_equations(jaxpr))))
     inputs = [Buffer(f"in{k}", var.aval.shape, var.aval.dtype, "in") for k, var in enumerate(jaxpr.invars)]
     outputs = [
         Buffer(f"out{k}", atom.aval.shape, atom.aval.dtype, "out") for k, atom in enumerate(jaxpr.outvars)
@@ -78,7 +77,6 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     place_results(lowering.steps)
     program = Program(inputs, outputs, lowering.temps, lowering.steps)
     program = plan_buffers(narrow_producers(lowering.graph, program), donated)
-    apply_rules(program, target.rules, target.machine)
     if config.check_jaxprs:
         check_program(program)
     return program
@@ -87,10 +85,9 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
 class Lowering(Builder):
     """The state of one lowering: buffers made, steps emitted, the open fusion group."""
 
-    def __init__(self, target: Target):
+    def __init__(self, answers: dict[int, Answer]):
         super().__init__(Graph())
-        self.target = target
-        self.routines: dict[int, Routine | None] = {}
+        self.answers = answers
         self.uses_inside: dict[Jaxpr, Uses] = {}  # of bodies whose results may take the memory of inputs
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.spare: set[Buffer] = set()  # memory of its operands that nothing else reads any more
@@ -153,10 +150,8 @@ class Lowering(Builder):
         return env[atom]
 
     def find_routine(self, eqn: Equation) -> Routine | None:
-        """The backend's routine for an equation; it is asked once."""
-        if id(eqn) not in self.routines:
-            self.routines[id(eqn)] = None if eqn.effects else self.target.find_routine(eqn)
-        return self.routines[id(eqn)]
+        """The backend's routine for an equation."""
+        return self.answers[id(eqn)].routine
 
     def is_routine(self, eqn: Equation) -> bool:
         return self.find_routine(eqn) is not None
@@ -180,7 +175,7 @@ class Lowering(Builder):
         """Whether there is code for an equation and for all that is inside of it."""
         if self.is_routine(eqn):
             return True
-        if eqn.effects or eqn.primitive.lower is None or not self.target.can_render(eqn):
+        if eqn.effects or eqn.primitive.lower is None or not self.answers[id(eqn)].has_code:
             return False
         needs_library = eqn.primitive.traits.get("needs_library")
         if needs_library is not None and needs_library(**eqn.params):

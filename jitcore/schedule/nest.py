@@ -14,9 +14,8 @@ from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, walk
 from jitcore.loopir.index import Axis, Index, RunTimeSize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.loopir.traversal import flatten, list_indexes, list_roots, nest, peel
-from jitcore.schedule.axis_splitting import split_axes
 from jitcore.schedule.bounds import tighten
-from jitcore.schedule.unrolling import Rewrite, unroll_rows, unroll_stores
+from jitcore.schedule.unrolling import Rewrite, split_axes, unroll_rows, unroll_stores
 
 # Iterations of one block of a split reduction.
 BLOCK_WORK = 32768

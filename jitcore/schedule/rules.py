@@ -1,8 +1,7 @@
 """Rules: how a target's loops run, decided one after the other on a finished loop program.
 
-In: a program, and the rules that a target brings (`Target.rules`). Out: the same program with decisions in
-the `ways` of its statements (`loopir.ways`). Scheduling ends with them: what a backend is handed says all
-that its emitters do.
+In: a finished program, and the rules that a backend brings. Out: the same program with decisions in
+the `ways` of its statements (`loopir.ways`): it says all that the backend's emitters do.
 """
 
 from __future__ import annotations

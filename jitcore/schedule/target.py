@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from jitcore.core.jaxpr import Equation
-from jitcore.schedule.rules import Rule
+
+
+class Answer(NamedTuple):
+    """routine: that computes an equation on whole buffers better than loops would, or None. has_code: whether
+    there is scalar code for it; the jaxprs inside are asked about separately."""
+
+    routine: Routine | None
+    has_code: bool
 
 
 class Target(Protocol):
-    """What lowering asks of a backend.
+    """What lowering asks of a backend, once, before it begins."""
 
-    rules: how its loops run, decided at the end. machine: what they know of it."""
+    def answer(self, equations: Sequence[Equation]) -> dict[int, Answer]:
+        """An answer for each equation, by its `id`."""
 
-    rules: Sequence[Rule] = ()
-    machine: Any = None
 
-    def can_render(self, eqn: Equation) -> bool:
-        """Whether there is scalar code for an equation (its sub-jaxprs are asked separately)."""
-
-    def find_routine(self, eqn: Equation) -> Routine | None:
-        """The routine that computes an equation on whole buffers better than loops would, or None."""
+def answer_each(equations: Sequence[Equation], find_routine: Callable[[Equation], Routine | None],
+                can_render: Callable[[Equation], bool]) -> dict[int, Answer]:
+    """`Target.answer` of a backend that looks at one equation at a time."""
+    return {id(eqn): Answer(None if eqn.effects else find_routine(eqn), can_render(eqn)) for eqn in equations}
 
 
 class Routine(Protocol):

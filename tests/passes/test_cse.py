@@ -7,7 +7,7 @@ from jitcore.lax import shape
 from jitcore.lax.control_flow.callback import io_callback, pure_callback
 from jitcore.lax.control_flow.cond import cond
 from jitcore.lax.control_flow.scan import scan
-from jitcore.passes.cse import merge_common_subexpressions
+from jitcore.passes.simplify import merge_common_subexpressions
 from tests.passes.programs import F32, ShapedArray, check_pass, names, trace
 
 F = np.float32

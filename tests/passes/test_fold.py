@@ -8,7 +8,7 @@ from jitcore.core.jaxpr import Literal
 from jitcore.lax.control_flow.callback import pure_callback
 from jitcore.lax.control_flow.while_loop import while_loop
 from jitcore.lax.shape import broadcast_in_dim
-from jitcore.passes.fold import fold_constants
+from jitcore.passes.simplify import fold_constants
 from tests.passes.programs import F32, ShapedArray, check_pass, names, trace
 
 F = np.float32

@@ -1,22 +1,16 @@
-"""The rules that end scheduling: decisions stand in the program, in the words of `loopir.ways`."""
+"""Rules: decisions stand in the loop program, in the words of `loopir.ways`."""
 
 import numpy as np
 
-import jitcore
 import jitcore.numpy as jnp
-from jitcore.backends.cpu.mapping.rules import RULES
-from jitcore.backends.cpu.target import CpuTarget
+from jitcore.backends.cpu.mapping.rules import RULES, decide_ways
 from jitcore.loopir.program import Reduce
 from jitcore.loopir.text import format_program
 from jitcore.loopir.ways import KINDS
-from jitcore.schedule import lower_program
-from jitcore.schedule.rules import Rule
+from jitcore.schedule.rules import Rule, apply_rules
+from tests.loop_program import schedule
 
 X = np.ones((100, 200))
-
-
-def lower(function, target, *args):
-    return lower_program(jitcore.jit(function).trace(*args)._program.compiled_jaxpr, target)
 
 
 def test_each_rule_has_a_word_and_a_reason():
@@ -25,10 +19,11 @@ def test_each_rule_has_a_word_and_a_reason():
 
 
 def test_decisions_are_told_and_what_is_computed_stays():
-    plain = type("Plain", (CpuTarget,), {"rules": ()})
-    with_ways, without = (format_program(lower(lambda x: jnp.sum(x, 1), target, X)) for target in (CpuTarget, plain))
+    program = schedule(lambda x: jnp.sum(x, 1), (X,))
+    without, with_ways = format_program(program), format_program(decide_ways(program))
     assert "# 4 registers" in with_ways and "to and fro" in with_ways
-    assert [line.partition("  #")[0] for line in with_ways.replace(", to and fro", "").splitlines()] == without.splitlines()
+    lines = with_ways.replace(", to and fro", "").splitlines()
+    assert [line.partition("  #")[0] for line in lines] == without.splitlines()
 
 
 def test_rules_are_asked_in_their_order_about_each_kernel():
@@ -41,7 +36,6 @@ def test_rules_are_asked_in_their_order_about_each_kernel():
         return applies
 
     rules = (Rule("search", find("search"), "first"), Rule("halves", find("halves"), "second"))
-    target = type("Own", (CpuTarget,), {"rules": rules, "machine": None})
-    text = format_program(lower(lambda x: jnp.sum(x), target, X))
+    text = format_program(apply_rules(schedule(lambda x: jnp.sum(x), (X,)), rules, None))
     assert asked == [("search", [{}]), ("halves", [{"search": True}])]
     assert "# searched, rows in halves" in text

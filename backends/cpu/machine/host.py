@@ -257,24 +257,24 @@ class Machine:
 
 
 @functools.cache
-def _list_math_calls() -> dict[str, int]:
-    """How many functions of the math library an operation calls, by operation and kind of dtype. The table is
-    code for a compiler that need not be loaded."""
-    lines = recall("math calls", _describe_math_calls).splitlines()
+def _list_math_calls(kind: str) -> dict[str, int]:
+    """How many functions of the math library each operation on a kind of dtype calls. The table is code for a
+    compiler that need not be loaded."""
+    lines = recall(f"math calls {kind}", functools.partial(_describe_math_calls, kind)).splitlines()
     return {name: int(count) for name, count in map(str.split, lines)}
 
 
-def _describe_math_calls() -> str:
+def _describe_math_calls(kind: str) -> str:
     from jitcore.backends.llvm import scalar_ops
 
-    kinds = {"f": dtypes.float64, "c": dtypes.complex128}
-    operations = scalar_ops.list_operations()
-    calls = {f"{name}:{kind}": scalar_ops.count_math_calls(name, dtype) for kind, dtype in kinds.items()
-             for name in sorted(operations[kind])}
+    dtype = dtypes.complex128 if kind == "c" else dtypes.float64
+    names = sorted(scalar_ops.list_operations()[kind])
+    calls = {name: scalar_ops.count_math_calls(name, dtype) for name in names}
     return "\n".join(f"{name} {count}" for name, count in calls.items() if count)
 
 
 def count_math_calls(name: str, dtype) -> int:
     """How many functions of the math library an operation on this dtype calls."""
-    kind = "c" if dtype.kind == "c" else "f" if dtypes.is_floating(dtype) else "i"
-    return _list_math_calls().get(f"{name}:{kind}", 0)
+    if dtype.kind != "c" and not dtypes.is_floating(dtype):
+        return 0
+    return _list_math_calls("c" if dtype.kind == "c" else "f").get(name, 0)

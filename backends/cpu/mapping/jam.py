@@ -22,7 +22,7 @@ _COUNTS, WORKING_REGISTERS = (4, 2), 8
 _STREAM_COUNTS, _LEAST_STREAMS = (4, 2), 4
 
 
-def find(nest: Nest) -> Decisions:
+def find_jammed(nest: Nest) -> Decisions:
     """Sweeps with how many rows go through them together."""
     found = []
     for s in nest.sweeps:

@@ -5,18 +5,11 @@ In: a kernel of a finished loop program, and facts about the machine. Out: its `
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.mapping import (
-    columns,
-    jam,
-    long_sums,
-    nontemporal,
-    prefetching,
-    short_rows,
-    vectors,
-)
+from jitcore.backends.cpu.machine.host import Machine
+from jitcore.backends.cpu.mapping import jam, memory_order, prefetching, vectors
 from jitcore.loopir.index import Axis
-from jitcore.loopir.program import Kernel, Reduce, Scan
-from jitcore.schedule.rules import Rule
+from jitcore.loopir.program import Kernel, Program, Reduce, Scan
+from jitcore.schedule.rules import Rule, apply_rules
 
 
 def _turn_lanes(name: str, kernel: Kernel, rows: Axis) -> None:
@@ -28,20 +21,25 @@ def _mark_long(name: str, sweep: Reduce | Scan, way: bool) -> None:
 
 
 RULES = (
-    Rule("nontemporal", nontemporal.find, "first: such a loop is flat, and no other rule takes it apart"),
-    Rule("transpose", short_rows.find, "before all that ask which axis is in lanes", _turn_lanes),
+    Rule("nontemporal", memory_order.find_nontemporal, "first: no other rule takes such a loop apart"),
+    Rule("transpose", memory_order.find_transposed, "before all that ask what is in lanes", _turn_lanes),
     Rule("interchange", prefetching.find_interchanged, "of kernels that rows in lanes do not serve"),
     Rule("halves", prefetching.find_halved, "of rows in order"),
     Rule("prefetch", prefetching.find_ahead, "of what the three before leave, and of scans that interchange"),
     Rule("alternate", prefetching.find_alternating, "after those two that go through columns in another way"),
-    Rule("long", long_sums.find, "after transpose, as each lane adds up a part", _mark_long),
+    Rule("long", vectors.find_long, "after transpose, as each lane adds up a part", _mark_long),
     Rule("list", jam.find_listed, "loops of single updates have ways of their own"),
     Rule("unroll", jam.find_unrolled, "the same without lanes"),
-    Rule("jam", jam.find, "before vectors: rows side by side have one register each"),
-    Rule("vectors", vectors.find, "after all that hides latency, or needs registers, by itself"),
+    Rule("jam", jam.find_jammed, "before vectors: rows side by side have one register each"),
+    Rule("vectors", vectors.find_vectors, "after all that hides latency, or needs registers, by itself"),
     Rule("totals", vectors.find_totals, "the same for the first phase of scans in blocks"),
     Rule("search", vectors.find_searched, "not where rows go side by side"),
     Rule("rest", vectors.find_rest, "of what vectors leave"),
     Rule("peel", vectors.find_peeled, "of loops in lanes"),
-    Rule("strip", columns.find, "of loops in lanes, by how many registers these have"),
+    Rule("strip", vectors.find_strips, "of loops in lanes, by how many registers these have"),
 )
+
+
+def decide_ways(program: Program) -> Program:
+    """The program with the ways of its loops on this machine."""
+    return apply_rules(program, RULES, Machine())

@@ -1,22 +1,79 @@
 """Vectorisation: how many registers an iteration in lanes fills, and what becomes of the ends of ranges.
 
 In: a kernel, and the rules before these. Out: `Vectors` of its loops in lanes, and of what these leave; loops
-that begin at a cache line; rows that are searched for the place of an extreme.
+that begin at a cache line; rows that are searched for the place of an extreme; long sums; strips of columns.
+
+Long sums: a sum of many numbers loses a digit whenever it grows by a factor of ten, so long ones are made in
+short runs, which `accumulator.Total` adds up. Shorter ones keep the usual code.
+
+Strips: where reductions and scans run down the columns, a loop takes several times the usual lanes. Rows lie
+far from each other: whole cache lines of each row, some next to each other, are read from memory and kept by
+caches better than pieces of lines, above all where rows are a power of two apart and fall into few sets of a
+cache. A second sweep then finds in the cache what the first one read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jitcore import dtypes
 from jitcore.backends.cpu.machine.host import count_math_calls
+from jitcore.backends.cpu.mapping.jam import WORKING_REGISTERS
 from jitcore.backends.cpu.mapping.prefetching import find_stencil_store
-from jitcore.backends.cpu.mapping.strides import shares_registers
+from jitcore.backends.llvm.options import is_static
 from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.index import Axis
-from jitcore.loopir.monoids import part_size
+from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.monoids import is_summed, part_size
 from jitcore.loopir.program import Loop, Reduce, Repeat, Scan
 from jitcore.loopir.traversal import block_totals, flatten
 from jitcore.loopir.ways import Vectors
 from jitcore.schedule.rules import Decisions, Nest
+
+# Accesses further apart use one instruction per lane.
+MAX_STRIDE = 8
+
+
+def find_stride(index: Index, axis: Axis) -> int | None:
+    """The stride along an axis if it is small: from -8 to 8, but neither 0 nor 1."""
+    stride = index.coefficient(axis)
+    is_small = isinstance(stride, int) and stride not in (0, 1) and abs(stride) <= MAX_STRIDE
+    return stride if is_small else None
+
+
+def shares_registers(statement, axis: Axis) -> bool:
+    """Whether iterations around a statement in lanes of `axis` read or write neighbours in memory."""
+    offsets = [node.attr[1] for node in walk(statement.roots) if node.op == "load"]
+    offsets += [store.offset for store in statement.stores]
+    return any(find_stride(offset, axis) is not None for offset in offsets)
+
+
+# Additions to one register of lanes, and of columns, from which on a sum of numbers of so many bytes is long.
+MIN_ALONG, MIN_DOWN = {4: 64, 8: 1024}, {4: 128, 8: 1024}
+
+
+def find_long(nest: Nest) -> Decisions:
+    """Reductions and scans that are long sums; see `Reduce.is_long`."""
+    found = []
+    for s in nest.sweeps:
+        if isinstance(s, Reduce):
+            found.append((s, _is_long(nest, s.axes, [(op, expr.dtype) for _, op, expr in s.parts])))
+        elif isinstance(s, Scan):
+            found.append((s, _is_long(nest, (s.axis,), [(s.op, s.value.dtype)])))
+    return found
+
+
+def _is_long(nest: Nest, axes: Sequence[Axis], parts: list[tuple]) -> bool:
+    sizes = [part_size(dtype) for op, dtype in parts if is_summed(op, dtype)]
+    if not sizes:
+        return False
+    size, count = min(sizes), 1.0
+    for axis in axes:
+        if not isinstance(axis.extent, int):
+            return True
+        lanes = nest.machine.vector_bytes / size if axis is nest.kernel.vector else 1
+        count *= max(axis.extent / lanes, 1)
+    return count > (MIN_ALONG if nest.kernel.vector in axes else MIN_DOWN)[size]
+
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
 MAX_ROUND_NODES = 32
@@ -25,7 +82,7 @@ EXACT = {"load", "index", "const", "abs", "neg", "convert"}
 FLOATS = (dtypes.float32, dtypes.float64)
 
 
-def find(nest: Nest) -> Decisions:
+def find_vectors(nest: Nest) -> Decisions:
     """Sweeps in lanes with their vectors."""
     return [(s, choose_vectors(nest, s)) for s in nest.sweeps if any(map(nest.runs_in_lanes, axes_of(s)))]
 
@@ -109,3 +166,57 @@ def find_peeled(nest: Nest) -> Decisions:
     """Stencils in lanes, with the result whose cache lines they begin with."""
     found = [(s, find_stencil_store(s)) for s in nest.sweeps if "vectors" in s.ways]
     return [(s, store) for s, store in found if store is not None and "nontemporal" not in nest.kernel.ways]
+
+
+# Multiples of the usual lanes, the most first.
+_MULTIPLES = (4, 2)
+# Instructions of a wide group: longer formulas take long to compile, and have much to do while they wait.
+_MAX_OPERATIONS = 160
+
+
+def find_strips(nest: Nest) -> Decisions:
+    """Loops over columns with how many times the usual lanes they take at a time."""
+    ways = nest.kernel.ways
+    loops = [s for s in nest.sweeps if isinstance(s, Loop) and "vectors" in s.ways and "peel" not in s.ways]
+    is_own = ways.keys() & {"nontemporal", "interchange", "transpose"}
+    found = [] if is_own else [(s, _find_multiple(nest, s)) for s in loops]
+    return [(s, multiple) for s, multiple in found if multiple > 1]
+
+
+def _find_multiple(nest: Nest, loop: Loop) -> int:
+    """The most lanes at a time for which all running values of a sweep stay in registers. Rows so few that
+    they are written out stay in registers or in the first cache by themselves."""
+    sweeps = [s for s in loop.body if isinstance(s, (Reduce, Scan))]
+    if all(map(_is_short, sweeps)):
+        return 1
+    lanes, vector_bytes = loop.ways["vectors"].lanes, nest.machine.vector_bytes
+    running = lanes * max(map(_count_bytes, sweeps)) / vector_bytes
+    registers = lanes * max(map(_find_itemsize, sweeps)) / vector_bytes
+    operations = registers * sum(map(_count_in_lanes, loop.body))
+    free = nest.machine.registers - WORKING_REGISTERS
+    return next((multiple for multiple in _MULTIPLES
+                 if multiple * running <= free and multiple * operations <= _MAX_OPERATIONS), 1)
+
+
+def _is_short(sweep: Reduce | Scan) -> bool:
+    """Whether there are so few rows that their number stands in the code."""
+    return all(is_static(axis.extent) for axis in sweep.axes)
+
+
+def _count_bytes(sweep: Reduce | Scan) -> int:
+    """Bytes of the running values of one column; the position of an extreme is one more."""
+    if isinstance(sweep, Scan):
+        return sweep.value.dtype.itemsize
+    return sum(expr.dtype.itemsize + (result.dtype.itemsize if op.startswith("arg") else 0)
+               for result, op, expr in sweep.parts)
+
+
+def _find_itemsize(sweep: Reduce | Scan) -> int:
+    return max(value.dtype.itemsize for value in sweep.values)
+
+
+def _count_in_lanes(statement) -> int:
+    """Expressions of a statement that take registers of lanes: those that vary, and operands of these. Where
+    elements are, and what does not vary, is found by itself."""
+    varying = [node for node in walk(statement.roots) if node.axes or node.op == "result"]
+    return len({id(other) for node in varying for other in (node, *node.args)})

@@ -1,29 +1,32 @@
-"""Libraries: machine code of modules, compiled, linked and kept on disk.
+"""Libraries: machine code of modules, compiled, linked and kept on disk, some of it ahead of its use.
 
 In: an llvmlite module (or its text) whose exported functions are complete kernels. Out: a `Library` that
-holds machine code and gives addresses. Stage: the last one of compilation, after rendering a loop program
-to LLVM IR.
+holds machine code and gives addresses. Stage: the last one of compilation, after rendering a loop program to
+LLVM IR.
 
 `translate` makes object files, linked by `objects` into images, which `images` loads, in this process and
 from disk in others. Where `objects` does not know the form of object files, LLVM's own linker (ORC) loads
 them, and they are not kept on disk.
 
-Modules that a module calls are compiled ahead (`ahead`): another thread translates them while this one
-translates the first.
+Modules that a module calls are compiled ahead: another thread translates them while this one translates the
+first, see `images.foresee`. Who asks for what nobody has begun makes it itself, and who has to wait makes
+something else that waits. The thread ends when nothing is left to begin.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import os
 import re
 import struct
+import threading
 import zlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.native import ahead, images, objects
+from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image, LoadedImage
 from jitcore.backends.cpu.native.translate import (
     NativeCodeError,
@@ -31,6 +34,7 @@ from jitcore.backends.cpu.native.translate import (
     compiler_lock,
     describe_target,
     emit_assembly,
+    in_second_lane,
     load_compiler,
     optimize_ir,
     translate,
@@ -38,13 +42,110 @@ from jitcore.backends.cpu.native.translate import (
 from jitcore.config import config
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.program import announce_slow
-from jitcore.process.concurrency import available_cores
+from jitcore.process.concurrency import Lock, available_cores
 
 if TYPE_CHECKING:
     import llvmlite.ir
 
-__all__ = ["DEFAULT_OPT_LEVEL", "Library", "NativeCodeError", "compile_ahead", "compile_module",
-           "compiler_lock", "describe_target", "find_or_compile", "find_stored", "make_key"]
+__all__ = [
+    "DEFAULT_OPT_LEVEL", "Library", "NativeCodeError", "begin", "compile_ahead", "compile_module",
+    "compiler_lock", "describe_target", "find_or_compile", "find_stored", "finish", "make_key",
+]
+
+
+class _Job:
+    """make: gives what is asked for; None if there is nothing, or it failed: who needs it tries again."""
+
+    __slots__ = ("make", "made", "is_begun", "is_done")
+
+    def __init__(self, make: Callable[[], Any]):
+        self.make, self.made = make, None
+        self.is_begun, self.is_done = False, threading.Event()
+
+    def run(self) -> None:
+        try:
+            self.made = self.make()
+        except Exception:
+            self.made = None
+        finally:
+            self.is_done.set()
+
+
+_lock = Lock()
+_jobs: dict[Hashable, _Job] = {}  # what nobody has asked for yet
+_worker: threading.Thread | None = None
+
+
+def begin(key: Hashable, make: Callable[[], Any]) -> None:
+    """Lets `make` run soon, unless something of this key waits for being asked for.
+
+    It runs in the second lane of `translate`, or in that of who asks for what it makes."""
+    global _worker
+    with _lock:
+        if key in _jobs:
+            return
+        _jobs[key] = _Job(make)
+        if _worker is not None:
+            return
+        _worker = threading.Thread(target=_work, name="jitcore compiler")
+    try:
+        _worker.start()
+    except RuntimeError:  # there can be no more threads, or the interpreter ends
+        with _lock:
+            _worker = None
+
+
+def finish(key: Hashable) -> Any:
+    """What was made under a key, once; None if nothing was."""
+    with _lock:
+        job = _jobs.pop(key, None)
+        if job is None:
+            return None
+        is_mine, job.is_begun = not job.is_begun, True
+    if is_mine:
+        job.run()
+    while not job.is_done.is_set():
+        other = _take_next()
+        if other is None:
+            job.is_done.wait()
+        else:
+            other.run()
+    return job.made
+
+
+def _take_next() -> _Job | None:
+    with _lock:
+        job = next((job for job in _jobs.values() if not job.is_begun), None)
+        if job is not None:
+            job.is_begun = True
+        return job
+
+
+def _work() -> None:
+    global _worker
+    with in_second_lane() as lane_lock:
+        while True:
+            with lane_lock:
+                job = _take_next()
+                if job is not None:
+                    job.run()
+                    continue
+            with _lock:
+                if all(job.is_begun for job in _jobs.values()):
+                    _worker = None
+                    return
+
+
+def _forget() -> None:
+    """In a forked child, which does not have the thread."""
+    global _worker
+    _worker = None
+    _jobs.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
 
 DEFAULT_OPT_LEVEL = 1
 
@@ -164,7 +265,7 @@ def find_or_compile(
     found = None if key is None else find_stored(name, key, opt_level=opt_level)
     if found is not None:
         return found, False
-    code = ahead.finish((name, facts, level))
+    code = finish((name, facts, level))
     if code is None:
         with announce_slow():
             code = _translate(render(), level)
@@ -192,7 +293,7 @@ def compile_ahead(
 
     if objects.can_link() and config.num_threads != 1 and available_cores() > 1:
         load_compiler()
-        ahead.begin((name, facts, level), make)
+        begin((name, facts, level), make)
 
 
 def make_key(name: str, facts: str, *, opt_level: int | None = None) -> bytes | None:

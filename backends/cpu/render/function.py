@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.mapping.balance import Share
-from jitcore.backends.cpu.mapping.strides import find_stride, shares_registers
+from jitcore.backends.cpu.mapping.vectors import find_stride, shares_registers
 from jitcore.backends.cpu.render.branches import emit_guarded, find_guarded
 from jitcore.backends.cpu.render.fetch import fetch_ahead
 from jitcore.backends.cpu.render.memory_access import (

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.strides import MAX_STRIDE
+from jitcore.backends.cpu.mapping.vectors import MAX_STRIDE
 from jitcore.backends.cpu.render.fetch import fetch_ahead
 from jitcore.backends.llvm.complex_ops import interleave, list_places, read_pair, separate, write_pair
 from jitcore.backends.llvm.mathlib.emitter import make_numbers

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.short_rows import MOST, Access, list_accesses, list_statements
+from jitcore.backends.cpu.mapping.memory_order import MOST, Access, list_accesses, list_statements
 from jitcore.backends.cpu.render.tiles import MAX_LANES, transpose
 from jitcore.backends.cpu.render.vector_loops import vector_loop
 from jitcore.backends.llvm.registers import I32, I64, mask_first, memory_type

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.mapping.strides import find_stride
+from jitcore.backends.cpu.mapping.vectors import find_stride
 from jitcore.backends.cpu.render.memory_access import (
     pick_lanes,
     register_lanes,

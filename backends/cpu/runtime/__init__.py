@@ -3,8 +3,7 @@
 In: loaded code and ndarrays. Out: ndarrays.
 
 Modules:
-    call_plan   Call plans: what a call of a native program needs to know of it, kept on disk beside its code.
-    executable  Executables: what a call of a compiled program does with ndarrays.
+    executable  Executables: what a call of a compiled program does with ndarrays, and its plan on disk.
     host_calls  Programs that call Python: library calls between native steps, and from within native loops
                 and branches.
     interrupts  How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.

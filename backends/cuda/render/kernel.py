@@ -25,8 +25,7 @@ from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies
 from jitcore.backends.cuda.render.tiles import SIDE, TileRenderer, find_product
 from jitcore.backends.cuda.render.transposed_reads import WARPS, TurnedRenderer, find_turned
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
-from jitcore.backends.llvm.accumulator import Accumulator
-from jitcore.backends.llvm.block_results import Partials
+from jitcore.backends.llvm.accumulator import Accumulator, Partials
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Buffer, Expr

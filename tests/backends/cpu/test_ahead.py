@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from jitcore.backends.cpu.native import ahead, libraries, objects, translate
 from jitcore.backends.cpu.native import images as symbols
+from jitcore.backends.cpu.native import libraries, objects, translate
 from jitcore.config import config
 
 TEXT = "define double @f{0}(double %x) {{\n  %y = fadd double %x, {0}.0\n  ret double %y\n}}\n"
@@ -22,11 +22,11 @@ def two_cores(monkeypatch):
     """Runners may have one."""
     monkeypatch.setattr(libraries, "available_cores", lambda: 2)
     wait_for_worker()
-    ahead._jobs.clear()
+    libraries._jobs.clear()
 
 
 def wait_for_worker():
-    worker = ahead._worker
+    worker = libraries._worker
     if worker is not None:
         worker.join(60)
 
@@ -38,10 +38,10 @@ def test_what_was_begun_is_made_once_by_another_thread():
         makers.append(threading.current_thread())
         return "made"
 
-    ahead.begin("key", make)
-    ahead.begin("key", make)
+    libraries.begin("key", make)
+    libraries.begin("key", make)
     wait_for_worker()
-    assert ahead.finish("key") == "made" and ahead.finish("key") is None
+    assert libraries.finish("key") == "made" and libraries.finish("key") is None
     assert len(makers) == 1 and makers[0] is not threading.current_thread()
 
 
@@ -59,13 +59,13 @@ def test_who_asks_first_makes_it_and_who_waits_makes_something_else():
             may_end.set()
         return key
 
-    ahead.begin("slow", make_slowly)
+    libraries.begin("slow", make_slowly)
     assert began.wait(60)
-    ahead.begin("asked", lambda: make("asked"))
-    ahead.begin("last", lambda: make("last"))
-    assert ahead.finish("asked") == "asked"
-    assert ahead.finish("slow") == "slow"  # it would wait for ever
-    assert ahead.finish("last") == "last"
+    libraries.begin("asked", lambda: make("asked"))
+    libraries.begin("last", lambda: make("last"))
+    assert libraries.finish("asked") == "asked"
+    assert libraries.finish("slow") == "slow"  # it would wait for ever
+    assert libraries.finish("last") == "last"
     assert set(makers.values()) == {threading.current_thread()}
 
 
@@ -74,10 +74,10 @@ def test_what_fails_is_tried_again_by_who_needs_it(is_asked_at_once):
     def fail():
         raise ZeroDivisionError
 
-    ahead.begin("failing", fail)
+    libraries.begin("failing", fail)
     if not is_asked_at_once:
         wait_for_worker()
-    assert ahead.finish("failing") is None
+    assert libraries.finish("failing") is None
 
 
 def test_without_another_thread_it_is_made_when_asked_for(monkeypatch):
@@ -85,8 +85,8 @@ def test_without_another_thread_it_is_made_when_asked_for(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    ahead.begin("key", lambda: threading.current_thread())
-    assert ahead.finish("key") is threading.current_thread()
+    libraries.begin("key", lambda: threading.current_thread())
+    assert libraries.finish("key") is threading.current_thread()
 
 
 @needs_images
@@ -129,7 +129,7 @@ def test_errors_of_modules_compiled_ahead_reach_who_needs_them():
 @pytest.mark.parametrize("setting", ["one core", "one thread"])
 def test_one_core_is_left_alone(monkeypatch, setting):
     begun = []
-    monkeypatch.setattr(ahead, "begin", lambda *args: begun.append(args))
+    monkeypatch.setattr(libraries, "begin", lambda *args: begun.append(args))
     monkeypatch.setattr(libraries, "available_cores", lambda: 1 if setting == "one core" else 8)
     before = config.num_threads
     config.update("num_threads", 1 if setting == "one thread" else 0)
@@ -180,7 +180,7 @@ PRODUCTS = """
 import os, signal, sys, threading, time
 import numpy as np
 import jitcore, jitcore.numpy as jnp
-from jitcore.backends.cpu.native import ahead, libraries as native
+from jitcore.backends.cpu.native import libraries as ahead, libraries as native
 native.available_cores = lambda: 2
 f = jitcore.jit(lambda a, b: jnp.tanh(a @ b[:, :77]) @ b[:77] + jnp.sort(a, axis=1)[:, :1])
 rng = np.random.default_rng(0)

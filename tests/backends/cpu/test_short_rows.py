@@ -9,7 +9,7 @@ import jitcore.nn as nn
 import jitcore.numpy as jnp
 from jitcore import jit, lax
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping import short_rows
+from jitcore.backends.cpu.mapping import memory_order
 from jitcore.scipy.special import logsumexp
 
 RNG = np.random.default_rng(3)
@@ -18,7 +18,7 @@ TOLERANCE = {"float32": 1e-5, "float64": 1e-13}
 
 def goes_in_lanes(function) -> bool:
     """Or would, if registers were wide enough on this machine."""
-    is_wide = host.native_vector_bytes() >= short_rows.MIN_VECTOR_BYTES
+    is_wide = host.native_vector_bytes() >= memory_order.MIN_VECTOR_BYTES
     return not is_wide or "rows in lanes" in function.inspect("loop program")
 
 

@@ -9,8 +9,8 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping import nontemporal
-from jitcore.backends.cpu.mapping.nontemporal import choose_stream_bytes
+from jitcore.backends.cpu.mapping import memory_order
+from jitcore.backends.cpu.mapping.memory_order import choose_stream_bytes
 from jitcore.config import config
 
 COUNTS = [6, 7, 8, 15, 16, 17, 63, 64, 65, 1000, 4099]
@@ -23,8 +23,8 @@ def all_arrays_are_large():
     patch = pytest.MonkeyPatch()
     with config.override(cache_dir=""), patch.context() as patched:
         jitcore.clear_caches()
-        patched.setattr(nontemporal, "SMALL_BYTES", 1)
-        patched.setattr(nontemporal, "choose_stream_bytes", lambda machine: 1)
+        patched.setattr(memory_order, "SMALL_BYTES", 1)
+        patched.setattr(memory_order, "choose_stream_bytes", lambda machine: 1)
         yield
     jitcore.clear_caches()
 
@@ -108,7 +108,7 @@ def test_rows_and_small_arrays_stay_in_the_caches(monkeypatch):
     np.testing.assert_array_equal(np.asarray(f(x)), x[1:-1, 1:-1] * 2)
     assert streams_nothing(f)
     jitcore.clear_caches()
-    monkeypatch.setattr(nontemporal, "choose_stream_bytes", lambda machine: 10_000)
+    monkeypatch.setattr(memory_order, "choose_stream_bytes", lambda machine: 10_000)
     for extent, expected in ((1249, []), (1250, ["out0"])):
         f = jit(lambda x: x * 3)
         x = np.random.default_rng(0).random(extent)
