@@ -66,7 +66,7 @@ _LEGEND = (
 def measure(name: str) -> tuple[list[str], str, list[str]]:
     """(cells, what is wrong, mappings) of one row."""
     import jitcore
-    from jitcore.backends.cuda.runtime.resources import Resources
+    from jitcore.backends.cuda.runtime.linking import Resources
 
     row, none = _ROW_OF_NAME[name], Resources(0, 0, 0, 0, 0.0)
     lowered = jitcore.jit(row.program(jitcore)).lower(*row.make_inputs(row.size))

@@ -4,16 +4,13 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 `mapping` (which threads run what), `kernel` (LLVM IR), `ptx`, `program` (the steps of a call), `device`.
 
 Modules:
-    emulated/    A CUDA device in software: PTX is translated to machine code of this processor and runs on
-                 it.
-    libraries/   NVIDIA's libraries, where they are installed: cuBLAS, cuSOLVER, cuFFT.
-    numba_code/  Numba's own forms: kernels as `numba.cuda` functions that people read, and PTX by its code
-                 generator.
-    program      Programs: the kernels of a loop program, and the steps that launch them.
-    render/      Kernels of a loop program as LLVM IR for a GPU.
-    runtime/     Running on a GPU: the device, its driver, memory that others share, graphs, executables.
-    sorting/     Sorting on a GPU: by digits of the keys, or by tiles and merges.
-    target       What the CUDA backend can do: the answers that scheduling needs.
+    emulated/   A CUDA device in software: PTX is translated to machine code of this processor and runs on it.
+    libraries/  NVIDIA's libraries, where they are installed: cuBLAS, cuSOLVER, cuFFT.
+    program     Programs: the kernels of a loop program, and the steps that launch them.
+    render/     Kernels of a loop program as LLVM IR for a GPU.
+    runtime/    Running on a GPU: the device, its driver, memory that others share, graphs, executables.
+    sorting/    Sorting on a GPU: by digits of the keys, or by tiles and merges.
+    target      What the CUDA backend can do: the answers that scheduling needs.
 """
 
 from __future__ import annotations
@@ -154,8 +151,8 @@ class CudaBackend(_Backend):
         return found
 
     def make_device_function(self, closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:
-        from jitcore.backends.cuda.numba_code.device_functions import make_device_function
         from jitcore.backends.cuda.target import CudaTarget
+        from jitcore.backends.python.cuda import make_device_function
         from jitcore.schedule import lower_program
 
         return make_device_function(lower_program(closed_jaxpr, CudaTarget), *facts)

@@ -7,36 +7,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
+from jitcore.backends.cuda.sorting.merge import find_sort
 from jitcore.backends.llvm.options import has_code
+from jitcore.backends.llvm.scalar_ops import list_operations
 from jitcore.core.jaxpr import Equation
 from jitcore.schedule.target import Answer, answer_each
 
-
-def can_render(eqn: Equation) -> bool:
-    return has_code(eqn, _list_operations)
-
-
-@functools.cache
-def _list_operations() -> dict[str, set[str]]:
-    from jitcore.backends.llvm.scalar_ops import list_operations
-
-    return list_operations()
+_list_operations = functools.cache(list_operations)
 
 
 class CudaTarget:
-    """The `schedule.target.Target` of this backend. Which threads run what is decided by `render.mapping`."""
+    """The `schedule.target.Target` of this backend. What neither loops nor a routine compute runs on the
+    host."""
 
     @staticmethod
     def answer(equations: Sequence[Equation]) -> dict[int, Answer]:
-        return answer_each(equations, CudaTarget.find_routine, can_render)
+        return answer_each(equations, find_sort, CudaTarget.can_render)
 
     @staticmethod
-    def find_routine(eqn: Equation) -> Any:
-        """What neither loops nor a routine compute runs on the host."""
-        if eqn.primitive.name in ("sort", "top_k"):
-            from jitcore.backends.cuda.sorting.merge import find_sort
-
-            return find_sort(eqn)
-        return None
+    def can_render(eqn: Equation) -> bool:
+        return has_code(eqn, _list_operations)

@@ -174,8 +174,7 @@ class Accumulator:
         value, width = self.e.read_slot(wide.slot), wide.spread
         while width > self.spread:
             width //= 2
-            value = self.merge(*(map_parts(lambda part: self._half(part, width, k), value)  # noqa: B023
-                                  for k in range(2)))
+            value = self.merge(*self._halve(value, width))
         self.e.write_slot(self.slot, self.merge(self.e.read_slot(self.slot), value))
 
     def _absorb_total(self, other: Accumulator) -> None:
@@ -218,7 +217,7 @@ class Accumulator:
             return b.and_(b.fcmp_unordered(sign, value, old), b.fcmp_ordered("ord", old, old))
         return self._test("gt" if self.op == "argmax" else "lt", value, old)
 
-    def is_better_of(self, value, position, old, old_position):
+    def _is_better_of(self, value, position, old, old_position):
         """Whether another lane's value is more extreme, or as extreme and earlier."""
         b = self.e.b
         ties = self._test("eq", value, old)
@@ -234,28 +233,32 @@ class Accumulator:
             self.settle()
             self.goes_on = True  # code may be emitted again, for other places
         value = self.e.read_slot(self.slot) if self.total is None else self.total.read()
-        index = self.e.read_slot(self.index_slot) if self.tracks_index else None
+        parts = [value, *([self.e.read_slot(self.index_slot)] if self.tracks_index else [])]
         if self.along_lanes:
             if self.tracks_index:
-                index = b.add(index, b.trunc(iota(self.spread), index.type) if self.index_dtype.itemsize == 4
-                              else iota(self.spread))
-            value, index = self._combine_lanes(value, index)
+                lanes, kind = iota(self.spread), parts[1].type
+                parts[1] = b.add(parts[1], b.trunc(lanes, kind) if self.index_dtype.itemsize == 4 else lanes)
+            parts = self._combine_lanes(parts)
         if not self.tracks_index:
-            return value
-        return emit_operation(b, "convert", [self.index_dtype], self.result.dtype, [index])
+            return parts[0]
+        return emit_operation(b, "convert", [self.index_dtype], self.result.dtype, [parts[1]])
 
-    def _combine_lanes(self, value, index):
-        b, width = self.e.b, lane_count(value)
+    def _combine_lanes(self, parts: list) -> list:
+        width = lane_count(parts[0])
         while width > 1:
             width //= 2
-            halves = [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023
-            if index is None:
-                value = self.merge(*halves)
-            else:
-                places = [self._half(index, width, k) for k in range(2)]
-                better = self.is_better_of(halves[1], places[1], halves[0], places[0])
-                value, index = b.select(better, halves[1], halves[0]), b.select(better, places[1], places[0])
-        return value, index
+            parts = self.merge_parts(*zip(*(self._halve(part, width) for part in parts)))
+        return parts
+
+    def merge_parts(self, parts: Sequence, others: Sequence) -> list:
+        """The combination of values, or of extremes with their positions, that were found apart."""
+        if not self.tracks_index:
+            return [self.merge(parts[0], others[0])]
+        better = self._is_better_of(*others, *parts)
+        return [self.e.b.select(better, other, part) for part, other in zip(parts, others)]
+
+    def _halve(self, value: ir.Value | Pair, width: int) -> list:
+        return [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023
 
     def _half(self, value, width: int, which: int):
         b = self.e.b
@@ -332,13 +335,10 @@ class Runs:
         if not self.sums:
             return e.loop(start, stop, step, body)
         length = b.mul(step, I64(self.length))
-
-        def run(first):
+        with e.for_range(start, stop, length) as first:
             past = b.add(first, length)
             e.loop(first, b.select(b.icmp_signed("<", past, stop), past, stop), step, body)
             self._settle()
-
-        e.loop(start, stop, length, run)
 
     def count(self, additions: int) -> None:
         """Where sums go on through several loops: notes that each got some numbers."""
@@ -350,12 +350,9 @@ class Runs:
             e.prologue.store(I64(self.length), self._left)
         left = b.sub(b.load(self._left), I64(additions))
         b.store(left, self._left)
-
-        def begin():
+        with e.if_then(b.icmp_signed("<=", left, I64(0)), rarely=True):
             self._settle()
             b.store(I64(self.length), self._left)
-
-        e.when(b.icmp_signed("<=", left, I64(0)), begin, rarely=True)
         for accumulator in self.sums:
             accumulator.goes_on = True  # where the branch was not taken
 

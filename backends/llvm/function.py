@@ -6,7 +6,8 @@ come from, and how lanes are loaded and stored; the module that they go to knows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -107,18 +108,22 @@ class ExpressionEmitter:
 
     def read_element(self, buffer: Buffer, position: ir.Value) -> ir.Value | Pair:
         """The element of a buffer at a position, an i64."""
-        pointer = self.b.gep(self.element_pointer(buffer), [position])
-        if buffer.dtype.kind == "c":
-            return read_pair(self.b, pointer)
-        value = self.b.load(pointer)
-        return self.b.trunc(value, I1) if buffer.dtype == dtypes.bool_ else value
+        return self._read(buffer, self.b.gep(self.element_pointer(buffer), [position]))
 
     def write_element(self, buffer: Buffer, position: ir.Value, value: ir.Value | Pair) -> None:
-        pointer = self.b.gep(self.element_pointer(buffer), [position])
+        self._write(buffer, self.b.gep(self.element_pointer(buffer), [position]), value)
+
+    def _read(self, buffer: Buffer, pointer: ir.Value, align: int | None = None) -> ir.Value | Pair:
         if buffer.dtype.kind == "c":
-            write_pair(self.b, pointer, value)
-        else:
-            self.b.store(self.b.zext(value, I8) if buffer.dtype == dtypes.bool_ else value, pointer)
+            return read_pair(self.b, pointer)
+        value = self.b.load(pointer, align=align)
+        return self.b.trunc(value, I1) if buffer.dtype == dtypes.bool_ else value
+
+    def _write(self, buffer: Buffer, pointer: ir.Value, value: ir.Value | Pair,
+               align: int | None = None) -> None:
+        if buffer.dtype.kind == "c":
+            return write_pair(self.b, pointer, value)
+        self.b.store(self.b.zext(value, I8) if buffer.dtype == dtypes.bool_ else value, pointer, align=align)
 
     def element_pointer(self, buffer: Buffer) -> ir.Value:
         """The first element's address, typed."""
@@ -175,10 +180,7 @@ class ExpressionEmitter:
 
     def load_scalar(self, buffer: Buffer, index: Index) -> ir.Value | Pair:
         pointer = self.b.gep(self.element_pointer(buffer), [self.index(index)])
-        if buffer.dtype.kind == "c":
-            return read_pair(self.b, pointer)
-        value = self.b.load(pointer, align=alignment_of(buffer))
-        return self.b.trunc(value, I1) if buffer.dtype == dtypes.bool_ else value
+        return self._read(buffer, pointer, alignment_of(buffer))
 
     def store(self, buffer: Buffer, index: Index, value: ir.Value | Pair) -> None:
         if self.is_vector(index.axes()):
@@ -188,11 +190,7 @@ class ExpressionEmitter:
 
     def store_scalar(self, buffer: Buffer, index: Index, value: ir.Value | Pair) -> None:
         pointer = self.b.gep(self.element_pointer(buffer), [self.index(index)])
-        if buffer.dtype.kind == "c":
-            write_pair(self.b, pointer, value)
-            return
-        value = self.b.zext(value, I8) if buffer.dtype == dtypes.bool_ else value
-        self.b.store(value, self.b.bitcast(pointer, value.type.as_pointer()), align=alignment_of(buffer))
+        self._write(buffer, pointer, value, alignment_of(buffer))
 
     # -- expressions --------------------------------------------------------------------------------------
     def expr(self, root: Expr) -> ir.Value:
@@ -267,55 +265,61 @@ class ExpressionEmitter:
         return (I64(0) if low is None else self.expr(low),
                 self.size(axis.extent) if high is None else self.expr(high))
 
-    def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
-        """`for i in range(start, stop, step): body(i)`, with unsigned-safe bounds and scoped expressions."""
-        b = self.b
-        before = b.block
-        head = self.function.append_basic_block("loop")
-        inside = self.function.append_basic_block("do")
-        after = self.function.append_basic_block("done")
+    @contextlib.contextmanager
+    def for_range(self, start: ir.Value, stop: ir.Value, step: ir.Value = I64(1)) -> Iterator[ir.Value]:
+        """`for i in range(start, stop, step)`, with unsigned-safe bounds and scoped expressions."""
+        b, append, before = self.b, self.function.append_basic_block, self.b.block
+        head, inside, after = append("loop"), append("do"), append("done")
         b.branch(head)
         b.position_at_end(head)
         i = b.phi(I64)
         i.add_incoming(start, before)
         b.cbranch(b.icmp_signed("<", i, stop), inside, after)
-        b.position_at_end(inside)
-        saved = self.values
-        self.values = dict(saved)
-        body(i)
-        self.values = saved
+        with self._scope(inside):
+            yield i
         i.add_incoming(b.add(i, step), b.block)
         b.branch(head)
         b.position_at_end(after)
+
+    @contextlib.contextmanager
+    def if_then(self, condition: ir.Value, rarely: bool = False) -> Iterator[None]:
+        b, append = self.b, self.function.append_basic_block
+        inside, after = append("then"), append("after")
+        branch = b.cbranch(condition, inside, after)
+        if rarely:
+            branch.set_weights(COLD_WEIGHTS)
+        with self._scope(inside):
+            yield
+        b.branch(after)
+        b.position_at_end(after)
+
+    @contextlib.contextmanager
+    def _scope(self, block: ir.Block) -> Iterator[None]:
+        """Code from a block on: what it computes is not known behind it."""
+        self.b.position_at_end(block)
+        saved, self.values = self.values, dict(self.values)
+        yield
+        self.values = saved
+
+    def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
+        """`for i in range(start, stop, step): body(i)`."""
+        with self.for_range(start, stop, step) as i:
+            body(i)
+
+    def when(self, condition: ir.Value, body: Callable[[], None], rarely: bool = False) -> None:
+        with self.if_then(condition, rarely):
+            body()
 
     def repeat(self, test: Callable[[], ir.Value], body: Callable[[], None]) -> None:
         """`while test(): body()`, with scoped expressions."""
         b, append = self.b, self.function.append_basic_block
         head, inside, after = append("test"), append("round"), append("ended")
         b.branch(head)
-        b.position_at_end(head)
-        saved = self.values
-        self.values = dict(saved)
-        b.cbranch(test(), inside, after)
-        b.position_at_end(inside)
-        body()
-        self.values = saved
+        with self._scope(head):
+            b.cbranch(test(), inside, after)
+            b.position_at_end(inside)
+            body()
         b.branch(head)
-        b.position_at_end(after)
-
-    def when(self, condition: ir.Value, body: Callable[[], None], rarely: bool = False) -> None:
-        b = self.b
-        inside = self.function.append_basic_block("then")
-        after = self.function.append_basic_block("after")
-        branch = b.cbranch(condition, inside, after)
-        if rarely:
-            branch.set_weights(COLD_WEIGHTS)
-        b.position_at_end(inside)
-        saved = self.values
-        self.values = dict(saved)
-        body()
-        self.values = saved
-        b.branch(after)
         b.position_at_end(after)
 
 

@@ -66,12 +66,9 @@ class StatementRenderer:
     # -- control flow -------------------------------------------------------------------------------------
     def emit_loop(self, e: ExpressionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
         self.hoist(e, loop.body, {loop.axis})
-
-        def run(i):
+        with e.for_range(start, stop) as i:
             e.axis_values[loop.axis] = i
             self.emit_statements(e, loop.body)
-
-        e.loop(start, stop, I64(1), run)
 
     def emit_choice(self, e: ExpressionEmitter, choice: Choice, emit: Callable[[list], None]) -> None:
         """One of two bodies, of whose reductions the results are in memory afterwards."""
@@ -150,15 +147,12 @@ class StatementRenderer:
         self.hoist(e, [scan], {scan.axis})
         dtype, extent = scan.value.dtype, e.size(scan.axis.extent)
         slot = e.stack_slot(element_constant(dtype, scan_start_of(scan.op, dtype)))
-
-        def run(i):
+        with e.for_range(I64(0), extent) as i:
             e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, i), I64(1)) if scan.reverse else i
             operands = [e.read_slot(slot), e.expr(scan.value)]
             total = emit_operation(e.b, scan.op, [dtype, dtype], dtype, operands, inline=False)
             e.write_slot(slot, total)
             e.store(scan.buffer, scan.offset, total)
-
-        e.loop(I64(0), extent, I64(1), run)
 
 
 def emit_store(e: ExpressionEmitter, store: Store) -> None:

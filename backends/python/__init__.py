@@ -2,9 +2,11 @@
 
 In: a loop program. Out: `Source` (`writer`), and functions made of it (`running`): as it stands, which checks
 each place and needs no compiler, or under `numba.njit`. `executable` makes whole programs of them. Written by
-`writer` and `sweeps` (statements), `expressions`, `operations` and `helpers`.
+`writer` (control flow, calls), `statements` (of kernels), `expressions`, `operations` and `helpers`.
 
 Modules:
+    cuda/        The loop program as functions of `numba.cuda`: files of kernels that people read, and device
+                 functions.
     executable   A whole program as one written function.
     expressions  Expressions of the loop program as Python: what has a name, where it gets it, and how the
                  rest is written.
@@ -12,8 +14,8 @@ Modules:
                  have them, words of 16-bit floats, SciPy's functions.
     operations   The scalar operations of the loop program as Python expressions.
     running      Functions made of written source.
-    statements   Bodies of kernels as Python: loops, choices, loops until something holds.
-    sweeps       Stores, loops, reductions and scans as Python.
+    statements   Statements of kernels as Python: stores, loops, choices, loops until something holds,
+                 reductions and scans.
     writer       From the loop program to a function of NumPy arrays, as a person would write it.
 """
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.python.writer import Source, write_function
+from jitcore.backends.python.writer import Source, join_file, write_function
 from jitcore.loopir.program import Program
 
 _DECORATOR = '@njit(error_model="numpy")'
@@ -74,15 +74,12 @@ def write_numba(program: Program, arguments: Sequence[str] = ()) -> str:
     """A file with the function and all that it needs, decorated by `njit`; what library functions do is told
     in words. arguments: as for `write_function`."""
     source = write_function(program, arguments=arguments)
-    text = "\n".join([*source.helpers, source.text])
-    imports = ["import math"] * ("math." in text) + ["import numpy as np"]
-    imports += ["from numba import njit" + ", objmode" * ("objmode" in text)]
-    imports += ["from scipy import special"] * ("special." in text)
-    notes = [f"# {name}(inputs..., outputs...): computed by NumPy or SciPy" for name in source.library]
-    named = "\n".join([*notes, *source.constants])
-    head = "\n".join(imports) + (f"\n\n{named}" if named else "")
     functions = [f"{_DECORATOR}\n{function}" for function in (*source.helpers, source.text)]
-    return "\n\n\n".join([head, *functions]) + "\n"
+    names = "njit, objmode" if any("objmode" in function for function in functions) else "njit"
+    imports = {r"math\.": "import math", "": "import numpy as np", "njit": f"from numba import {names}",
+               r"special\.": "from scipy import special"}
+    library = [f"{name}(inputs..., outputs...)" for name in source.library]
+    return join_file(imports, library, source.constants, functions)
 
 
 # -- checked memory ------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ In: a `loopir` program. Out: `Source`: the text of a Python function, which runs
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -109,28 +109,46 @@ class Writer(Statements):
 
     # -- the function ----------------------------------------------------------------------------------------
     def write(self) -> Source:
+        text = self.write_text()
+        return Source(self.name, tuple(self.helpers.values()), self.list_constants(), text, self.library)
+
+    def list_constants(self) -> tuple[str, ...]:
+        return tuple(f"{name} = {value}" for name, value in self.constants.values())
+
+    def write_text(self) -> str:
+        """What becomes of the inputs, memory, the statements, and what is returned."""
         self.block(self.body)
         body, self.lines = self.lines, []
-        inputs = [self.variables.get(b) or self.arrays[b] for b in self.program.inputs]
-        for buffer, name in zip(self.program.inputs, inputs):
-            if buffer in self.variables:
-                value = Text(f"{name}[()]")
-                value = (
-                    self.operations.from_word(value, buffer.dtype) if dtypes.is_half(buffer.dtype) else value
-                )
-                self.line(f"{name} = {value.text}")
-        for buffer in [*self.program.outputs, *self.temps]:
+        program, names, used = self.program, {**self.variables, **self.arrays}, "\n".join(body)
+        found = [(names[buffer], self.receive(buffer, names[buffer])) for buffer in program.inputs]
+        for buffer in (*program.outputs, *self.temps):
             if buffer in self.arrays:
-                source = self.program.aliases.get(buffer)
-                made = f"np.empty({describe_memory(buffer)})" if source is None else self.arrays[source]
-                self.line(f"{self.arrays[buffer]} = {made}")
-        for buffer, flat in self.flat.items():
-            self.line(f"{flat} = {self.arrays[buffer]}.reshape(-1)")
-        head = f"def {self.name}({', '.join(inputs)}):"
-        results = ", ".join(map(self._give_back, self.program.outputs)) or "()"
-        text = "\n".join([head, *self.lines, *body, f"    return {results}"])
-        constants = [f"{name} = {value}" for name, value in self.constants.values()]
-        return Source(self.name, tuple(self.helpers.values()), tuple(constants), text, self.library)
+                source = program.aliases.get(buffer)
+                made = self.make_memory(buffer, used) if source is None else self.arrays[source]
+                found.append((names[buffer], made))
+        found += [(flat, f"{self.arrays[buffer]}.reshape(-1)") for buffer, flat in self.flat.items()]
+        for name, value in found:
+            if value:
+                self.line(f"{name} = {value}")
+        head, results = f"def {self.name}({', '.join(self.list_parameters(names))}):", self.list_results()
+        return "\n".join([head, *self.lines, *body, *([f"    return {results}"] if results else [])])
+
+    def list_parameters(self, names: Mapping[Buffer, str]) -> list[str]:
+        return [names[buffer] for buffer in self.program.inputs]
+
+    def receive(self, buffer: Buffer, name: str) -> str:
+        """What an input becomes before anything else; "" for what it is."""
+        if buffer in self.arrays:
+            return ""
+        value, is_word = Text(f"{name}[()]"), dtypes.is_half(buffer.dtype)
+        return self.operations.from_word(value, buffer.dtype).text if is_word else value.text
+
+    def make_memory(self, buffer: Buffer, used: str) -> str:
+        """What makes memory for an output or a temporary; "" for none. used: the text of the statements."""
+        return f"np.empty({describe_memory(buffer)})"
+
+    def list_results(self) -> str:
+        return ", ".join(map(self._give_back, self.program.outputs)) or "()"
 
     def _give_back(self, buffer: Buffer) -> str:
         if buffer in self.arrays:
@@ -231,6 +249,17 @@ class Writer(Statements):
         self.library[name] = write_results(function, inputs, outputs)
         with self.suite("with objmode():"):
             self.line(f"{name}({', '.join(self.arrays[buffer] for buffer in (*inputs, *outputs))})")
+
+
+def join_file(imports: Mapping[str, str], library: Sequence[str], constants: Sequence[str],
+              functions: Sequence[str]) -> str:
+    """A file that a person can copy and run. imports: lines, by what has to stand in the functions for them.
+    library: functions that are told of in words."""
+    body = "\n\n\n".join(functions)
+    lines = [line for word, line in imports.items() if re.search(rf"\b{word}", body)]
+    named = [f"# {name}: computed by NumPy or SciPy" for name in library] + list(constants)
+    head = "\n".join([*lines, *([""] * bool(named)), *named])
+    return f"{head}\n\n\n{body}\n"
 
 
 def describe_memory(buffer: Buffer) -> str:

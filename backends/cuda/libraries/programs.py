@@ -2,8 +2,8 @@
 
 In: a jaxpr of one GPU, just before lowering. Out: the same with `Routine`s instead of equations that
 libraries compute. What they leave to do (transposition, triangles, NaN for what failed, scaling) is written
-with `jitcore.numpy` and becomes kernels, so nothing is read on the host. A rule is a function of operands'
-types and the equation's parameters; it gives a function of operands, or None for what stays as it is.
+with `jitcore.numpy` and becomes kernels, so nothing is read on the host. A rule is a function of operands and
+the equation's parameters; whether it pays is asked of the operands' types before.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class Row(NamedTuple):
     """Which library, and how: see the module's first lines."""
 
     library: str
-    rule: Callable[..., Callable | None]
+    rule: Callable[..., Sequence]
+    pays: Callable[..., bool]
 
 
 def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None) -> ClosedJaxpr:
@@ -62,10 +63,9 @@ def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None) -> ClosedJax
             if eqn.outvars[0] not in products:
                 return None
             operands, params = _undo_conversions(walk, eqn, products[eqn.outvars[0]])
-        run = row.rule(*[atom.aval for atom in operands], **params)
-        if run is None or libraries.find(row.library) is None:
+        if not row.pays(*[atom.aval for atom in operands], **params) or libraries.find(row.library) is None:
             return None
-        return walk.spell(lambda *operands: list(run(*operands)), operands)
+        return walk.spell(lambda *operands: list(row.rule(*operands, **params)), operands)
 
     rewritten = rewrite_equations(closed, rewrite)
     return closed if rewritten is closed else run_pipeline(rewritten, _CLEANUP)
@@ -109,18 +109,21 @@ def _undo_conversions(walk: Walk, eqn: Equation, wanted: np.dtype) -> tuple[list
     return given, eqn.params | {"preferred_element_type": out_dtype}
 
 
-# -- what the rules share -----------------------------------------------------------------------------------
+# -- matrices -----------------------------------------------------------------------------------------------
 def _run(routine: Routine, operands: Sequence[Any], outs: Sequence[tuple], **params: Any) -> list:
-    return routine.bind(*operands, outs=tuple(outs), **params)
+    """outs: shape and dtype of each result, behind the batch of the operands."""
+    batch = operands[0].shape[:-2]
+    outs = tuple(((*batch, *shape), dtype) for shape, dtype in outs)
+    return routine.bind(*operands, outs=outs, dtype=operands[0].dtype, count=math.prod(batch), **params)
 
 
-def _count(x: ShapedArray) -> int:
-    return math.prod(x.shape[:-2])
+#: What says of each matrix whether a factorisation failed.
+_INFO = (), dtypes.int32
 
 
-def _pays(x: ShapedArray) -> bool:
+def _pays(x: ShapedArray, *others: ShapedArray, **params: Any) -> bool:
     size = math.prod(x.shape[-2:])
-    return size <= MOST and (_count(x) == 1 or size >= LEAST_IN_BATCH)
+    return size <= MOST and (math.prod(x.shape[:-2]) == 1 or size >= LEAST_IN_BATCH)
 
 
 def _turn(x):
@@ -135,32 +138,21 @@ def _as_hermitian(x):
     return jnp.where(places[:, None] == places, x.real, x)
 
 
-def _of_matrices(flags):
-    """Flags of a batch, to go with its matrices."""
-    return flags[..., None, None]
+def _spoil(has_failed, x, rank: int = 2):
+    """NaN for what failed, of a batch of arrays of so many axes."""
+    return jnp.where(has_failed[(..., *[None] * rank)], jnp.nan, x)
 
 
-def _info(x: ShapedArray) -> tuple:
-    return x.shape[:-2], dtypes.int32
+def _cholesky(a):
+    n = a.shape[-1]
+    factor, info = _run(routines.POTRF, [_as_hermitian(a)], [((n, n), a.dtype), _INFO], n=n)
+    factor = jnp.tril(factor)
+    return [jnp.tril(_spoil((info != 0) | (factor != factor).any((-1, -2)), factor))]
 
 
-# -- rules --------------------------------------------------------------------------------------------------
-def _cholesky(x: ShapedArray):
-    n = x.shape[-1]
-
-    def run(a):
-        outs = [(x.shape, x.dtype), _info(x)]
-        factor, info = _run(routines.POTRF, [_as_hermitian(a)], outs, dtype=x.dtype, count=_count(x), n=n)
-        factor = jnp.tril(factor)
-        has_failed = (info != 0) | (factor != factor).any((-1, -2))
-        return [jnp.tril(jnp.where(_of_matrices(has_failed), jnp.nan, factor))]
-
-    return run if _pays(x) else None
-
-
-def _lu(x: ShapedArray):
-    m, n = x.shape[-2:]
-    k, batch = min(m, n), x.shape[:-2]
+def _lu(a):
+    m, n = a.shape[-2:]
+    k = min(m, n)
 
     def permute(pivots):
         def swap(j, order):
@@ -169,117 +161,96 @@ def _lu(x: ShapedArray):
 
         return lax.fori_loop(0, k, swap, lax.iota(dtypes.int32, m))
 
-    def run(a):
-        outs = [((*batch, n, m), x.dtype), ((*batch, k), dtypes.int32), _info(x)]
-        factors, pivots, _ = _run(routines.GETRF, [_turn(a)], outs, dtype=x.dtype, count=_count(x), m=m, n=n)
-        pivots = jnp.clip(pivots - 1, 0, m - 1)  # where there is NaN, they are anything
-        find = permute
-        for _ in batch:
-            find = vmap(find)
-        return [_turn(factors), pivots, find(pivots)]
-
-    return run if _pays(x) else None
+    outs = [((n, m), a.dtype), ((k,), dtypes.int32), _INFO]
+    factors, pivots, _ = _run(routines.GETRF, [_turn(a)], outs, m=m, n=n)
+    pivots = jnp.clip(pivots - 1, 0, m - 1)  # where there is NaN, they are anything
+    for _ in a.shape[:-2]:
+        permute = vmap(permute)
+    return [_turn(factors), pivots, permute(pivots)]
 
 
-def _qr(x: ShapedArray, *, pivoting: bool, full_matrices: bool):
-    m, n = x.shape[-2:]
-    k, batch = min(m, n), x.shape[:-2]
+def _qr(a, *, pivoting: bool, full_matrices: bool):
+    m, n = a.shape[-2:]
+    k = min(m, n)
     columns = m if full_matrices else k
-
-    def run(a):
-        outs = [((*batch, n, m), x.dtype), ((*batch, k), x.dtype), _info(x)]
-        facts = {"dtype": x.dtype, "count": _count(x), "m": m}
-        factors, taus, _ = _run(routines.GEQRF, [_turn(a)], outs, n=n, **facts)
-        r = jnp.triu(_turn(factors)[..., :columns, :])
-        reflectors = factors[..., :k, :]
-        if columns > k:
-            reflectors = jnp.pad(reflectors, [*[(0, 0)] * len(batch), (0, columns - k), (0, 0)])
-        outs = [((*batch, columns, m), x.dtype), _info(x)]
-        q, _ = _run(routines.ORGQR, [reflectors, taus], outs, n=columns, k=k, **facts)
-        return [_turn(q), r]
-
-    return run if _pays(x) and not pivoting else None
+    outs = [((n, m), a.dtype), ((k,), a.dtype), _INFO]
+    factors, taus, _ = _run(routines.GEQRF, [_turn(a)], outs, m=m, n=n)
+    r = jnp.triu(_turn(factors)[..., :columns, :])
+    reflectors = factors[..., :k, :]
+    if columns > k:
+        reflectors = jnp.pad(reflectors, [*[(0, 0)] * (a.ndim - 2), (0, columns - k), (0, 0)])
+    q, _ = _run(routines.ORGQR, [reflectors, taus], [((columns, m), a.dtype), _INFO], m=m, n=columns, k=k)
+    return [_turn(q), r]
 
 
-def _eigh(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index):
-    n, batch = x.shape[-1], x.shape[:-2]
+def _eigh(a, *, lower: bool, sort_eigenvalues: bool, subset_by_index):
+    n = a.shape[-1]
     start, stop = subset_by_index or (0, n)
-
-    def run(a):
-        seen = _as_hermitian((jnp.tril if lower else jnp.triu)(a))
-        has_failed = ~jnp.isfinite(seen).all((-1, -2))
-        seen = jnp.where(_of_matrices(has_failed), 0, seen)
-        outs = [(x.shape, x.dtype), ((*batch, n), dtypes.real_dtype(x.dtype)), _info(x)]
-        vectors, values, info = _run(routines.SYEVD, [seen], outs, dtype=x.dtype, count=_count(x), n=n,
-                                     uplo=routines.UPPER if lower else routines.LOWER)
-        has_failed = has_failed | (info != 0)
-        # what the library sees is the transpose, whose eigenvectors are the conjugates
-        vectors = jnp.where(_of_matrices(has_failed), jnp.nan, _turn(vectors).conj())
-        values = jnp.where(has_failed[..., None], jnp.nan, values)
-        return [vectors[..., start:stop], values[..., start:stop]]
-
-    return run if _pays(x) else None
+    seen = _as_hermitian((jnp.tril if lower else jnp.triu)(a))
+    has_failed = ~jnp.isfinite(seen).all((-1, -2))
+    seen = jnp.where(has_failed[..., None, None], 0, seen)
+    outs = [((n, n), a.dtype), ((n,), dtypes.real_dtype(a.dtype)), _INFO]
+    uplo = routines.UPPER if lower else routines.LOWER
+    vectors, values, info = _run(routines.SYEVD, [seen], outs, n=n, uplo=uplo)
+    has_failed = has_failed | (info != 0)
+    # what the library sees is the transpose, whose eigenvectors are the conjugates
+    vectors, values = _spoil(has_failed, _turn(vectors).conj()), _spoil(has_failed, values, 1)
+    return [vectors[..., start:stop], values[..., start:stop]]
 
 
-def _svd(x: ShapedArray, *, full_matrices: bool, compute_uv: bool):
-    is_tall, batch = x.shape[-2] >= x.shape[-1], x.shape[:-2]
-    m, n = sorted(x.shape[-2:], reverse=True)
+def _svd(a, *, full_matrices: bool, compute_uv: bool):
+    is_tall = a.shape[-2] >= a.shape[-1]
+    m, n = sorted(a.shape[-2:], reverse=True)
     columns = 0 if not compute_uv else m if full_matrices else n
-
-    def run(a):
-        has_failed = ~jnp.isfinite(a).all((-1, -2))
-        a = jnp.where(_of_matrices(has_failed), 0, a)
-        vectors = [((*batch, columns, m), x.dtype), ((*batch, n, n), x.dtype)] if compute_uv else []
-        outs = [((*batch, n), dtypes.real_dtype(x.dtype)), *vectors, _info(x)]
-        # the library sees a tall matrix as it is, and of a wide one the transpose
-        values, *vectors, info = _run(routines.GESVD, [_turn(a) if is_tall else a], outs, dtype=x.dtype,
-                                      count=_count(x), m=m, n=n, columns=columns)
-        vectors = [_turn(v) for v in vectors] if is_tall else vectors[::-1]
-        has_failed = has_failed | (info != 0)
-        values = jnp.where(has_failed[..., None], jnp.nan, values)
-        return [values, *[jnp.where(_of_matrices(has_failed), jnp.nan, v) for v in vectors]]
-
-    return run if _pays(x) else None
+    has_failed = ~jnp.isfinite(a).all((-1, -2))
+    a = jnp.where(has_failed[..., None, None], 0, a)
+    vectors = [((columns, m), a.dtype), ((n, n), a.dtype)] if compute_uv else []
+    outs = [((n,), dtypes.real_dtype(a.dtype)), *vectors, _INFO]
+    # the library sees a tall matrix as it is, and of a wide one the transpose
+    values, *vectors, info = _run(routines.GESVD, [_turn(a) if is_tall else a], outs, m=m, n=n,
+                                  columns=columns)
+    vectors = [_turn(v) for v in vectors] if is_tall else vectors[::-1]
+    has_failed = has_failed | (info != 0)
+    return [_spoil(has_failed, values, 1), *[_spoil(has_failed, v) for v in vectors]]
 
 
-def _triangular_solve(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, transpose_a: bool,
-                      conjugate_a: bool, unit_diagonal: bool):
+def _triangular_solve(a, b, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
+                      unit_diagonal: bool):
     conjugates = conjugate_a and dtypes.is_complex(a.dtype)
     operation = routines.NO_TRANSPOSE
     if transpose_a:
         operation = routines.CONJUGATE_TRANSPOSE if conjugates else routines.TRANSPOSE
-
-    def run(matrix, right):
-        matrix = matrix.conj() if conjugates and not transpose_a else matrix
-        facts = {"dtype": b.dtype, "count": _count(b), "rows": b.shape[-2], "columns": b.shape[-1]}
-        return _run(routines.TRSM, [matrix, right], [(b.shape, b.dtype)], is_left=left_side,
-                    uplo=routines.UPPER if lower else routines.LOWER, operation=operation,
-                    is_unit=unit_diagonal, **facts)
-
-    return run if _pays(a) else None
+    rows, columns = b.shape[-2:]
+    return _run(routines.TRSM, [a.conj() if conjugates and not transpose_a else a, b],
+                [((rows, columns), b.dtype)], rows=rows, columns=columns, is_left=left_side,
+                uplo=routines.UPPER if lower else routines.LOWER, operation=operation,
+                is_unit=unit_diagonal)
 
 
-def _dot_general(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
-                 preferred_element_type=None):
-    (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
+# -- products -----------------------------------------------------------------------------------------------
+def _pays_for_product(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
+                      preferred_element_type=None) -> bool:
+    (summed, _), (batch, _) = dimension_numbers
     dtype, out_dtype = lhs.dtype, preferred_element_type or dtypes.result_type(lhs.dtype, rhs.dtype)
-    rows, columns = free_dims(lhs.ndim, left_sum, left_batch), free_dims(rhs.ndim, right_sum, right_batch)
-    batch = [lhs.shape[dim] for dim in left_batch]
-    outer = [lhs.shape[dim] for dim in rows], [rhs.shape[dim] for dim in columns]
-    m, n = map(math.prod, outer)
-    k = math.prod(lhs.shape[dim] for dim in left_sum)
+    k, count = (math.prod(lhs.shape[dim] for dim in dims) for dims in (summed, batch))
+    sizes = *(math.prod(aval.shape) // (k * count) for aval in (lhs, rhs)), k
     is_known = lhs.dtype == rhs.dtype and dtype.name in routines.TYPES
     is_known &= out_dtype == dtype or dtypes.is_half(dtype) and out_dtype == dtypes.float32
-    is_large = min(m, n, k) >= LEAST_PRODUCT or dtypes.is_complex(dtype)
+    return is_known and (min(sizes) >= LEAST_PRODUCT or dtypes.is_complex(dtype)) and max(sizes) < MOST
 
-    def run(left, right):
-        left, left_turned = _lay_out(left, left_batch, rows, left_sum)
-        right, right_turned = _lay_out(right, right_batch, right_sum, columns)
-        shape = (*batch, *outer[0], *outer[1])
-        return _run(routines.GEMM, [left, right], [(shape, out_dtype)], dtype=dtype, out_dtype=out_dtype,
-                    count=math.prod(batch), m=m, n=n, k=k, turned=(left_turned, right_turned))
 
-    return run if is_known and is_large and max(m, n, k) < MOST else None
+def _dot_general(left, right, *, dimension_numbers, precision=None, preferred_element_type=None):
+    (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
+    dtype, out_dtype = left.dtype, preferred_element_type or dtypes.result_type(left.dtype, right.dtype)
+    rows, columns = free_dims(left.ndim, left_sum, left_batch), free_dims(right.ndim, right_sum, right_batch)
+    batch, down, k = ([left.shape[dim] for dim in dims] for dims in (left_batch, rows, left_sum))
+    across = [right.shape[dim] for dim in columns]
+    left, left_turned = _lay_out(left, left_batch, rows, left_sum)
+    right, right_turned = _lay_out(right, right_batch, right_sum, columns)
+    count, m, n, k = map(math.prod, (batch, down, across, k))
+    return routines.GEMM.bind(left, right, outs=(((*batch, *down, *across), out_dtype),), dtype=dtype,
+                              out_dtype=out_dtype, count=count, m=m, n=n, k=k,
+                              turned=(left_turned, right_turned))
 
 
 def _lay_out(x, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> tuple[Any, bool]:
@@ -290,47 +261,46 @@ def _lay_out(x, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int
     return (x if order == sorted(order) else lax.transpose(x, order)), False
 
 
-def _fft(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
+# -- transforms ---------------------------------------------------------------------------------------------
+def _fft(a, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     rank, last = len(fft_lengths), fft_lengths[-1]
-    is_double = x.dtype.itemsize == (8 if fft_type is FftType.RFFT else 16)
-    batch, (real, whole) = x.shape[: x.ndim - rank], "dz" if is_double else "rc"
+    is_double = a.dtype.itemsize == (8 if fft_type is FftType.RFFT else 16)
+    real, whole = "dz" if is_double else "rc"
     scale = 1 if fft_type in (FftType.FFT, FftType.RFFT) else 1 / math.prod(fft_lengths)
 
-    def transform(a, function: str, lengths, shape, dtype, direction: int):
-        count = math.prod(a.shape[: a.ndim - len(lengths)])
-        return _run(routines.FFT, [a], [(shape, dtype)], dtype=x.dtype, function=function, lengths=lengths,
-                    count=count, direction=direction)[0]
+    def transform(x, function: str, lengths, shape, dtype, direction: int):
+        count = math.prod(x.shape[: x.ndim - len(lengths)])
+        return routines.FFT.bind(x, outs=((shape, dtype),), dtype=a.dtype, function=function,
+                                 lengths=lengths, count=count, direction=direction)[0]
 
-    def to_real(a):
+    def to_real(x):
         """As the host, axis by axis: of the ends of a half spectrum the real part counts."""
         if rank > 1:
-            a = jnp.moveaxis(a, -1, -rank)
-            a = transform(a, f"{whole}2{whole}", fft_lengths[:-1], a.shape, x.dtype, routines.INVERSE)
-            a = jnp.moveaxis(a, -rank, -1)
+            x = jnp.moveaxis(x, -1, -rank)
+            x = transform(x, f"{whole}2{whole}", fft_lengths[:-1], x.shape, a.dtype, routines.INVERSE)
+            x = jnp.moveaxis(x, -rank, -1)
         places = lax.iota(dtypes.int32, last // 2 + 1)
-        a = jnp.where((places == 0) | (2 * places == last), a.real, a)
-        dtype = dtypes.real_dtype(x.dtype)
-        return transform(a, f"{whole}2{real}", (last,), (*batch, *fft_lengths), dtype, routines.INVERSE)
+        x = jnp.where((places == 0) | (2 * places == last), x.real, x)
+        shape = (*a.shape[: a.ndim - rank], *fft_lengths)
+        return transform(x, f"{whole}2{real}", (last,), shape, dtypes.real_dtype(a.dtype), routines.INVERSE)
 
-    def run(a):
-        if fft_type is FftType.IRFFT:
-            return [to_real(a) * scale]
-        if fft_type is FftType.RFFT:
-            shape, dtype = (*a.shape[:-1], last // 2 + 1), dtypes.complex_dtype(x.dtype)
-            return [transform(a, f"{real}2{whole}", fft_lengths, shape, dtype, routines.FORWARD)]
-        direction = routines.FORWARD if fft_type is FftType.FFT else routines.INVERSE
-        return [transform(a, f"{whole}2{whole}", fft_lengths, a.shape, x.dtype, direction) * scale]
-
-    return run if rank <= MOST_AXES and min(fft_lengths) > 1 else None
+    if fft_type is FftType.IRFFT:
+        return [to_real(a) * scale]
+    if fft_type is FftType.RFFT:
+        shape, dtype = (*a.shape[:-1], last // 2 + 1), dtypes.complex_dtype(a.dtype)
+        return [transform(a, f"{real}2{whole}", fft_lengths, shape, dtype, routines.FORWARD)]
+    direction = routines.FORWARD if fft_type is FftType.FFT else routines.INVERSE
+    return [transform(a, f"{whole}2{whole}", fft_lengths, a.shape, a.dtype, direction) * scale]
 
 
 TABLE = {
-    "cholesky": Row("cusolver", _cholesky),
-    "lu": Row("cusolver", _lu),
-    "qr": Row("cusolver", _qr),
-    "eigh": Row("cusolver", _eigh),
-    "svd": Row("cusolver", _svd),
-    "triangular_solve": Row("cublas", _triangular_solve),
-    "dot_general": Row("cublas", _dot_general),
-    "fft": Row("cufft", _fft),
+    "cholesky": Row("cusolver", _cholesky, _pays),
+    "lu": Row("cusolver", _lu, _pays),
+    "qr": Row("cusolver", _qr, lambda x, pivoting, **params: _pays(x) and not pivoting),
+    "eigh": Row("cusolver", _eigh, _pays),
+    "svd": Row("cusolver", _svd, _pays),
+    "triangular_solve": Row("cublas", _triangular_solve, _pays),
+    "dot_general": Row("cublas", _dot_general, _pays_for_product),
+    "fft": Row("cufft", _fft,
+               lambda x, fft_type, fft_lengths: len(fft_lengths) <= MOST_AXES and min(fft_lengths) > 1),
 }

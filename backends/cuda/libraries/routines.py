@@ -8,6 +8,7 @@ upper triangle of theirs is a lower one here.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,46 +66,42 @@ class Caller:
             self.call(name, *[one.address + i * one.nbytes if isinstance(one, Stack) else one
                               for one in arguments])
 
+    def factor(self, name: str, info: int, *facts: Any, before: Sequence[Stack] = (),
+               after: Sequence[Stack] | None = None) -> None:
+        """A function of cuSOLVER that works in memory whose length another one tells of the same facts.
+        before, after: what it takes beside that memory; after it the length itself, if nothing else."""
+        told = [one.address if isinstance(one, Stack) else one for one in facts]
+        length = self.call(f"{name}_bufferSize", *told)
+        work = self.allocate(length)
+        after = [length] if after is None else after
+        self.call_each(name, *facts, *before, work.address, *after, Stack(info, 4))
+
 
 def _potrf(libraries, x, factor, info, *, dtype, count: int, n: int) -> None:
     c = Caller(libraries, "cusolver", dtype, count)
-    a = c.fill(factor, x, n * n)
-    length = c.call("potrf_bufferSize", UPPER, n, factor, n)
-    work = c.allocate(length)
-    c.call_each("potrf", UPPER, n, a, n, work.address, length, Stack(info, 4))
+    c.factor("potrf", info, UPPER, n, c.fill(factor, x, n * n), n)
 
 
 def _getrf(libraries, x, factors, pivots, info, *, dtype, count: int, m: int, n: int) -> None:
     c = Caller(libraries, "cusolver", dtype, count)
-    a = c.fill(factors, x, m * n)
-    work = c.allocate(c.call("getrf_bufferSize", m, n, factors, m))
-    c.call_each("getrf", m, n, a, m, work.address, Stack(pivots, 4 * min(m, n)), Stack(info, 4))
+    c.factor("getrf", info, m, n, c.fill(factors, x, m * n), m, after=[Stack(pivots, 4 * min(m, n))])
 
 
 def _geqrf(libraries, x, factors, taus, info, *, dtype, count: int, m: int, n: int) -> None:
     c = Caller(libraries, "cusolver", dtype, count)
-    a, t = c.fill(factors, x, m * n), c.stack(taus, min(m, n))
-    length = c.call("geqrf_bufferSize", m, n, factors, m)
-    work = c.allocate(length)
-    c.call_each("geqrf", m, n, a, m, t, work.address, length, Stack(info, 4))
+    c.factor("geqrf", info, m, n, c.fill(factors, x, m * n), m, before=[c.stack(taus, min(m, n))])
 
 
 def _orgqr(libraries, reflectors, taus, q, info, *, dtype, count: int, m: int, n: int, k: int) -> None:
     c = Caller(libraries, "cusolver", dtype, count)
-    name = "ungqr" if c.is_complex else "orgqr"
     a, t = c.fill(q, reflectors, m * n), c.stack(taus, k)
-    length = c.call(f"{name}_bufferSize", m, n, k, q, m, taus)
-    work = c.allocate(length)
-    c.call_each(name, m, n, k, a, m, t, work.address, length, Stack(info, 4))
+    c.factor("ungqr" if c.is_complex else "orgqr", info, m, n, k, a, m, t)
 
 
 def _syevd(libraries, x, vectors, values, info, *, dtype, count: int, n: int, uplo: int) -> None:
     c = Caller(libraries, "cusolver", dtype, count)
-    name = "heevd" if c.is_complex else "syevd"
     a, w = c.fill(vectors, x, n * n), c.stack(values, n, is_real=True)
-    length = c.call(f"{name}_bufferSize", _VECTORS, uplo, n, vectors, n, values)
-    work = c.allocate(length)
-    c.call_each(name, _VECTORS, uplo, n, a, n, w, work.address, length, Stack(info, 4))
+    c.factor("heevd" if c.is_complex else "syevd", info, _VECTORS, uplo, n, a, n, w)
 
 
 def _gesvd(libraries, x, values, *rest, dtype, count: int, m: int, n: int, columns: int) -> None:

@@ -6,12 +6,14 @@ of the kernel; lanes are elements side by side that one thread reads and writes 
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.gpu_mapping import ACCESS_BYTES, WARP, is_aligned
 from jitcore.backends.llvm.complex_ops import interleave, separate
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
@@ -32,34 +34,30 @@ from jitcore.backends.llvm.registers import (
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Axis, Index
 
-WARP = 32
 VOID = ir.VoidType()
-#: Bytes of the widest access.
-ACCESS_BYTES = 16
 #: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
 MAX_NARROW = 2**31 - 1
 
 
-def define_kernel(module: ir.Module, name: str, buffers: int, sizes: int, is_apart: bool) -> ir.Function:
-    """A `__global__` function of so many addresses and sizes. is_apart: whether no two of its buffers are the
-    same memory."""
-    function = ir.Function(module, ir.FunctionType(VOID, [POINTER] * buffers + [I64] * sizes), name)
-    function.calling_convention = "ptx_kernel"
-    for argument in function.args[:buffers] if is_apart else ():
-        argument.add_attribute("noalias")
-    return function
-
-
 class KernelEmitter(ExpressionEmitter):
-    """buffers, sizes: what the kernel is told, in the order of its arguments."""
+    """A `__global__` function of addresses and sizes. buffers, sizes: what it is told, in the order of its
+    arguments. is_apart: whether no two of its buffers are the same memory."""
 
-    def __init__(self, function: ir.Function, buffers: list[Buffer], sizes: list, options: RenderOptions,
-                 contraction: Contraction):
+    def __init__(self, module: ir.Module, name: str, buffers: Sequence[Buffer], sizes: Sequence,
+                 options: RenderOptions, contraction: Contraction, is_apart: bool = False):
+        kind = ir.FunctionType(VOID, [POINTER] * len(buffers) + [I64] * len(sizes))
+        function = ir.Function(module, kind, name)
+        function.calling_convention = "ptx_kernel"
+        for argument in function.args[: len(buffers)] if is_apart else ():
+            argument.add_attribute("noalias")
         super().__init__(function, options, contraction)
-        arguments = function.args
-        self.addresses = dict(zip(buffers, arguments))
-        self.sizes = dict(zip(sizes, arguments[len(buffers) :]))
+        self.addresses = dict(zip(buffers, function.args))
+        self.sizes = dict(zip(sizes, function.args[len(buffers) :]))
         self.moving: dict[Buffer, ir.Value] = {}  # buffers that change places, and where their address is
+
+    def finish(self) -> None:
+        self.b.ret_void()
+        super().finish()
 
     def load_size(self, size) -> ir.Value:
         return self.sizes[size]
@@ -73,7 +71,8 @@ class KernelEmitter(ExpressionEmitter):
     # -- lanes --------------------------------------------------------------------------------------------
     def load_lanes(self, buffer: Buffer, index: Index) -> ir.Value | Pair:
         if not self._is_whole(index):
-            return self._gather(lambda: self.load_scalar(buffer, index))
+            found = [self.load_scalar(buffer, index) for _ in self._each_lane()]
+            return map_parts(lambda *parts: join_lanes(self.b, parts), *found)
         kind = self._memory_lanes(buffer)
         pointer = self._first_pointer(buffer, index, kind)
         value = self.b.load(pointer, align=self._alignment(buffer))
@@ -84,12 +83,22 @@ class KernelEmitter(ExpressionEmitter):
     def store_lanes(self, buffer: Buffer, index: Index, value: ir.Value | Pair) -> None:
         value = value if lane_count(value) > 1 else splat(self.b, value, self.lanes)
         if not self._is_whole(index):
-            return self._scatter(value, lambda part: self.store_scalar(buffer, index, part))
+            for lane in map(I32, self._each_lane()):
+                part = map_parts(lambda part: self.b.extract_element(part, lane), value)  # noqa: B023
+                self.store_scalar(buffer, index, part)
+            return
         if buffer.dtype == dtypes.bool_:  # lanes of i1 are bits in memory
             value = self.b.zext(value, widen(I8, self.lanes))
         value = interleave(self.b, *value) if buffer.dtype.kind == "c" else value
         pointer = self._first_pointer(buffer, index, value.type)
         self.b.store(value, pointer, align=self._alignment(buffer))
+
+    @contextlib.contextmanager
+    def in_lanes(self, axis: Axis, lanes: int) -> Iterator[None]:
+        """Code for so many neighbours along an axis, from its value on."""
+        self.lanes, self.vector_axis = lanes, axis
+        yield
+        self.lanes, self.vector_axis = 1, None
 
     def _is_whole(self, index: Index) -> bool:
         """Whether lanes are neighbours, from a place on that is a multiple of them."""
@@ -108,43 +117,37 @@ class KernelEmitter(ExpressionEmitter):
         pointer = self.b.gep(self.element_pointer(buffer), [self.scalar_index(index)])
         return self.b.bitcast(pointer, kind.as_pointer())
 
-    def _each_lane(self, body: Callable[[int], None]) -> None:
-        """`body` for each lane, with the index of that lane as the axis' value."""
+    def _each_lane(self) -> Iterator[int]:
+        """The number of each lane; while it is at hand, the axis has that lane's value."""
         lanes, axis, values = self.lanes, self.vector_axis, self.values
         first = self.axis_values[axis]
         for lane in range(lanes):
             # expressions that do not depend on the axis stay known
             self.lanes, self.values = 1, {}
             self.axis_values[axis] = self.b.add(first, I64(lane))
-            body(lane)
+            yield lane
         self.lanes, self.values, self.axis_values[axis] = lanes, values, first
 
-    def _gather(self, load: Callable[[], ir.Value | Pair]) -> ir.Value | Pair:
-        found: list = []
-        self._each_lane(lambda lane: found.append(load()))
-        return map_parts(lambda *parts: join_lanes(self.b, parts), *found)
-
-    def _scatter(self, value: ir.Value | Pair, store: Callable) -> None:
-        self._each_lane(
-            lambda lane: store(map_parts(lambda part: self.b.extract_element(part, I32(lane)), value))
-        )
-
     # -- places -------------------------------------------------------------------------------------------
+    def count_iterations(self, axes: Sequence[Axis]) -> list[ir.Value]:
+        return [self.size(axis.extent) for axis in axes]
+
     def multiply(self, counts: Sequence[ir.Value]) -> ir.Value:
         """How many places there are in a nest of so many iterations each."""
-        total = I64(1)
-        for count in counts:
-            total = self.b.mul(total, count)
-        return total
+        return functools.reduce(self.b.mul, counts, I64(1))
 
     def divide_up(self, count: ir.Value, size: int) -> ir.Value:
         """How many parts of a size hold so many elements."""
         return self.b.udiv(self.b.add(count, I64(size - 1)), I64(size))
 
-    def place_axes(self, axes: Sequence[Axis], counts: Sequence[ir.Value], item: ir.Value,
-                   items: int) -> None:
-        """Sets axes to what they are in an item of their nest. items: how many there are."""
-        b, rest = self.b, item
+    def least(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+
+    def place_axes(self, axes: Sequence[Axis], item: ir.Value, items: int,
+                   counts: Sequence[ir.Value] | None = None) -> None:
+        """Sets axes to what they are in an item of their nest. items: how many there are. counts: iterations
+        of each axis, if not its extent."""
+        b, rest, counts = self.b, item, counts or self.count_iterations(axes)
         for axis, count in zip(axes[:0:-1], counts[:0:-1]):
             if items <= MAX_NARROW:
                 narrow, by = b.trunc(rest, I32), b.trunc(count, I32)
@@ -201,22 +204,15 @@ class KernelEmitter(ExpressionEmitter):
     def synchronize_warp(self, members: ir.Value) -> None:
         self.call("llvm.nvvm.bar.warp.sync", VOID, members)
 
-    def shuffle(self, value: ir.Value | Pair, way: str, members: ir.Value, distance: int) -> ir.Value | Pair:
-        """What another lane of the warp has. way: "bfly" (lane xor distance) or "up" (lane - distance; a lane
-        without such a neighbour keeps its own)."""
-        clamp = I32(0 if way == "up" else WARP - 1)
+    def shuffle(self, value: ir.Value | Pair, way: str, members: ir.Value,
+                lane: int | ir.Value) -> ir.Value | Pair:
+        """What another lane of the warp has. way: "bfly" (own lane xor `lane`), "up" (own lane - `lane`; one
+        without such a neighbour keeps its own), or "idx" (that of this number)."""
+        name, clamp = f"llvm.nvvm.shfl.sync.{way}.i32", I32(0 if way == "up" else WARP - 1)
+        lane = I32(lane) if isinstance(lane, int) else lane
 
         def move(word):
-            name = f"llvm.nvvm.shfl.sync.{way}.i32"
-            return self.call(name, I32, members, word, I32(distance), clamp)
-
-        return map_parts(lambda part: self._move_words(part, move), value)
-
-    def read_lane(self, value: ir.Value | Pair, members: ir.Value, lane: ir.Value) -> ir.Value | Pair:
-        """What a lane of the warp has, given by its number, an i32."""
-
-        def move(word):
-            return self.call("llvm.nvvm.shfl.sync.idx.i32", I32, members, word, lane, I32(WARP - 1))
+            return self.call(name, I32, members, word, lane, clamp)
 
         return map_parts(lambda part: self._move_words(part, move), value)
 
@@ -239,18 +235,3 @@ def join_lanes(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
     for lane, value in enumerate(values):
         whole = b.insert_element(whole, value, I32(lane))
     return whole
-
-
-def is_aligned(index: Index, axis, lanes: int) -> bool:
-    """Whether elements along an axis are neighbours, and those at a multiple of `lanes` begin at one."""
-    if index.coefficient(axis) != 1:
-        return False
-    steps = [coefficient for atom, coefficient in index.terms if atom is not axis]
-    return all(_divides(lanes, step) for step in (*steps, index.const))
-
-
-def _divides(lanes: int, step) -> bool:
-    try:
-        return int(step) % lanes == 0
-    except TypeError:  # a symbolic size
-        return False

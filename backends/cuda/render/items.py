@@ -6,16 +6,17 @@ threads of a reduction or a scan find is combined.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.render.mapping import Accesses, find_lanes
 from jitcore.backends.cuda.render.team import Team
+from jitcore.backends.gpu_mapping import Accesses, find_lanes
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I1, I64, element_constant
@@ -57,44 +58,38 @@ class ItemRenderer(StatementRenderer):
             elif isinstance(statement, Scan):
                 self.share_scan(e, team, statement, I64(0), e.size(statement.axis.extent))
             else:
-                e.when(team.is_first(), lambda s=statement: self.emit_statement(e, s))
+                with e.if_then(team.is_first()):
+                    self.emit_statement(e, statement)
 
     def _share_loop(self, e: KernelEmitter, team: Team, loop: Loop) -> None:
         loops, body = peel([loop])
-        if len(loops) == 1 or any(inner.bounds for inner in loops):
-            self.hoist(e, loop.body, {loop.axis})
-            low, high = e.range_of(loop, loop.axis)
-            is_plain = not loop.bounds and all(isinstance(s, Store) for s in loop.body)
-            lanes = find_lanes(loop.axis, loop.body, self.vector_bytes) if is_plain else 1
-
-            def emit():
-                self._emit_in_part(e, {loop.axis: low}, loop.body)
-
-            return self._run_along(e, team, loop.axis, low, high, lanes, emit, emit)
         axes = [inner.axis for inner in loops]
-        self._loop_over(e, team, axes, lambda: self._emit_in_part(e, dict.fromkeys(axes, I64(0)), body))
+        if len(loops) > 1 and not any(inner.bounds for inner in loops):
+            with self._share_nest(e, team, axes):
+                self._emit_in_part(e, dict.fromkeys(axes, I64(0)), body)
+            return
+        self.hoist(e, loop.body, {loop.axis})
+        low, high = e.range_of(loop, loop.axis)
+        is_plain = not loop.bounds and all(isinstance(s, Store) for s in loop.body)
+        lanes = find_lanes(loop.axis, loop.body, self.vector_bytes) if is_plain else 1
+        for _ in self._run_along(e, team, loop.axis, low, high, lanes):
+            self._emit_in_part(e, {loop.axis: low}, loop.body)
 
     def _run_along(self, e: KernelEmitter, team: Team, axis: Axis, low: ir.Value, high: ir.Value,
-                   lanes: int, emit_lanes: Callable[[], None], emit: Callable[[], None]) -> None:
-        """Each thread's part of the range [low, high): so many elements at a time, the rest one by one."""
-        b = e.b
-
-        def run_lanes(i):
-            e.axis_values[axis] = b.add(low, b.mul(i, I64(lanes)))
-            e.lanes, e.vector_axis = lanes, axis
-            emit_lanes()
-            e.lanes, e.vector_axis = 1, None
-
-        def run(i):
-            e.axis_values[axis] = i
-            emit()
-
-        whole = low
+                   lanes: int) -> Iterator[int]:
+        """Each thread's part of the range [low, high): so many elements at a time, the rest one by one. Gives
+        how many at a time, for the code of both."""
+        b, whole = e.b, low
         if lanes > 1:
             count = b.sdiv(b.sub(high, low), I64(lanes))
-            team.loop(I64(0), count, run_lanes)
+            with team.share(I64(0), count) as i:
+                e.axis_values[axis] = b.add(low, b.mul(i, I64(lanes)))
+                with e.in_lanes(axis, lanes):
+                    yield lanes
             whole = b.add(low, b.mul(count, I64(lanes)))
-        team.loop(whole, high, run)
+        with team.share(whole, high) as i:
+            e.axis_values[axis] = i
+            yield 1
 
     def _emit_in_part(self, e: KernelEmitter, shared: dict[Axis, ir.Value], body: list) -> None:
         """Statements in loops of which each thread of a team has a part."""
@@ -103,31 +98,27 @@ class ItemRenderer(StatementRenderer):
         for axis in shared:
             del self.shared[axis]
 
-    def _loop_over(self, e: KernelEmitter, team: Team, axes: list[Axis], body: Callable[[], None]) -> None:
-        """`body` for all places of several axes, neighbours along the last one by neighbouring threads."""
-        counts, places = [e.size(axis.extent) for axis in axes], math.prod(int(axis.extent) for axis in axes)
-
-        def run(i):
-            e.place_axes(axes, counts, i, places)
-            body()
-
-        team.loop(I64(0), e.multiply(counts), run)
+    @contextlib.contextmanager
+    def _share_nest(self, e: KernelEmitter, team: Team, axes: list[Axis]) -> Iterator[None]:
+        """A loop over all places of several axes, neighbours along the last one by neighbouring threads."""
+        with team.share(I64(0), e.multiply(e.count_iterations(axes))) as place:
+            e.place_axes(axes, place, math.prod(int(axis.extent) for axis in axes))
+            yield
 
     # -- reductions ---------------------------------------------------------------------------------------
     def _share_reduce(self, e: KernelEmitter, team: Team, reduce: Reduce) -> None:
-        first = reduce.axes[0]
         if len(reduce.axes) == 1 or reduce.bounds:
-            self.combine_range(e, team, reduce, *e.range_of(reduce, first))
-            return
+            return self.combine_range(e, team, reduce, *e.range_of(reduce, reduce.axes[0]))
         found = [Accumulator(self, e, reduce, part) for part in reduce.parts]
-
-        def update():
+        self.hoist_roots(e, reduce.values, reduce.stores, set(reduce.axes))
+        with self._share_nest(e, team, list(reduce.axes)):
             for accumulator in found:
                 accumulator.update()
             self.emit_statements(e, reduce.stores)
+        self._combine(e, team, found)
 
-        self.hoist_roots(e, reduce.values, reduce.stores, set(reduce.axes))
-        self._loop_over(e, team, list(reduce.axes), update)
+    def _combine(self, e: KernelEmitter, team: Team, found: list[Accumulator]) -> None:
+        """What the threads of a team have found becomes the results."""
         for accumulator in found:
             e.results[accumulator.result] = team.combine(accumulator)
 
@@ -141,21 +132,18 @@ class ItemRenderer(StatementRenderer):
         slots = team.share_totals(dtypes.int64)
         values = [e.stack_slot(element_constant(store.buffer.dtype, 0)) for store in packed]
         start, stop = e.range_of(reduce, axis)
-
-        def read():
-            for accumulator in found:
-                accumulator.update()
-            for mask, slot in held.items():
-                e.write_slot(slot, e.expr(mask))
-            for store, slot in zip(packed, values):
-                e.write_slot(slot, e.expr(store.value))
-            self.emit_statements(e, [store for store in reduce.stores if not store.packed])
-
-        def run(first):
+        with e.for_range(start, stop, I64(team.size)) as first:
             e.axis_values[axis] = b.add(first, team.rank)
             for slot in held.values():
                 e.write_slot(slot, I1(0))
-            e.when(b.icmp_signed("<", e.axis_values[axis], stop), read)
+            with e.if_then(b.icmp_signed("<", e.axis_values[axis], stop)):
+                for accumulator in found:
+                    accumulator.update()
+                for mask, slot in held.items():
+                    e.write_slot(slot, e.expr(mask))
+                for store, slot in zip(packed, values):
+                    e.write_slot(slot, e.expr(store.value))
+                self.emit_statements(e, [store for store in reduce.stores if not store.packed])
             places = {}
             for mask, slot in held.items():
                 one = b.zext(e.read_slot(slot), I64)
@@ -166,16 +154,12 @@ class ItemRenderer(StatementRenderer):
             team.synchronize()  # elements may go to where others of this round were read
             for store, slot in zip(packed, values):
                 place = b.add(e.index(store.offset), places[store.mask])
-                e.when(e.read_slot(held[store.mask]),
-                       lambda store=store, slot=slot, place=place: e.write_element(
-                           store.buffer, place, e.read_slot(slot)))
-
-        e.loop(start, stop, I64(team.size), run)
-        for accumulator in found:
-            e.results[accumulator.result] = team.combine(accumulator)
+                with e.if_then(e.read_slot(held[store.mask])):
+                    e.write_element(store.buffer, place, e.read_slot(slot))
+        self._combine(e, team, found)
 
     def combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
-                       high: ir.Value) -> None:
+                      high: ir.Value) -> None:
         """The results of a reduction with the first axis in [low, high)."""
         axis, has_place = reduce.axes[0], reduce.finds_places
         is_plain = len(reduce.axes) == 1 and not reduce.bounds and not has_place
@@ -186,23 +170,19 @@ class ItemRenderer(StatementRenderer):
             stop = high if team.active is None else e.b.select(team.active, high, low)
             self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
         else:
-            self.sweep_lanes(e, team, reduce, found, low, high, lanes)
-        for accumulator in found:
-            e.results[accumulator.result] = team.combine(accumulator)
+            self._sweep_lanes(e, team, reduce, found, low, high, lanes)
+        self._combine(e, team, found)
 
-    def sweep_lanes(self, e: KernelEmitter, team: Team, reduce: Reduce, found: list[Accumulator],
+    def _sweep_lanes(self, e: KernelEmitter, team: Team, reduce: Reduce, found: list[Accumulator],
                      low: ir.Value, high: ir.Value, lanes: int) -> None:
         """A sweep along one axis, several elements of each thread at a time."""
         wide = [Accumulator(self, e, reduce, part, lanes=lanes) for part in reduce.parts]
         self.hoist_roots(e, reduce.values, reduce.stores, set(reduce.axes))
-
-        def update(accumulators):
-            for accumulator in accumulators:
-                accumulator.update()
-            self._emit_in_part(e, {reduce.axes[0]: low}, reduce.stores)
-
         axis = reduce.axes[0]
-        self._run_along(e, team, axis, low, high, lanes, lambda: update(wide), lambda: update(found))
+        for width in self._run_along(e, team, axis, low, high, lanes):
+            for accumulator in wide if width > 1 else found:
+                accumulator.update()
+            self._emit_in_part(e, {axis: low}, reduce.stores)
         for one, several in zip(found, wide):
             one.combine(several.read())
 
@@ -234,7 +214,8 @@ class ItemRenderer(StatementRenderer):
 
         def note(place, exists, combine):
             go_to(place)
-            e.when(exists, lambda: e.store(scan.buffer, scan.offset, combine()))
+            with e.if_then(exists):
+                e.store(scan.buffer, scan.offset, combine())
 
         team.scan_range(scan.op, scan.value.dtype, start, stop, before, read, note)
 
@@ -243,18 +224,15 @@ class ItemRenderer(StatementRenderer):
             return super().emit_statement(e, statement)
         if not self.is_atomic:
             return self._emit_once(e, statement)
-        if statement.mask is None:
-            return self._emit_atomic(e, statement)
-        e.when(e.expr(statement.mask), lambda: self._emit_atomic(e, statement))
+        with contextlib.nullcontext() if statement.mask is None else e.if_then(e.expr(statement.mask)):
+            self._emit_atomic(e, statement)
 
     def _emit_once(self, e: KernelEmitter, store: Store) -> None:
         """What all iterations of a shared loop would store into one element, the first of them stores."""
-        apart = [axis for axis in self.shared if axis not in store.offset.axes()]
-        if not apart:
-            return super().emit_statement(e, store)
-        firsts = [e.b.icmp_signed("==", e.axis_values[axis], self.shared[axis]) for axis in apart]
-        emit = super().emit_statement
-        e.when(functools.reduce(e.b.and_, firsts), lambda: emit(e, store))
+        firsts = [e.b.icmp_signed("==", e.axis_values[axis], start) for axis, start in self.shared.items()
+                  if axis not in store.offset.axes()]
+        with e.if_then(functools.reduce(e.b.and_, firsts)) if firsts else contextlib.nullcontext():
+            super().emit_statement(e, store)
 
     def _emit_atomic(self, e: KernelEmitter, store: Store) -> None:
         name = store.combine

@@ -5,14 +5,20 @@ In: a `loopir.Kernel` and its mappings. Out: functions in a module, and for each
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.render.emitter import WARP, KernelEmitter, define_kernel
+from jitcore.backends.cuda.render import tiles
+from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
-from jitcore.backends.cuda.render.mapping import (
+from jitcore.backends.cuda.render.team import Team
+from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
+from jitcore.backends.cuda.render.updates import find_updates, render_updates
+from jitcore.backends.gpu_mapping import (
     PIECE_TEAM,
+    WARP,
     Function,
     Mapping,
     can_add_atomically,
@@ -20,11 +26,6 @@ from jitcore.backends.cuda.render.mapping import (
     list_parts,
     map_kernel,
 )
-from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
-from jitcore.backends.cuda.render.tiles import SIDE, TileRenderer, find_product
-from jitcore.backends.cuda.render.transposed_reads import WARPS, TurnedRenderer, find_turned
-from jitcore.backends.cuda.render.updates import find_updates, render_updates
 from jitcore.backends.llvm.accumulator import Accumulator, Partials
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
@@ -77,16 +78,12 @@ class KernelRenderer(ItemRenderer):
               more: Sequence[Buffer] = ()) -> KernelEmitter:
         """Opens a function. grid: blocks of threads, if not the mapping's. more: buffers of its own."""
         name, buffers = f"{self.name}{suffix}", [*self.buffers, *more]
-        function = define_kernel(self.module, name, len(buffers), len(self.sizes), self.is_apart)
         grid = mapping.grid if grid is None else grid
         self.functions.append(Function(name, buffers, self.sizes, mapping, grid))
-        e = KernelEmitter(function, buffers, self.sizes, self.options, self.contraction)
+        e = KernelEmitter(self.module, name, buffers, self.sizes, self.options, self.contraction,
+                          self.is_apart)
         e.inlines_math, e.written = self.inlines_math, self.written
         return e
-
-    def end(self, e: KernelEmitter) -> None:
-        e.b.ret_void()
-        e.finish()
 
     # -- items --------------------------------------------------------------------------------------------
     def _render_items(self, suffix: str, part: Kernel, guard: tuple[Expr, bool] | None) -> None:
@@ -95,12 +92,12 @@ class KernelRenderer(ItemRenderer):
             return
         e = self.begin(suffix, mapping)
         self.is_atomic = mapping.kind == "flat" and any(map(can_add_atomically, (self.kernel, part)))
-        if guard is None:
+        with contextlib.ExitStack() as stack:
+            if guard is not None:
+                condition, holds = e.expr(guard[0]), guard[1]
+                stack.enter_context(e.if_then(condition if holds else e.b.not_(condition)))
             self._emit_items(e, mapping)
-        else:
-            condition, holds = e.expr(guard[0]), guard[1]
-            e.when(condition if holds else e.b.not_(condition), lambda: self._emit_items(e, mapping))
-        self.end(e)
+        e.finish()
 
     def _render_alone(self, suffix: str, kernel: Kernel) -> bool:
         """Whether a kernel is one of those that have rooms of their own."""
@@ -109,19 +106,19 @@ class KernelRenderer(ItemRenderer):
             if updates is not None:
                 render_updates(self, updates)
             return updates is not None
-        product, turned = find_product(kernel), find_turned(kernel, self.tile)
+        product, turned = tiles.find_product(kernel), tiles.find_turned(kernel, self.tile)
         if product is not None:
             has_units = self.options.has_tensor_cores and multiplies_halves(product)
-            renderer = TensorRenderer if has_units else TileRenderer
-            mapping = Mapping("tiles", (), [], 1, 1, SIDE * SIDE, units=renderer.units)
+            renderer = TensorRenderer if has_units else tiles.TileRenderer
+            mapping = Mapping("tiles", (), [], 1, 1, tiles.SIDE**2, units=renderer.units)
             e = self.begin(suffix, mapping, product.tiling.grid)
             renderer(e, product, self.emit_statements).emit()
         elif turned is not None:
-            e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * WARPS), turned.tiling.grid)
-            TurnedRenderer(e, turned, self.emit_statements).emit()
+            e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * tiles.WARPS), turned.tiling.grid)
+            tiles.emit_turned(e, turned, self.emit_statements)
         else:
             return False
-        self.end(e)
+        e.finish()
         return True
 
     def _emit_items(self, e: KernelEmitter, mapping: Mapping) -> None:
@@ -138,7 +135,7 @@ class KernelRenderer(ItemRenderer):
         is_item = b.icmp_signed("<", item, e.multiply(counts))
         if mapping.is_across or any(loop.bounds for loop in mapping.loops):
             item = b.select(is_item, item, I64(0))  # what is read before it is known to be none is there
-        e.place_axes([loop.axis for loop in mapping.loops], counts, item, mapping.items)
+        e.place_axes([loop.axis for loop in mapping.loops], item, mapping.items, counts)
         self.shared = {}
         for loop in mapping.loops:
             low, high = e.range_of(loop, loop.axis)
@@ -148,41 +145,32 @@ class KernelRenderer(ItemRenderer):
                                 b.icmp_signed("<", e.axis_values[loop.axis], high))
                 is_item = b.and_(is_item, inside)
         if mapping.is_across:
-            team = Team(e, mapping.team, thread, True, is_item)
-            self.run_shared(e, team, mapping.body)
-        elif mapping.team > 1:
-            team = Team(e, mapping.team, thread)
-            e.when(is_item, lambda: self.run_shared(e, team, mapping.body))
-        elif mapping.lanes > 1:
-            self._emit_lanes(e, mapping, is_item, end)
-        else:
-            e.when(is_item, lambda: self.emit_statements(e, mapping.body))
+            return self.run_shared(e, Team(e, mapping.team, thread, True, is_item), mapping.body)
+        if mapping.lanes > 1:
+            return self._emit_lanes(e, mapping, is_item, end)
+        team = Team(e, mapping.team, thread) if mapping.team > 1 else None
+        with e.if_then(is_item):
+            if team is None:
+                self.emit_statements(e, mapping.body)
+            else:
+                self.run_shared(e, team, mapping.body)
 
     def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
         """Several elements of the last loop; what is left at its end one by one."""
         b, axis, lanes = e.b, mapping.loops[-1].axis, mapping.lanes
         first = b.mul(e.axis_values[axis], I64(lanes))
-        past = b.add(first, I64(lanes))
-
-        def emit_whole():
+        past, is_even = b.add(first, I64(lanes)), int(axis.extent) % lanes == 0
+        is_whole = is_item if is_even else b.and_(is_item, b.icmp_signed("<=", past, end))
+        with e.if_then(is_whole), e.in_lanes(axis, lanes):
             e.axis_values[axis] = first
-            e.lanes, e.vector_axis = lanes, axis
             self.emit_statements(e, mapping.body)
-            e.lanes, e.vector_axis = 1, None
-
-        def run(i):
+        if is_even:
+            return
+        with e.if_then(b.and_(is_item, b.icmp_signed(">", past, end))), e.for_range(first, end) as i:
             e.axis_values[axis] = i
             self.emit_statements(e, mapping.body)
 
-        if int(mapping.loops[-1].axis.extent) % lanes == 0:
-            return e.when(is_item, emit_whole)
-        e.when(b.and_(is_item, b.icmp_signed("<=", past, end)), emit_whole)
-        is_rest = b.and_(is_item, b.icmp_signed(">", past, end))
-        e.when(is_rest, lambda: e.loop(first, end, I64(1), run))
-
-
     # -- reductions ---------------------------------------------------------------------------------------
-
     def _render_split_reduce(self) -> None:
         """One team for each piece, and one for what they found."""
         body, reduce = self.kernel.body, self.kernel.body[0]
@@ -195,25 +183,19 @@ class KernelRenderer(ItemRenderer):
         low, high = self._find_piece(e, reduce, number)
         team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
         self.combine_range(e, team, reduce, low, high)
-
-        def note():
+        with e.if_then(team.is_first()):
             for (result, _, _), buffer in zip(reduce.parts, reduce.partials):
                 e.write_element(buffer, number, e.results[result])
-
-        e.when(team.is_first(), note)
-        self.end(e)
+        e.finish()
         e = self.begin("_finish", mapping._replace(kind="finish"), 1)
         team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
         for part, buffer in zip(reduce.parts, reduce.partials):
             found = Accumulator(self, e, reduce, part, scalar=True)
-            self._combine_pieces(e, team, found, buffer)
+            with team.share(I64(0), self._count_pieces(e, reduce)) as i:
+                found.combine(e.read_element(buffer, i))
             e.results[found.result] = team.combine(found)
         self.run_shared(e, team, body[1:])
-        self.end(e)
-
-    def _combine_pieces(self, e: KernelEmitter, team: Team, found: Accumulator, partials: Buffer) -> None:
-        count = self._count_pieces(e, self.kernel.body[0])
-        team.loop(I64(0), count, lambda i: found.combine(e.read_element(partials, i)))
+        e.finish()
 
     def _find_piece(self, e: KernelEmitter, sweep: Reduce | Scan, number: ir.Value) -> tuple:
         """The range of a piece."""
@@ -221,8 +203,7 @@ class KernelRenderer(ItemRenderer):
         first, end = e.range_of(sweep, sweep.axes[0])
         low = b.mul(number, length)
         low = b.add(first, low) if sweep.bounds else low
-        high = b.add(low, length)
-        return low, b.select(b.icmp_signed("<", high, end), high, end)
+        return low, e.least(b.add(low, length), end)
 
     def _count_pieces(self, e: KernelEmitter, reduce: Reduce) -> ir.Value:
         """As many as the range fills, if that varies."""
@@ -237,33 +218,24 @@ class KernelRenderer(ItemRenderer):
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
         """The totals of pieces; for each piece what comes before it; each piece from there."""
         loops, _ = peel(self.kernel.body)
-        parts = Partials(columns)
-        numbers = Loop(Axis(scan.partials[0].shape[0]), [])
         totals, before = scan.partials
-        mapping = Mapping("pieces", (*loops, numbers), [], PIECE_TEAM, 1, PIECE_TEAM)
-        if mapping.items == 0:
+        parts, numbers = Partials(columns), Loop(Axis(totals.shape[0]), [])
+        pieces = Mapping("pieces", (*loops, numbers), [], PIECE_TEAM, 1, PIECE_TEAM)
+        if pieces.items == 0:
             return
-        reduce = block_totals(scan, columns)
+        e, thread = self._begin_items("_pieces", pieces)
+        reduce, number = block_totals(scan, columns), e.axis_values[numbers.axis]
+        team = Team(e, PIECE_TEAM, thread)
+        self.combine_range(e, team, reduce, *self._find_piece(e, scan, number))
+        with e.if_then(team.is_first()):
+            parts.write(e, totals, number, e.results[reduce.parts[0][0]])
+        e.finish()
 
-        def open_items(suffix: str, chosen: Mapping) -> tuple[KernelEmitter, ir.Value]:
-            e = self.begin(suffix, chosen)
-            axes = [loop.axis for loop in chosen.loops]
-            counts = [e.size(axis.extent) for axis in axes]
-            e.place_axes(axes, counts, e.read_register("ctaid.x"), chosen.items)
-            return e, e.read_register("tid.x")
-
-        e, thread = open_items("_pieces", mapping)
-        team, number = Team(e, PIECE_TEAM, thread), e.axis_values[numbers.axis]
-        low, high = self._find_piece(e, scan, number)
-        self.combine_range(e, team, reduce, low, high)
-        e.when(team.is_first(), lambda: parts.write(e, totals, number, e.results[reduce.parts[0][0]]))
-        self.end(e)
-
-        e, thread = open_items("_before", Mapping("finish", tuple(loops), [], PIECE_TEAM, 1, PIECE_TEAM))
+        e, thread = self._begin_items("_before", pieces._replace(kind="finish", loops=tuple(loops)))
         self._scan_totals(e, Team(e, PIECE_TEAM, thread), scan, parts)
-        self.end(e)
+        e.finish()
 
-        e, thread = open_items("_scan", mapping)
+        e, thread = self._begin_items("_scan", pieces)
         number = e.axis_values[numbers.axis]
         low, high = self._find_piece(e, scan, number)
         if scan.reverse:  # positions count from the end
@@ -271,7 +243,13 @@ class KernelRenderer(ItemRenderer):
             low, high = e.b.sub(extent, high), e.b.sub(extent, low)
         team = Team(e, PIECE_TEAM, thread)
         self.share_scan(e, team, scan, low, high, parts.read(e, before, number))
-        self.end(e)
+        e.finish()
+
+    def _begin_items(self, suffix: str, mapping: Mapping) -> tuple[KernelEmitter, ir.Value]:
+        """A function with a block of threads for each item. Gives the number of the thread."""
+        e = self.begin(suffix, mapping)
+        e.place_axes([loop.axis for loop in mapping.loops], e.read_register("ctaid.x"), mapping.items)
+        return e, e.read_register("tid.x")
 
     def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
         """What comes before each piece, from the totals of the pieces."""
@@ -283,8 +261,9 @@ class KernelRenderer(ItemRenderer):
 
         def note(number, exists, combine):
             following = b.add(number, I64(1))
-            has_next = b.icmp_signed("<", following, count)
-            e.when(has_next, lambda: parts.write(e, before, place(following), combine()))
+            with e.if_then(b.icmp_signed("<", following, count)):
+                parts.write(e, before, place(following), combine())
 
-        e.when(team.is_first(), lambda: parts.write(e, before, place(I64(0)), identity))
+        with e.if_then(team.is_first()):
+            parts.write(e, before, place(I64(0)), identity)
         team.scan_range(scan.op, dtype, I64(0), count, None, lambda i: parts.read(e, totals, place(i)), note)

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.render.emitter import KernelEmitter, define_kernel
+from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.kernel import Function, KernelRenderer
-from jitcore.backends.cuda.render.mapping import LARGEST_BLOCK, Mapping, count_work, is_ordered, round_up
 from jitcore.backends.cuda.render.team import Team
+from jitcore.backends.gpu_mapping import LARGEST_BLOCK, Mapping, count_work, is_ordered, round_up
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I32, I64, POINTER
@@ -65,15 +65,13 @@ class BlockRenderer:
                        if extent not in self.sizes]
 
     def render(self) -> list[Function]:
-        counts = len(self.buffers), len(self.sizes)
-        function = define_kernel(self.module, self.name, *counts, self.is_apart)
-        e = KernelEmitter(function, self.buffers, self.sizes, self.options, Contraction())
+        e = KernelEmitter(self.module, self.name, self.buffers, self.sizes, self.options, Contraction(),
+                          self.is_apart)
         for buffer in self.moving:
             e.moving[buffer] = e.prologue.alloca(POINTER)
             e.prologue.store(e.addresses[buffer], e.moving[buffer])
         team = Team(e, self.size, e.read_register("tid.x"))
         self._emit(e, team, self.body)
-        e.b.ret_void()
         e.finish()
         mapping = Mapping("loop" if self.loops else "one", (), [], self.size, 1, self.size)
         return [Function(self.name, self.buffers, self.sizes, mapping, 1)]
@@ -94,7 +92,8 @@ class BlockRenderer:
         if team.size == 1:
             renderer.emit_statements(e, kernel.body)
         elif is_ordered(kernel):
-            e.when(team.is_first(), lambda: renderer.emit_statements(e, kernel.body))
+            with e.if_then(team.is_first()):
+                renderer.emit_statements(e, kernel.body)
         else:
             renderer.run_shared(e, team, kernel.body)
         e.values, e.results = {}, {}
@@ -125,17 +124,12 @@ class BlockRenderer:
                     home: ir.Value) -> None:
         """After an odd number of rounds the first of a pair lies where the second was."""
         here = e.pointer_of(first)
-
-        def copy():
-            team.loop(I64(0), e.multiply([e.size(extent) for extent in first.shape]), move)
+        with e.if_then(e.b.icmp_unsigned("!=", here, home)):
+            count = e.multiply([e.size(extent) for extent in first.shape])
+            with team.share(I64(0), count) as i:
+                e.write_element(second, i, e.read_element(first, i))
             e.b.store(home, e.moving[first])
             e.b.store(here, e.moving[second])
-
-        def move(i):
-            value = e.read_element(first, i)
-            e.write_element(second, i, value)
-
-        e.when(e.b.icmp_unsigned("!=", here, home), copy)
 
     def _emit_switch(self, e: KernelEmitter, team: Team, switch: Switch) -> None:
         number = e.read_element(switch.selector, I64(0))

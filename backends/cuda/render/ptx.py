@@ -58,19 +58,13 @@ def _open_target() -> llvm.Target:
 
 def _translate(text: str, arch: str, level: int) -> str:
     with _lock:  # LLVM's objects are made here for each translation, but its registry of targets is one
-        return _run_compiler(text, arch, level)
-
-
-def _run_compiler(text: str, arch: str, level: int) -> str:
-    machine = _open_target().create_target_machine(cpu=arch, features=f"+ptx{VERSIONS[arch]}", opt=level)
-    module = llvm.parse_assembly(text, llvm.create_context())
-    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
-    module.verify()
-    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-    builder = llvm.create_pass_builder(machine, tuning)
-    manager = builder.getModulePassManager()
-    manager.run(module, builder)
-    return machine.emit_assembly(module)
+        machine = _open_target().create_target_machine(cpu=arch, features=f"+ptx{VERSIONS[arch]}", opt=level)
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+        module.verify()
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=level))
+        builder.getModulePassManager().run(module, builder)
+        return machine.emit_assembly(module)
 
 
 # -- which one ----------------------------------------------------------------------------------------------

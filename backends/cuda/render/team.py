@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cuda.render.emitter import WARP, KernelEmitter
+from jitcore.backends.cuda.render.emitter import KernelEmitter
+from jitcore.backends.gpu_mapping import WARP
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.registers import I1, I8, I32, I64, Pair, choose, element_constant, map_parts
 from jitcore.backends.llvm.scalar_ops import emit_operation
@@ -53,35 +55,22 @@ class Team:
         else:
             self.e.synchronize_block()
 
-    def loop(self, start: ir.Value, stop: ir.Value, body: Callable[[ir.Value], None]) -> None:
-        """`body` for the iterations in [start, stop) that are this thread's."""
+    def share(self, start: ir.Value, stop: ir.Value) -> AbstractContextManager[ir.Value]:
+        """A loop over the iterations in [start, stop) that are this thread's."""
         b = self.e.b
         stop = stop if self.active is None else b.select(self.active, stop, start)
-        self.e.loop(b.add(start, self.rank), stop, I64(self.size), body)
+        return self.e.for_range(b.add(start, self.rank), stop, I64(self.size))
 
     # -- reductions ---------------------------------------------------------------------------------------
     def combine(self, found: Accumulator) -> ir.Value | Pair:
         """The result of a reduction, of which each thread has found a part; every thread gets it."""
         if self.size == 1:
             return found.read()
-        if found.tracks_index:
-            return self._combine_extremes(found)
-
-        def merge(values, others):
-            return [found.merge(values[0], others[0])]
-
-        return self._combine([found.read()], [found.dtype], merge)[0]
-
-    def _combine_extremes(self, found: Accumulator) -> ir.Value:
-        b = self.e.b
-
-        def merge(values, others):
-            better = found.is_better_of(*others, *values)
-            return [b.select(better, other, value) for other, value in zip(others, values)]
-
+        if not found.tracks_index:
+            return self._combine([found.read()], [found.dtype], found.merge_parts)[0]
         kinds = [found.dtype, dtypes.int64]
-        _, index = self._combine([*found.read_extreme()], kinds, merge)
-        return emit_operation(b, "convert", [dtypes.int64], found.result.dtype, [index])
+        _, index = self._combine([*found.read_extreme()], kinds, found.merge_parts)
+        return emit_operation(self.e.b, "convert", [dtypes.int64], found.result.dtype, [index])
 
     def _combine(self, values: list, kinds: list, merge: Callable) -> list:
         if self.is_across:
@@ -89,14 +78,14 @@ class Team:
         values = self._combine_lanes(values, min(self.size, WARP), merge)
         if self.is_in_warp:
             return values
-        warps = self.size // WARP
-        slots = [self._share(kind, warps) for kind in kinds]
-        is_lane = self.e.b.icmp_signed("==", self.lane, I64(0))
-        self.e.when(is_lane, lambda: self._write(slots, self.warp, values))
+        b, warps = self.e.b, self.size // WARP
+        slots = [Slots(self.e, kind, warps) for kind in kinds]
+        with self.e.if_then(b.icmp_signed("==", self.lane, I64(0))):
+            self._write(slots, self.warp, values)
         self.e.synchronize_block()
         # every warp combines what all warps have found, in each of its groups of so many lanes
-        place = self.e.b.urem(self.lane, I64(warps))
-        return self._combine_lanes([slot.read(self.e.b, place) for slot in slots], warps, merge, I32(-1))
+        place = b.urem(self.lane, I64(warps))
+        return self._combine_lanes([slot.read(b, place) for slot in slots], warps, merge, I32(-1))
 
     def _combine_lanes(self, values: list, width: int, merge: Callable,
                        members: ir.Value | None = None) -> list:
@@ -109,7 +98,7 @@ class Team:
 
     def _combine_across(self, values: list, kinds: list, merge: Callable) -> list:
         e = self.e
-        slots = [self._share(kind, self.size * WARP) for kind in kinds]
+        slots = [Slots(self.e, kind, self.size * WARP) for kind in kinds]
         self._write(slots, self.thread, values)
         e.synchronize_block()
         total = None
@@ -136,21 +125,25 @@ class Team:
                 distance *= 2
             return value
 
-        width = min(self.size, WARP)
+        b, width = self.e.b, min(self.size, WARP)
         value = scan_lanes(value, width, self.members)
         if self.is_in_warp:
-            return value, self.e.read_lane(value, self.members, self.e.b.trunc(
-                self.e.b.add(self.e.b.sub(self.lane, self.rank), I64(width - 1)), I32))
-        b, warps = self.e.b, self.size // WARP
-        self.e.when(b.icmp_signed("==", self.lane, I64(WARP - 1)), lambda: slots.write(b, self.warp, value))
+            last = b.trunc(b.add(b.sub(self.lane, self.rank), I64(width - 1)), I32)
+            return value, self.e.shuffle(value, "idx", self.members, last)
+        warps = self.size // WARP
+        with self.e.if_then(b.icmp_signed("==", self.lane, I64(WARP - 1))):
+            slots.write(b, self.warp, value)
         self.e.synchronize_block()
-        totals = self._read_below(slots, self.lane, warps, start)
+        held = self.e.stack_slot(start)
+        with self.e.if_then(b.icmp_signed("<", self.lane, I64(warps))):
+            self.e.write_slot(held, slots.read(b, self.lane))
+        totals = self.e.read_slot(held)
         self.e.synchronize_block()  # they are written again in the next round
         totals = scan_lanes(totals, WARP, I32(-1))
-        before = self.e.read_lane(totals, I32(-1), b.trunc(b.sub(self.warp, I64(1)), I32))
+        before = self.e.shuffle(totals, "idx", I32(-1), b.trunc(b.sub(self.warp, I64(1)), I32))
         is_later = b.icmp_signed(">", self.warp, I64(0))
         value = choose(b, is_later, merge(before, value), value)
-        return value, self.e.read_lane(totals, I32(-1), I32(warps - 1))
+        return value, self.e.shuffle(totals, "idx", I32(-1), I32(warps - 1))
 
     def scan_range(self, op: str, dtype, start: ir.Value, stop: ir.Value, before: ir.Value | Pair | None,
                    read: Callable, note: Callable) -> None:
@@ -162,37 +155,25 @@ class Team:
         total, own = e.stack_slot(identity if before is None else before), e.stack_slot(identity)
         slots, merge = self.share_totals(dtype), functools.partial(_merge, b, op, dtype)
 
-        def run(first):
+        with e.for_range(start, stop, I64(self.size)) as first:
             place = b.add(first, self.rank)
             exists = b.icmp_signed("<", place, stop)
             e.write_slot(own, identity)
-            e.when(exists, lambda: e.write_slot(own, read(place)))
+            with e.if_then(exists):
+                e.write_slot(own, read(place))
             value, last = self.scan(op, dtype, e.read_slot(own), slots)
             old = e.read_slot(total)
             note(place, exists, lambda: merge(old, value))
             e.write_slot(total, merge(old, last))
 
-        e.loop(start, stop, I64(self.size), run)
-
     # -- shared memory ------------------------------------------------------------------------------------
     def share_totals(self, dtype) -> Slots | None:
         """What `scan` needs."""
-        return None if self.is_in_warp else self._share(dtype, self.size // WARP)
-
-    def _share(self, dtype, count: int) -> Slots:
-        return Slots(self.e, dtype, count)
+        return None if self.is_in_warp else Slots(self.e, dtype, self.size // WARP)
 
     def _write(self, slots: list[Slots], place: ir.Value, values: list) -> None:
         for slot, value in zip(slots, values):
             slot.write(self.e.b, place, value)
-
-    def _read_below(self, slots: Slots, place: ir.Value, count: int,
-                    identity: ir.Value | Pair) -> ir.Value | Pair:
-        """The element at a place, if it is below `count`."""
-        held = self.e.stack_slot(identity)
-        is_below = self.e.b.icmp_signed("<", place, I64(count))
-        self.e.when(is_below, lambda: self.e.write_slot(held, slots.read(self.e.b, place)))
-        return self.e.read_slot(held)
 
 
 def _merge(b: ir.IRBuilder, op: str, dtype, x: ir.Value | Pair, y: ir.Value | Pair) -> ir.Value | Pair:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cuda.render.emitter import ACCESS_BYTES, WARP, join_lanes
+from jitcore.backends.cuda.render.emitter import join_lanes
 from jitcore.backends.cuda.render.tiles import SIDE, Factor, Product, TileRenderer, runs_along
+from jitcore.backends.gpu_mapping import ACCESS_BYTES, WARP
 from jitcore.backends.llvm.registers import I1, I32, I64, element_type
 
 #: Rows, columns and terms of the product of one instruction.
@@ -59,10 +60,18 @@ class TensorRenderer(TileRenderer):
         self.sums = [[self.start_sum() for _ in range(4)] for _ in range(across // sharing)]
 
     def multiply(self) -> None:
-        self.e.when(self.has_part, lambda: [self._multiply(k) for k in range(0, self.depth, TERMS)])
+        with self.e.if_then(self.has_part):
+            for k in range(0, self.depth, TERMS):
+                self._multiply(k)
 
     def write_sums(self) -> None:
-        self.e.when(self.has_part, self._write_sums)
+        b = self.e.b
+        with self.e.if_then(self.has_part):
+            row, column = b.add(self.row, self.group), b.add(self.column, self.pair)
+            for number, slots in enumerate(self.sums):
+                for place, slot in enumerate(slots):
+                    down, right = place // 2 * (ROWS // 2), number * COLUMNS + place % 2
+                    self.write_sum(slot, b.add(row, I64(down)), b.add(column, I64(right)))
 
     def _multiply(self, first: int) -> None:
         """Products of so many terms from the first one on."""
@@ -96,11 +105,3 @@ class TensorRenderer(TileRenderer):
             places = place, b.add(place, I64(factor.along))
             pair = join_lanes(b, [b.load(self.at(one, element)) for one in places])
         return b.bitcast(pair, _INSTRUCTIONS[dtype][1])
-
-    def _write_sums(self) -> None:
-        b = self.e.b
-        row, column = b.add(self.row, self.group), b.add(self.column, self.pair)
-        for number, slots in enumerate(self.sums):
-            for place, slot in enumerate(slots):
-                down, right = place // 2 * (ROWS // 2), number * COLUMNS + place % 2
-                self.write_sum(slot, b.add(row, I64(down)), b.add(column, I64(right)))

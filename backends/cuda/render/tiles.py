@@ -1,24 +1,34 @@
-"""Products of matrices: blocks of threads make tiles of the result from tiles of both factors.
+"""Tiles in shared memory: products of matrices, and kernels that read some arrays along the other axis.
 
-In: a nest of loops around one sum of products, of which one factor does not depend on the loop over columns
-and the other one not on that over rows. Out: one `__global__` function. The factors may be computed, not only
-read, and what follows the sum is done with each element of a tile: nothing is in memory in between.
+In: a nest over rows and columns. Out: one `__global__` function, in which a block of threads has a tile.
+
+Products: a sum of products, of which one factor does not depend on the loop over columns and the other one
+not on that over rows. Blocks make tiles of the result from tiles of both factors. The factors may be
+computed, not only read, and what follows the sum is done with each element of a tile: nothing is in memory in
+between.
+
+Transposed reads: plain stores along columns, of which some loads lie along rows. A block reads a tile of each
+such load with neighbouring threads along the rows, and stores it with neighbouring threads along the columns:
+all accesses of a warp are neighbours.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.render.emitter import KernelEmitter, is_aligned
-from jitcore.backends.cuda.render.tiling import Tiling
+from jitcore.backends.cuda.render.emitter import KernelEmitter
+from jitcore.backends.cuda.render.team import Slots
+from jitcore.backends.gpu_mapping import WARP, is_aligned
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import peel
+from jitcore.schedule.nest import is_across
 
 #: Threads along each side of a tile, and how far the tiles of factors go along the sum.
 SIDE, DEPTH = 16, 16
@@ -26,8 +36,46 @@ SIDE, DEPTH = 16, 16
 LEAST = 8
 #: Tiles that keep a GPU busy: where there are fewer of the large ones, they are smaller.
 MANY_TILES = 132
+#: Of transposed reads: warps of a block; elements from which on tiles pay, and arrays that go through shared
+#: memory, at most.
+WARPS, LEAST_TURNED, MOST_ARRAYS = 8, 32, 4
 
 
+class Tiling(NamedTuple):
+    """outer: the loops around those over rows and columns. side: elements along each side of a tile."""
+
+    outer: list[Loop]
+    rows: Axis
+    columns: Axis
+    side: int
+
+    @property
+    def around(self) -> int:
+        """The iterations of the outer loops."""
+        return math.prod(int(loop.axis.extent) for loop in self.outer)
+
+    @property
+    def grid(self) -> int:
+        counts = [-(-int(axis.extent) // self.side) for axis in (self.rows, self.columns)]
+        return self.around * math.prod(counts)
+
+    def place(self, e: KernelEmitter) -> tuple[ir.Value, ir.Value]:
+        """The first row and column of this block's tile; sets the outer axes."""
+        b, rest, places = e.b, e.read_register("ctaid.x"), []
+        for axis in (self.columns, self.rows):
+            count = e.divide_up(e.size(axis.extent), self.side)
+            places.append(b.mul(b.urem(rest, count), I64(self.side)))
+            rest = b.udiv(rest, count)
+        e.place_axes([loop.axis for loop in self.outer], rest, self.around)
+        return places[1], places[0]
+
+    def go_to(self, e: KernelEmitter, row: ir.Value, column: ir.Value) -> ir.Value:
+        """Sets the axes of rows and columns. Returns: whether that is inside."""
+        e.axis_values[self.rows], e.axis_values[self.columns] = row, column
+        return e.is_inside(self.rows, self.columns)
+
+
+# -- products -----------------------------------------------------------------------------------------------
 class Product(NamedTuple):
     """A sum of products. left, right: the factors. each: how many rows, and columns, of a tile one thread
     has."""
@@ -56,8 +104,7 @@ def find_product(kernel: Kernel) -> Product | None:
     if not all(isinstance(s, Store) and not s.is_update for s in stores):
         return None
     *outer, rows, columns = loops
-    extents = [int(axis.extent) for axis in (rows.axis, columns.axis, reduce.axes[0])]
-    if min(extents) < LEAST:
+    if min(int(axis.extent) for axis in (rows.axis, columns.axis, reduce.axes[0])) < LEAST:
         return None
     for left, right in (expr.args, expr.args[::-1]):
         is_left = columns.axis not in left.axes and rows.axis in left.axes
@@ -106,15 +153,12 @@ class TileRenderer:
     def emit(self) -> None:
         e, places = self.e, self.tiling.place(self.e)
         self.begin()
-
-        def run(start):
+        with e.for_range(I64(0), e.size(self.axis.extent), I64(self.depth)) as start:
             for factor, first in zip(self.factors, places):
                 self._fill(factor, first, start)
             e.synchronize_block()
             self.multiply()
             e.synchronize_block()
-
-        e.loop(I64(0), e.size(self.axis.extent), I64(self.depth), run)
         self.write_sums()
         e.synchronize_block()
         self._finish(*places)
@@ -139,7 +183,12 @@ class TileRenderer:
 
     def multiply(self) -> None:
         """Adds the product of both tiles to the sums."""
-        self.e.loop(I64(0), I64(DEPTH), I64(1), self._multiply_columns)
+        with self.e.for_range(I64(0), I64(DEPTH)) as k:
+            left, right = (self._read(self.find(factor, k, place))
+                           for factor, place in zip(self.factors, self._find_square()))
+            for row, x in zip(self.sums, left):
+                for slot, y in zip(row, right):
+                    self.e.write_slot(slot, self._add_product(x, y, self.e.read_slot(slot)))
 
     def write_sums(self) -> None:
         b, (down, across) = self.e.b, self._find_square()
@@ -155,13 +204,6 @@ class TileRenderer:
     def _find_square(self) -> list[ir.Value]:
         """The first row and column of this thread's part of the tile."""
         return [self.e.b.mul(place, I64(self.product.each)) for place in self.places]
-
-    def _multiply_columns(self, k: ir.Value) -> None:
-        left, right = (self._read(self.find(factor, k, place))
-                       for factor, place in zip(self.factors, self._find_square()))
-        for row, x in zip(self.sums, left):
-            for slot, y in zip(row, right):
-                self.e.write_slot(slot, self._add_product(x, y, self.e.read_slot(slot)))
 
     def _add_product(self, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
         b = self.e.b
@@ -199,47 +241,84 @@ class TileRenderer:
         is_along = runs_along(value, axis)
         fast, extent = (axis, self.depth) if is_along else (factor.side, self.tiling.side)
         lanes = self._find_lanes(value, fast)
-
-        def move(number):
+        with e.for_range(self.thread, I64(self.depth * self.tiling.side // lanes), I64(SIDE**2)) as number:
             low, high = (split(number, I64(extent // lanes)) for split in (b.urem, b.udiv))
             low = b.mul(low, I64(lanes))
             k, place = (low, high) if is_along else (high, low)
             e.axis_values[axis], e.axis_values[factor.side] = b.add(start, k), b.add(first, place)
             held = e.stack_slot(element_constant(value.dtype, 0, lanes))
-            e.when(e.is_inside(axis, factor.side), lambda: read(held))
+            with e.if_then(e.is_inside(axis, factor.side)), e.in_lanes(fast, lanes):
+                e.write_slot(held, e.expr_in_lanes(value))
             filled = e.read_slot(held)
             b.store(filled, self.at(self.find(factor, k, place), filled.type))
-
-        def read(held):
-            e.lanes, e.vector_axis = lanes, fast
-            e.write_slot(held, e.expr_in_lanes(value))
-            e.lanes, e.vector_axis = 1, None
-
-        e.loop(self.thread, I64(self.depth * self.tiling.side // lanes), I64(SIDE * SIDE), move)
 
     def _find_lanes(self, factor: Expr, axis: Axis) -> int:
         """How many neighbours along an axis one access reads."""
         lanes = max(1, self.access_bytes // factor.dtype.itemsize)
-        indexes = [node.attr[1] for node in walk([factor]) if node.op == "load"]
-        is_fine = all(is_aligned(index, axis, lanes) for index in indexes if axis in index.axes())
+        is_fine = all(is_aligned(index, axis, lanes) for index in _indexes(factor) if axis in index.axes())
         return lanes if is_fine and int(axis.extent) % lanes == 0 else 1
 
     def _finish(self, first_row: ir.Value, first_column: ir.Value) -> None:
         """What follows the sums, an element of a thread at a time."""
         e, b, p, t = self.e, self.e.b, self.product, self.tiling
-        result = p.reduce.parts[0][0]
-
-        def store(number):
+        with e.for_range(self.thread, I64(t.side**2), I64(SIDE**2)) as number:
             row, column = b.udiv(number, I64(t.side)), b.urem(number, I64(t.side))
             row, column = b.add(first_row, row), b.add(first_column, column)
-            e.axis_values[t.rows], e.axis_values[t.columns] = row, column
-            e.results[result] = b.load(self.at(number))
-            e.when(e.is_inside(t.rows, t.columns), lambda: self.emit_statements(e, p.stores))
+            e.results[p.reduce.parts[0][0]] = b.load(self.at(number))
+            with e.if_then(t.go_to(e, row, column)):
+                self.emit_statements(e, p.stores)
 
-        e.loop(self.thread, I64(t.side * t.side), I64(SIDE * SIDE), store)
+
+def _indexes(factor: Expr) -> list:
+    return [node.attr[1] for node in walk([factor]) if node.op == "load"]
 
 
 def runs_along(factor: Expr, axis: Axis) -> bool:
     """Whether neighbours in memory lie along the axis of the sum."""
-    indexes = [node.attr[1] for node in walk([factor]) if node.op == "load"]
-    return any(index.coefficient(axis) == 1 for index in indexes)
+    return any(index.coefficient(axis) == 1 for index in _indexes(factor))
+
+
+# -- transposed reads ---------------------------------------------------------------------------------------
+class Turned(NamedTuple):
+    """loads: what lies along the rows."""
+
+    tiling: Tiling
+    body: list[Store]
+    loads: list[Expr]
+
+
+def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None) -> Turned | None:
+    """tile: the axes of rows and columns, where the schedule says that neighbours lie along both."""
+    loops, body = peel(kernel.body)
+    if tile is None or tile != tuple(loop.axis for loop in loops[-2:]) or any(loop.bounds for loop in loops):
+        return None
+    rows, columns = tile
+    if min(int(rows.extent), int(columns.extent)) < LEAST_TURNED:
+        return None
+    nodes = walk([root for store in body for root in store.roots])
+    loads = [node for node in nodes if node.op == "load" and is_across(node.attr[1], rows, columns)]
+    is_fine = 0 < len(loads) <= MOST_ARRAYS and not any(store.is_update for store in body)
+    written = {store.buffer for store in body}
+    if not is_fine or any(load.attr[0] in written for load in loads):
+        return None
+    return Turned(Tiling(loops[:-2], rows, columns, WARP), body, loads)
+
+
+def emit_turned(e: KernelEmitter, turned: Turned, emit_statements: Callable) -> None:
+    """The body of the function. emit_statements: for the stores of one element."""
+    b, t, width = e.b, turned.tiling, I64(WARP + 1)
+    # rows are one element longer, so that reading across them meets all banks
+    slots = [Slots(e, load.dtype, WARP * (WARP + 1)) for load in turned.loads]
+    thread = e.read_register("tid.x")
+    lane, warp = b.urem(thread, I64(WARP)), b.udiv(thread, I64(WARP))
+    row, column = t.place(e)
+    with e.for_range(warp, I64(WARP), I64(WARPS)) as number:
+        with e.if_then(t.go_to(e, b.add(row, lane), b.add(column, number))):
+            for load, slot in zip(turned.loads, slots):
+                slot.write(b, b.add(b.mul(number, width), lane), e.load(*load.attr))
+    e.synchronize_block()
+    with e.for_range(warp, I64(WARP), I64(WARPS)) as number:
+        with e.if_then(t.go_to(e, b.add(row, number), b.add(column, lane))):
+            for load, slot in zip(turned.loads, slots):
+                e.values[id(load)] = slot.read(b, b.add(b.mul(lane, width), number))
+            emit_statements(e, turned.body)

@@ -7,7 +7,8 @@ So sums of floats have the same bits in each run, and of several values for one 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,8 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.render.mapping import Mapping, find_lone_store
 from jitcore.backends.cuda.sorting.merge import sort_integers
+from jitcore.backends.gpu_mapping import Mapping, find_lone_store
 from jitcore.backends.llvm.registers import I1, I64
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Buffer
@@ -53,46 +54,39 @@ def find_updates(kernel: Kernel) -> Updates | None:
 
 
 def render_updates(renderer, updates: Updates) -> None:
-    """renderer: the `KernelRenderer`, which begins and ends functions, and places items."""
+    """renderer: the `KernelRenderer`, which begins functions, and places items."""
     places = Buffer(f"{renderer.name}_keys", (updates.count,), updates.key_dtype, "temp")
     renderer.scratch.append(places)
-    mapping = Mapping("flat", updates.loops, [])
-
-    def open_item(suffix: str, buffers: list[Buffer]) -> tuple[KernelEmitter, ir.Value]:
-        e = renderer.begin(suffix, mapping, more=buffers)
-        return e, e.read_item(mapping.block)
-
-    e, item = open_item("_places", [places])
-    _emit_guarded(e, item, updates, lambda: _note_place(e, item, updates, places))
-    renderer.end(e)
+    with _begin_item(renderer, "_places", updates, [places]) as (e, item):
+        _note_place(e, item, updates, places)
     keys, order = sort_integers(renderer, places, updates.none)
-    e, item = open_item("_updates", [keys, order])
-    _emit_guarded(e, item, updates, lambda: _update(e, item, updates, keys, order))
-    renderer.end(e)
+    with _begin_item(renderer, "_updates", updates, [keys, order]) as (e, item):
+        _update(e, item, updates, keys, order)
 
 
-def _emit_guarded(e: KernelEmitter, item: ir.Value, updates: Updates, body: Callable[[], None]) -> None:
-    e.when(e.b.icmp_signed("<", item, I64(updates.count)), body)
+@contextlib.contextmanager
+def _begin_item(renderer, suffix: str, updates: Updates,
+                buffers: list[Buffer]) -> Iterator[tuple[KernelEmitter, ir.Value]]:
+    """A function with a thread for each update. Gives its number."""
+    mapping = Mapping("flat", updates.loops, [])
+    e = renderer.begin(suffix, mapping, more=buffers)
+    item = e.read_item(mapping.block)
+    with e.if_then(e.b.icmp_signed("<", item, I64(updates.count))):
+        yield e, item
+    e.finish()
 
 
 def _place(e: KernelEmitter, item: ir.Value, updates: Updates) -> None:
-    axes = [loop.axis for loop in updates.loops]
-    e.place_axes(axes, [e.size(axis.extent) for axis in axes], item, updates.count)
+    e.place_axes([loop.axis for loop in updates.loops], item, updates.count)
 
 
 def _note_place(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer) -> None:
     _place(e, item, updates)
     kind, store = ir.IntType(8 * updates.key_dtype.itemsize), updates.store
     held = e.stack_slot(kind(updates.none))
-
-    def note():
+    with contextlib.nullcontext() if store.mask is None else e.if_then(e.expr(store.mask)):
         place = e.index(store.offset)
         e.write_slot(held, e.b.trunc(place, kind) if kind.width < 64 else place)
-
-    if store.mask is None:
-        note()
-    else:
-        e.when(e.expr(store.mask), note)
     e.write_element(keys, item, e.read_slot(held))
 
 
@@ -104,7 +98,8 @@ def _update(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer, or
     beside = b.add(item, step)
     is_end = b.icmp_signed("==", item, I64(0) if store.combine else I64(updates.count - 1))
     held = e.stack_slot(ir.Constant(own.type, updates.none))
-    e.when(b.not_(is_end), lambda: e.write_slot(held, e.read_element(keys, beside)))
+    with e.if_then(b.not_(is_end)):
+        e.write_slot(held, e.read_element(keys, beside))
     is_mine = b.or_(is_end, b.icmp_signed("!=", own, e.read_slot(held)))
     is_mine = b.and_(is_mine, b.icmp_signed("!=", own, ir.Constant(own.type, updates.none)))
     place = b.sext(own, I64) if own.type.width < 64 else own
@@ -119,8 +114,8 @@ def _update(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer, or
 
         def goes_on():
             number, is_equal = e.read_slot(numbers), e.stack_slot(I1(0))
-            e.when(b.icmp_signed("<", number, I64(updates.count)), lambda: e.write_slot(
-                is_equal, b.icmp_signed("==", e.read_element(keys, number), own)))
+            with e.if_then(b.icmp_signed("<", number, I64(updates.count))):
+                e.write_slot(is_equal, b.icmp_signed("==", e.read_element(keys, number), own))
             return e.read_slot(is_equal)
 
         def add():
@@ -132,7 +127,8 @@ def _update(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer, or
         e.repeat(goes_on, add)
         e.write_element(store.buffer, place, e.read_slot(total))
 
-    def replace():
-        e.write_element(store.buffer, place, read_value(item))
-
-    e.when(is_mine, combine if store.combine else replace)
+    with e.if_then(is_mine):
+        if store.combine:
+            combine()
+        else:
+            e.write_element(store.buffer, place, read_value(item))

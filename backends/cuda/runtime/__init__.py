@@ -7,10 +7,9 @@ Modules:
     driver      The CUDA driver: its calls, by the package `cuda.bindings`, and its errors as exceptions.
     executable  Executables: programs compiled for an architecture, and run on a device of it.
     gpu         A GPU: the implementation of `device.Runtime` for NVIDIA's driver.
-    graphs      CUDA graphs: several launches that are given to a GPU at once, and loops whose condition the
-                GPU reads.
+    graphs      Kernels on a GPU, and CUDA graphs: several launches that are given to a GPU at once, and loops
+                whose condition the GPU reads.
     interop     Arrays on GPUs that several libraries use, without a copy.
-    linking     From PTX to machine code, where NVIDIA's linker is installed; what it made is kept on disk.
-    modules     Kernels on a GPU, and what their launches need.
-    resources   What kernels take of a GPU, as NVIDIA's linker says without one.
+    linking     From PTX to machine code, where NVIDIA's linker is installed; what it made is kept on disk;
+                and what kernels take of a GPU, as the linker says without one.
 """

@@ -9,16 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitcore.backends.cuda.libraries.programs import use_libraries
-from jitcore.backends.cuda.numba_code import codegen
-from jitcore.backends.cuda.numba_code.source import write_file
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
-from jitcore.backends.cuda.render import ptx
-from jitcore.backends.cuda.render.emitter import ACCESS_BYTES
+from jitcore.backends.cuda.render import nvvm, ptx
 from jitcore.backends.cuda.runtime.device import ALIGNMENT, DeviceBuffer, Runtime
-from jitcore.backends.cuda.runtime.linking import find_cubin
-from jitcore.backends.cuda.runtime.resources import Resources, disassemble, find_resources
+from jitcore.backends.cuda.runtime.linking import Resources, disassemble, find_cubin, find_resources
 from jitcore.backends.cuda.target import CudaTarget
+from jitcore.backends.gpu_mapping import ACCESS_BYTES
 from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.python.cuda import write_file
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -59,7 +57,7 @@ class CudaExecutable:
                                      has_tensor_cores=has_units)
         self._latest = RenderedProgram(program, rendered_for)
         if options.codegen == "numba":
-            self._ptx = codegen.make_ptx(self._latest.module, self.arch)
+            self._ptx = nvvm.make_ptx(self._latest.module, self.arch)
         else:
             self._ptx = ptx.make_ptx(self._latest.module, self.arch, options.opt_level)
         self.compiles += 1

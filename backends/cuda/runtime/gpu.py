@@ -33,8 +33,7 @@ from jitcore.backends.cuda.runtime.driver import (
     read_name,
     watch_forks,
 )
-from jitcore.backends.cuda.runtime.graphs import DeviceLoop, Graph
-from jitcore.backends.cuda.runtime.modules import Kernel, Launch, Module, Pack, Spares
+from jitcore.backends.cuda.runtime.graphs import DeviceLoop, Graph, Kernel, Launch, Module, Pack, Spares
 from jitcore.config import config
 from jitcore.errors import build_error
 
@@ -327,18 +326,6 @@ class GpuRuntime:
                 if self._driver.cuEventQuery(event)[0]:
                     return self._retired.appendleft((event, owner))
                 self._events.append(event)
-
-    def measure(self, run: Callable[[], None]) -> float:
-        """Seconds on the GPU for what a function gives to it."""
-        first, last = self._call("cuEventCreate", 0), self._call("cuEventCreate", 0)
-        self._call("cuEventRecord", first, self._stream)
-        run()
-        self._call("cuEventRecord", last, self._stream)
-        self._call("cuEventSynchronize", last)
-        milliseconds = self._call("cuEventElapsedTime", first, last)
-        for event in (first, last):
-            self._call("cuEventDestroy", event)
-        return milliseconds / 1e3
 
     def find_ordinal(self, address: int) -> int:
         """The GPU on which an address lies."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.cuda.render.emitter import ACCESS_BYTES
 from jitcore.backends.cuda.runtime.device import DLPACK_CUDA, DeviceBuffer, Memory
+from jitcore.backends.gpu_mapping import ACCESS_BYTES
 from jitcore.errors import build_error
 from jitcore.sharding import Device
 

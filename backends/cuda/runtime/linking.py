@@ -1,7 +1,9 @@
-"""From PTX to machine code, where NVIDIA's linker is installed; what it made is kept on disk.
+"""From PTX to machine code, where NVIDIA's linker is installed; what it made is kept on disk; and what
+kernels take of a GPU, as the linker says without one.
 
 In: PTX, and the architecture of the GPU. Out: a cubin, or None, and then the driver translates the PTX, which
-takes as long. A cubin is loaded in a fifth of a millisecond.
+takes as long. A cubin is loaded in a fifth of a millisecond. Registers, spilled bytes, shared memory and
+occupancy of each kernel; machine instructions where the disassembler is installed.
 """
 
 from __future__ import annotations
@@ -10,8 +12,16 @@ import contextlib
 import functools
 import hashlib
 import importlib.metadata
-from typing import Any
+import importlib.util
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from jitcore.backends.gpu_mapping import Function
 from jitcore.dispatch.disk_cache import find_or_make
 
 DISTRIBUTION = "nvidia-nvjitlink"
@@ -78,3 +88,68 @@ def _load_linker() -> Any:
     except (ImportError, RuntimeError):
         return None
     return nvjitlink
+
+
+# -- resources ----------------------------------------------------------------------------------------------
+#: Of a multiprocessor: registers, and KiB of shared memory by architecture; threads, where not 2048.
+REGISTERS, SHARED = 65536, {"sm_75": 64, "sm_80": 164, "sm_86": 100, "sm_87": 164, "sm_89": 100, "sm_90": 228,
+                            "sm_100": 228, "sm_103": 228, "sm_120": 100, "sm_121": 100}
+THREADS = {"sm_75": 1024, "sm_86": 1536, "sm_87": 1536, "sm_89": 1536, "sm_120": 1536, "sm_121": 1536}
+
+
+class Resources(NamedTuple):
+    """Of one kernel. occupancy: share of the threads that a multiprocessor could hold."""
+
+    registers: int
+    spilled_bytes: int
+    stack_bytes: int
+    shared_bytes: int
+    occupancy: float
+
+    def __str__(self) -> str:
+        return (f"{self.registers} registers, {self.spilled_bytes} bytes spilled, {self.shared_bytes} bytes "
+                f"of shared memory, occupancy {self.occupancy:.0%}")
+
+
+def find_resources(ptx: str, arch: str, functions: Sequence[Function]) -> dict[str, Resources]:
+    """By the kernel's name; {} where the linker is not installed."""
+    blocks = {function.name: function.mapping.block for function in functions}
+    found, name, spilled, stack = {}, "", 0, 0
+    for line in link_and_report(ptx, arch).splitlines():
+        if entry := re.search(r"Compiling entry function '(\w+)'", line):
+            name = entry.group(1)
+        if frame := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", line):
+            stack, spilled = map(int, frame.groups())
+        if used := re.search(r"Used (\d+) registers", line):
+            shared = re.search(r"(\d+) bytes smem", line)
+            counts = int(used.group(1)), int(shared.group(1)) if shared else 0
+            occupancy = _find_occupancy(arch, blocks.get(name, 1), *counts)
+            found[name] = Resources(counts[0], spilled, stack, counts[1], occupancy)
+    return found
+
+
+def _find_occupancy(arch: str, block: int, registers: int, shared: int) -> float:
+    threads, warps = THREADS.get(arch, 2048), -(-block // 32)
+    of_warp = -(-registers * 32 // 256) * 256  # registers are given out in pieces
+    limits = [threads // (32 * warps), REGISTERS // max(of_warp * warps, 1), 32]
+    limits += [SHARED[arch] * 1024 // (shared + 1024)]
+    return min(limits) * 32 * warps / threads
+
+
+def disassemble(ptx: str, arch: str) -> str:
+    """Machine instructions; what is missing where they cannot be had."""
+    tool, cubin = _find_disassembler(), find_cubin(ptx, arch)
+    if tool is None or cubin is None:
+        return 'not available: pip install "jitcore[cuda]" nvidia-cuda-nvdisasm'
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        return subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
+
+
+def _find_disassembler() -> str | None:
+    found = shutil.which("nvdisasm")
+    if found is None and (spec := importlib.util.find_spec("nvidia")) is not None:
+        for folder in spec.submodule_search_locations or ():
+            found = next(map(str, Path(folder).glob("*/bin/nvdisasm")), None) or found
+    return found

@@ -1,4 +1,5 @@
-"""Radix sort: a stable pass for each digit of the keys, the least significant one first.
+"""Keys of sorting, integers that order as elements do; and radix sort: a stable pass for each digit of the
+keys, the least significant one first.
 
 In: elements of rows, or an order of them. Out: three `__global__` functions for a pass, in which a block of
 threads has a tile of one row. `count`: how often each digit is in each tile. `scan`: of each digit, how many
@@ -14,17 +15,19 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cuda.render.emitter import WARP, KernelEmitter
-from jitcore.backends.cuda.render.mapping import LARGEST_BLOCK, round_up
+from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.cuda.sorting.keys import DIGIT, Encoding
+from jitcore.backends.gpu_mapping import LARGEST_BLOCK, WARP, round_up
 from jitcore.backends.llvm.registers import I16, I32, I64
 from jitcore.loopir.expr import Buffer
 
+#: Bits of a digit.
+DIGIT = 8
 #: How many digits there are; a block has a thread for each.
 RADIX = 1 << DIGIT
 WARPS = RADIX // WARP
@@ -35,6 +38,63 @@ MOST_ITEMS, ITEM_BYTES = 16, 64
 BATCH = 8
 
 
+# -- keys --------------------------------------------------------------------------------------------------
+class Encoding:
+    """How elements become keys. is_top: the largest come first, and -0.0 is below 0.0. part: of a complex
+    number. limit: what the elements are at most, where that is known and none is negative."""
+
+    def __init__(self, dtype: np.dtype, is_top: bool = False, part: int = 0, limit: int | None = None):
+        self.stride, self.part = (2, part) if dtype.kind == "c" else (1, 0)
+        real = dtypes.real_dtype(dtype) if dtype.kind == "c" else dtype
+        self.is_float, self.is_top = dtypes.is_floating(real), is_top
+        self.is_signed = self.is_float or real.kind == "i"
+        self.raw_bits = 8 * real.itemsize
+        self.bits = max(32, self.raw_bits)
+        self.digits = -(-(self.raw_bits if limit is None else max(limit.bit_length(), 1)) // DIGIT)
+        if self.is_float:
+            info = ml_dtypes.finfo(real)
+            self.magnitude = (1 << (info.bits - 1)) - 1
+            self.infinity = ((1 << info.nexp) - 1) << info.nmant
+            self.nan = self.infinity | 1 << (info.nmant - 1)
+
+    def encode(self, b: ir.IRBuilder, raw: ir.Value, bits: int) -> ir.Value:
+        """A signed key of so many bits."""
+        kind = ir.IntType(bits)
+        if self.raw_bits < bits:
+            raw = (b.sext if self.is_signed else b.zext)(raw, kind)
+        key = raw
+        if self.is_float:
+            sign = b.and_(b.ashr(raw, kind(bits - 1)), kind(self.magnitude))
+            size = b.and_(raw, kind(self.magnitude))
+            key = b.xor(raw, sign)
+            if not self.is_top:
+                key = b.select(b.icmp_signed("==", size, kind(0)), kind(0), key)
+            key = b.select(b.icmp_signed(">", size, kind(self.infinity)), kind(self.nan), key)
+        elif not self.is_signed and self.raw_bits == bits:
+            key = b.xor(raw, kind(-1 << (bits - 1)))
+        return b.not_(key) if self.is_top else key
+
+    def find_digit(self, b: ir.IRBuilder, raw: ir.Value, shift: ir.Value) -> ir.Value:
+        """The digit from bit `shift` of the key on, as an i32."""
+        kind = raw.type
+        key = b.xor(self.encode(b, raw, self.raw_bits), kind(-1 << (self.raw_bits - 1)))
+        key = b.lshr(key, shift if kind == I64 else b.trunc(shift, kind))
+        key = key if kind == I32 else (b.trunc if self.raw_bits > 32 else b.zext)(key, I32)
+        return b.and_(key, I32((1 << DIGIT) - 1))
+
+    def find_part(self, b: ir.IRBuilder, element: ir.Value) -> ir.Value:
+        """Where the key of an element is."""
+        return element if self.stride == 1 else b.add(b.mul(element, I64(2)), I64(self.part))
+
+
+def find_element(b: ir.IRBuilder, row: ir.Value, at: ir.Value, n: ir.Value, inner: ir.Value) -> ir.Value:
+    """Where the element at a place of a row is, of n each, so far from each other."""
+    outer, across = b.udiv(row, inner), b.urem(row, inner)
+    return b.add(b.mul(b.add(b.mul(outer, n), at), inner), across)
+
+
+
+# -- passes ------------------------------------------------------------------------------------------------
 class Step(NamedTuple):
     """One pass. is_first: whether it reads an operand, whose elements may lie apart. reads_order: whether in
     an order; moves_order: whether places go along with elements."""
@@ -64,19 +124,18 @@ def list_tables(kinds: list[Encoding], rows: int, n: int) -> list[tuple[tuple, n
     return [((rows * RADIX * count,), dtypes.int32) for count in (tiles, 1)]
 
 
-def add_passes(add: Callable, name: str, kind: Encoding, source: Buffer, shape: tuple[int, int, int],
-               keys: list[Buffer], orders: list[Buffer], is_ordered: bool,
-               tables: list[Buffer]) -> None:
-    """Adds the functions of all passes. shape: how many rows, elements of each, and how far these are from
-    each other. keys, orders: two buffers each, or no orders; results lie in the first ones in the end.
-    is_ordered: whether the first of the orders says in which one to begin."""
+def add_passes(add: Callable, key: int, kind: Encoding, source: Buffer, shape: tuple[int, int, int],
+               keys: list[Buffer], orders: list[Buffer], tables: list[Buffer]) -> None:
+    """Adds the functions of all passes for the key of this number. shape: how many rows, elements of each,
+    and how far these are from each other. keys, orders: two buffers each, or no orders; results lie in the
+    first ones in the end. The first of the orders says in which one to begin, unless it is the first key."""
     rows, n, inner = shape
     counts, totals = tables
     tiles, elements = count_tiles(kind, n), source
     team = min(round_up(tiles), LARGEST_BLOCK)
     for number in range(kind.digits):
-        step = Step(kind, not number, bool(orders) and (is_ordered or number > 0), bool(orders))
-        suffix = f"{name}{'_more' if number else ''}"
+        step = Step(kind, not number, bool(orders) and key + number > 0, bool(orders))
+        suffix = f"{key}{'_more' if number else ''}"
         read, written = [elements, *orders[: step.reads_order]], [keys[1], *orders[1:]]
         sizes = [n, inner, tiles, number * DIGIT]
         add(f"count{suffix}", [*read, counts], sizes, rows * tiles, partial(_count, step=step))
@@ -157,15 +216,11 @@ class _Tile:
         b, kind, place = self.e.b, self.step.kind, self.find_place(slot)
         if not self.step.is_first:
             return place
-        at = self.find_old(place, order)
-        outer, across = b.udiv(self.row, self.inner), b.urem(self.row, self.inner)
-        at = b.add(b.mul(b.add(b.mul(outer, self.n), at), self.inner), across)
-        return b.add(b.mul(at, I64(2)), I64(kind.part)) if kind.stride == 2 else at
+        return kind.find_part(b, find_element(b, self.row, self.find_old(place, order), self.n, self.inner))
 
 
-def _count(w, step: Step) -> None:
-    e, b = w.e, w.e.b
-    source, *order, counts = e.function.args[:-4]
+def _count(e: KernelEmitter, step: Step) -> None:
+    b, (source, *order, counts) = e.b, e.function.args[:-4]
     tile = _Tile(e, step, e.function.args[-4:])
     found = e.share(I32, RADIX)
     b.store(I32(0), _at(b, found, tile.thread))
@@ -178,19 +233,14 @@ def _count(w, step: Step) -> None:
 
 def _add_up(tile: _Tile, elements: list[tuple[ir.Value, ir.Value]], find: Callable) -> None:
     """Counts digits. find: where the count of a digit is."""
-    b = tile.e.b
     for slot, raw in elements:
-
-        def add(raw=raw):
-            b.atomic_rmw("add", find(tile.find_digit(raw)), I32(1), "monotonic")
-
-        tile.e.when(tile.exists(slot), add)
+        with tile.e.if_then(tile.exists(slot)):
+            tile.e.b.atomic_rmw("add", find(tile.find_digit(raw)), I32(1), "monotonic")
 
 
-def _scan(w, size: int, block: int) -> None:
+def _scan(e: KernelEmitter, size: int, block: int) -> None:
     """By so many threads for each digit of each row."""
-    e, b = w.e, w.e.b
-    counts, totals, tiles = e.function.args
+    b, (counts, totals, tiles) = e.b, e.function.args
     item = b.udiv(e.read_item(block), I64(size))
     first = b.mul(item, tiles)
 
@@ -198,21 +248,18 @@ def _scan(w, size: int, block: int) -> None:
         return e.load_bits(counts, 32, b.add(first, place))
 
     def note(place, exists, combine):
-        def write():
+        with e.if_then(exists):
             upto = combine()
             e.store_bits(b.sub(upto, read(place)), counts, 32, b.add(first, place))
-            is_last = b.icmp_signed("==", b.add(place, I64(1)), tiles)
-            e.when(is_last, lambda: e.store_bits(upto, totals, 32, item))
-
-        e.when(exists, write)
+            with e.if_then(b.icmp_signed("==", b.add(place, I64(1)), tiles)):
+                e.store_bits(upto, totals, 32, item)
 
     team = Team(e, size, e.read_register("tid.x"))
     team.scan_range("add", dtypes.int32, I64(0), tiles, None, read, note)
 
 
-def _scatter(w, step: Step) -> None:
-    e, b = w.e, w.e.b
-    given = list(e.function.args)
+def _scatter(e: KernelEmitter, step: Step) -> None:
+    b, given = e.b, list(e.function.args)
     source, order = given.pop(0), given.pop(0) if step.reads_order else None
     counts, totals, keys_out, *order_out = given[:-4]
     tile, size = _Tile(e, step, given[-4:]), RADIX * step.items
@@ -235,8 +282,8 @@ def _scatter(w, step: Step) -> None:
     e.synchronize_block()
     _find_starts(tile, rank_of, targets, *before)
     e.synchronize_block()
-    e.loop(I64(0), I64(step.items), I64(1),
-           lambda number: _rank(tile, b.trunc(number, I32), keys, slots, rank_of))
+    with e.for_range(I64(0), I64(step.items)) as number:
+        _rank(tile, b.trunc(number, I32), keys, slots, rank_of)
     e.synchronize_block()
     ranks = [b.add(tile.thread, I32(number * RADIX)) for number in range(step.items)]
     for first in range(0, step.items, BATCH):
@@ -251,14 +298,11 @@ def _put(tile: _Tile, ranks: list[ir.Value], order: ir.Value | None, keys, slots
         slot = b.zext(b.load(_at(b, slots, tile.bound(rank))), I32)
         moved.append((rank, b.load(_at(b, keys, slot)), tile.find_old(tile.find_place(slot), order)))
     for rank, raw, old in moved:
-
-        def write(rank=rank, raw=raw, old=old):
+        with e.if_then(tile.exists(rank)):
             place = b.add(rank, b.load(_at(b, targets, tile.find_digit(raw))))
             target = b.add(b.mul(tile.row, tile.n), b.sext(place, I64))
             for pointer, value in zip(written, (raw, b.trunc(old, I32))):
                 e.store_bits(value, pointer, value.type.width, target)
-
-        e.when(tile.exists(rank), write)
 
 
 def _find_starts(tile: _Tile, rank_of: Callable, targets, in_row: ir.Value, in_tiles: ir.Value) -> None:
@@ -302,10 +346,11 @@ def _rank(tile: _Tile, number: ir.Value, keys, slots, rank_of: Callable) -> None
     before, place = e.call("llvm.ctpop.i32", I32, b.and_(equal, below)), rank_of(tile.warp, digit)
     old = b.load(place)
     e.synchronize_warp(everyone)
-    is_first = b.and_(exists, b.icmp_signed("==", before, I32(0)))
-    e.when(is_first, lambda: b.store(b.add(old, e.call("llvm.ctpop.i32", I32, equal)), place))
+    with e.if_then(b.and_(exists, b.icmp_signed("==", before, I32(0)))):
+        b.store(b.add(old, e.call("llvm.ctpop.i32", I32, equal)), place)
     e.synchronize_warp(everyone)
-    e.when(exists, lambda: b.store(b.trunc(slot, I16), _at(b, slots, b.add(old, before))))
+    with e.if_then(exists):
+        b.store(b.trunc(slot, I16), _at(b, slots, b.add(old, before)))
 
 
 def _at(b: ir.IRBuilder, array: ir.GlobalVariable, slot: ir.Value) -> ir.Value:

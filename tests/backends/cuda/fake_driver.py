@@ -260,9 +260,6 @@ class FakeDriver:
     def _cuEventSynchronize(self, event):
         self._finish(self._get(event))
 
-    def _cuEventElapsedTime(self, first, last):
-        return 2.5
-
     def _cuStreamWaitEvent(self, stream, event, flags):
         record = self._get(event)
         self._queue(stream, lambda: self._finish(record))

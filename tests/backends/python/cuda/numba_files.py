@@ -1,6 +1,6 @@
 """Files for `numba.cuda`, run by Numba's simulator or compiled for a GPU that need not be there.
 
-As a program: `python -m tests.backends.cuda.numba_files simulate|compile` reads "file" or "call" (a device function)
+As a program: `python -m tests.backends.python.cuda.numba_files simulate|compile` reads "file" or "call" (a device function)
 and the name of a program, and answers each by what went wrong, as JSON, "" for nothing. Numba decides when it is
 imported whether it simulates.
 """
@@ -19,8 +19,8 @@ import numpy as np
 
 import jitcore
 from jitcore import dtypes, tree_util
-from jitcore.backends.cuda.numba_code.source import File, write_file
 from jitcore.backends.cuda.target import CudaTarget
+from jitcore.backends.python.cuda import File, write_file
 from jitcore.dispatch.backend import find_compiler
 from jitcore.loopir.program import Program
 from jitcore.schedule import lower_program

@@ -20,15 +20,15 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.backends.cuda.numba_code.source import write_file
+from jitcore.backends.python.cuda import write_file
 from jitcore.loopir import program as loopir
 from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index
 from tests.backends.cpu.test_primitives import elementwise_cases
-from tests.backends.cuda.numba_files import Quiet, write
 from tests.backends.cuda.programs import DEVICE_PROGRAMS, LONG, OF_PYTHON, PROGRAMS, REFUSED
+from tests.backends.python.cuda.numba_files import Quiet, write
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def show(function, *args):
@@ -38,7 +38,7 @@ def show(function, *args):
 
 def start(action: str, **environment) -> Iterator[Callable[[str, str], str]]:
     """A process that checks programs, by kind and name."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.backends.cuda.numba_files", action]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.backends.python.cuda.numba_files", action]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:

@@ -15,12 +15,18 @@ from itertools import groupby
 from typing import NamedTuple
 
 from jitcore import dtypes
-from jitcore.backends.cuda.numba_code.names import REDUCE, REDUCE_PLACES, SCAN, DeviceText
-from jitcore.backends.cuda.render.emitter import WARP
-from jitcore.backends.cuda.render.mapping import BLOCK, PIECE_TEAM, Accesses, Mapping, can_add_atomically
+from jitcore.backends.gpu_mapping import (
+    BLOCK,
+    PIECE_TEAM,
+    WARP,
+    Accesses,
+    Mapping,
+    can_add_atomically,
+)
+from jitcore.backends.python.cuda.functions import REDUCE, REDUCE_PLACES, SCAN, DeviceText
 from jitcore.backends.python.expressions import Names
 from jitcore.backends.python.operations import NOT, SUM, Text, type_name
-from jitcore.backends.python.sweeps import SHORT, STEMS, Running, is_widened
+from jitcore.backends.python.statements import SHORT, STEMS, Running, is_widened
 from jitcore.backends.python.writer import Writer
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis, Index, delinearize

@@ -1,30 +1,33 @@
-"""Programs as files for `numba.cuda`: kernels, and a function of the host that launches them.
+"""Programs for `numba.cuda`: as files of kernels with a function of the host that launches them, and as a
+device function, which one thread of somebody's kernel calls.
 
-In: a loop program. Out: `File`: text that a person reads, copies out and runs, on a GPU or in Numba's
-simulator. Written by `numba_kernels` (functions), `numba_functions` (what kernels call), and the writer of
-`backends.python`, whose statements around kernels are the host's here.
+In: a loop program. Out: `File`, text that a person reads, copies out and runs, on a GPU or in Numba's
+simulator; or the function that a text defines. Kernels are `kernels`' work; the statements around them are
+those of `backends.python`, on the host.
 """
 
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.cuda.numba_code.kernels import Function, KernelWriter, has_name
-from jitcore.backends.cuda.numba_code.names import DEVICE_HELPERS
-from jitcore.backends.cuda.render.mapping import list_parts, map_kernel
+from jitcore.backends.gpu_mapping import list_parts, map_kernel
+from jitcore.backends.python.cuda.functions import DEVICE_HELPERS, DeviceText
+from jitcore.backends.python.cuda.kernels import Function, KernelWriter, has_name
 from jitcore.backends.python.operations import type_name
-from jitcore.backends.python.sweeps import write_range
-from jitcore.backends.python.writer import Writer, describe_memory, find_counted, write_results
+from jitcore.backends.python.statements import write_range
+from jitcore.backends.python.writer import Writer, describe_memory, find_counted, join_file, write_results
 from jitcore.loopir.expr import Buffer, Expr, number_of
 from jitcore.loopir.program import Kernel, Program, Reduce, Store, Switch, While
 from jitcore.loopir.traversal import find_split, flatten, list_buffers
+
+_IMPORTS = {rf"{name}\.": f"import {name}" for name in ("cmath", "math")} | {
+    "": "import numpy as np", "cuda": "from numba import cuda"}
 
 
 class File(NamedTuple):
@@ -40,21 +43,15 @@ def write_file(program: Program, arguments: Sequence[str] = ()) -> File:
 
     Raises: NotImplementedError naming a function that kernels of Numba do not have."""
     writer = _HostWriter(program, "run", arguments)
-    text = writer.write_host()
-    functions = [*(f"@cuda.jit\n{function.text}" for function in writer.functions), text]
-    return File(join_file(functions, writer), writer.library)
+    text = writer.write_text()
+    kernels = [f"@cuda.jit\n{function.text}" for function in writer.functions]
+    return File(_join_file(writer, [*kernels, text]), writer.library)
 
 
-def join_file(functions: Sequence[str], writer: Writer) -> str:
-    """A file of functions: before them what they import, the numbers that they name, and what they call."""
+def _join_file(writer: Writer, functions: Sequence[str]) -> str:
     device = [f"@cuda.jit(device=True)\n{helper.strip()}" for helper in writer.helpers.values()]
-    body = "\n\n\n".join([*device, *functions])
-    imports = [f"import {name}" for name in ("cmath", "math") if re.search(rf"\b{name}\.", body)]
-    imports += ["import numpy as np", "from numba import cuda"]
-    named = [f"# {name}(inputs...): computed by NumPy or SciPy" for name in writer.library]
-    named += [f"{name} = {value}" for name, value in writer.constants.values()]
-    head = "\n".join([*imports, *([""] * bool(named)), *named])
-    return f"{head}\n\n\n{body}\n"
+    library = [f"{name}(inputs...)" for name in writer.library]
+    return join_file(_IMPORTS, library, writer.list_constants(), [*device, *functions])
 
 
 class _HostWriter(Writer):
@@ -99,24 +96,12 @@ class _HostWriter(Writer):
         return found
 
     # -- the function ----------------------------------------------------------------------------------------
-    def write_host(self) -> str:
-        self.block(self.body)
-        body, self.lines = self.lines, []
-        program, used = self.program, "\n".join(body)
-        inputs = {buffer: self.variables.get(buffer) or self.arrays[buffer] for buffer in program.inputs}
-        for buffer, name in inputs.items():
-            kind = type_name(buffer.dtype) if buffer in self.variables else "cuda.to_device"
-            self.line(f"{name} = {kind}({name})")
-        for buffer in [*program.outputs, *self.temps]:
-            name, source = self.arrays.get(buffer, ""), program.aliases.get(buffer)
-            if source is not None:
-                self.line(f"{name} = {self.arrays[source]}")
-            elif name and (buffer in program.outputs or has_name(used, name)):
-                self.line(f"{name} = cuda.device_array({describe_memory(buffer)})")
-        results = ", ".join(self.arrays[buffer] for buffer in program.outputs) or "()"
-        return "\n".join(
-            [f"def run({', '.join(inputs.values())}):", *self.lines, *body, f"    return {results}"]
-        )
+    def receive(self, buffer: Buffer, name: str) -> str:
+        return f"{type_name(buffer.dtype) if buffer in self.variables else 'cuda.to_device'}({name})"
+
+    def make_memory(self, buffer: Buffer, used: str) -> str:
+        is_used = buffer in self.program.outputs or has_name(used, self.arrays[buffer])
+        return f"cuda.device_array({describe_memory(buffer)})" if is_used else ""
 
     # -- kernels ---------------------------------------------------------------------------------------------
     def block(self, body: Sequence) -> None:
@@ -218,3 +203,54 @@ def _make_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequenc
         return found[0] if len(found) == 1 else found
 
     return run
+
+
+# -- device functions ----------------------------------------------------------------------------------------
+def make_device_function(program: Program, name: str, arguments: Sequence[str],
+                         constants: Mapping[int, np.ndarray]) -> Callable:
+    """A function of one thread. Numbers come and are returned by value; results that are arrays are written
+    into arrays that follow the arguments; what is needed in between is the thread's own. arguments: names for
+    the inputs; constants: values of those that are no arguments, by their number.
+
+    Raises: NotImplementedError naming what a thread of a GPU does not have."""
+    writer = _DeviceWriter(program, name, arguments)
+    writer.captured = {program.inputs[number]: writer.names.take("C") for number in constants}
+    text = _join_file(writer, [f"@cuda.jit(device=True)\n{writer.write_text()}"])
+    space = dict(zip(writer.captured.values(), constants.values()))
+    exec(compile(text, f"<{name} for numba.cuda>", "exec"), space)
+    made = space[name]
+    made.text = text
+    return made
+
+
+class _DeviceWriter(DeviceText, Writer):
+    """captured: what the value of an input that is no argument is called above the function."""
+
+    captured: dict[Buffer, str]
+
+    def __init__(self, program: Program, name: str, arguments: Sequence[str]):
+        super().__init__(program, name, arguments)
+        for buffer in (*program.inputs, *program.outputs):
+            if dtypes.is_half(buffer.dtype):
+                raise NotImplementedError(f"{name} has arguments or results of {buffer.dtype}, which Numba's "
+                                          "kernels do not have")
+
+    def list_parameters(self, names: Mapping[Buffer, str]) -> list[str]:
+        given = [buffer for buffer in self.program.inputs if buffer not in self.captured]
+        return [names[buffer] for buffer in (*given, *self.program.outputs)
+                if buffer in given or buffer in self.arrays]
+
+    def receive(self, buffer: Buffer, name: str) -> str:
+        value = self.captured.get(buffer)
+        if buffer in self.arrays:
+            return f"cuda.const.array_like({value})" if value else ""
+        return value or f"{type_name(buffer.dtype)}({name})"
+
+    def make_memory(self, buffer: Buffer, used: str) -> str:
+        return "" if buffer in self.program.outputs else f"cuda.local.array({describe_memory(buffer)})"
+
+    def list_results(self) -> str:
+        return ", ".join(self.variables[b] for b in self.program.outputs if b in self.variables)
+
+    def write_library(self, name: str, function: Callable, inputs: Sequence, outputs: Sequence) -> None:
+        raise NotImplementedError(f"{self.name} computes {name} by a library: a thread of a GPU cannot")

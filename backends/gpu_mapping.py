@@ -21,12 +21,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from jitcore.backends.cuda.render.emitter import ACCESS_BYTES, WARP, is_aligned
 from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Axis
+from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Statement, Store
 from jitcore.loopir.traversal import count_runs, find_split, flatten, list_reads, list_writes, peel
 
+#: Threads of a warp. Bytes of the widest access.
+WARP, ACCESS_BYTES = 32, 16
 #: Threads of a block: of one with a single item in it, at most; of others.
 LARGEST_BLOCK, BLOCK = 1024, 128
 #: Threads that share a piece of a split sweep.
@@ -219,6 +220,21 @@ def find_lanes(axis: Axis, body: list, access_bytes: int) -> int:
     lanes = min(max(access_bytes // widest, 1), MOST_LANES)
     is_fine = all(is_aligned(index, axis, lanes) for _, index in accesses if axis in index.axes())
     return lanes if is_fine else 1
+
+
+def is_aligned(index: Index, axis, lanes: int) -> bool:
+    """Whether elements along an axis are neighbours, and those at a multiple of `lanes` begin at one."""
+    if index.coefficient(axis) != 1:
+        return False
+    steps = [coefficient for atom, coefficient in index.terms if atom is not axis]
+    return all(_divides(lanes, step) for step in (*steps, index.const))
+
+
+def _divides(lanes: int, step) -> bool:
+    try:
+        return int(step) % lanes == 0
+    except TypeError:  # a symbolic size
+        return False
 
 
 class Accesses:
