@@ -21,7 +21,6 @@ from typing import Any, Union
 
 import numpy as np
 
-from jitcore.core.intervals import Interval, as_interval, find_interval
 from jitcore.core.polynomial import (
     Monomial,
     Terms,
@@ -31,6 +30,7 @@ from jitcore.core.polynomial import (
     order_atom,
     order_monomial,
 )
+from jitcore.core.size_bounds import Interval, as_interval, find_interval
 from jitcore.errors import InconclusiveDimensionOperation
 from jitcore.errors.arguments import inconclusive_dimension_error
 from jitcore.process.concurrency import Lock

@@ -34,8 +34,8 @@ class Statement:
     axes: what it runs over by itself, innermost last. bounds: the ends of those that it runs over in part.
     roots: expressions that it evaluates itself, in each of its iterations. values: those that it combines.
     stores: what it stores itself. results: what it defines for the statements after it in the same body.
-    partials: buffers for what blocks of it find.
-    inner: names of the slots that hold the statements inside of it, each a list.
+    ends: the expressions that decide what it runs: the ends of its ranges, or which of its bodies.
+    partials: buffers for what blocks of it find. bodies: lists of the statements inside of it.
     """
 
     __slots__ = ()
@@ -46,23 +46,12 @@ class Statement:
     values: Sequence[Expr] = ()
     stores: Sequence[Store] = ()
     results: Sequence[Result] = ()
+    ends: Sequence[Expr] = ()
     partials: Sequence[Buffer] = ()
-    inner: tuple[str, ...] = ()
-
-    @property
-    def ends(self) -> list[Expr]:
-        """The expressions that decide what it runs: its loops' bounds, or which of its bodies."""
-        return [end for ends in self.bounds.values() for end in ends if end is not None]
-
-    @property
-    def bodies(self) -> list[list[Statement]]:
-        """The statements inside of it."""
-        return [getattr(self, name) for name in self.inner]
+    bodies: Sequence[list[Statement]] = ()
 
     def change_bodies(self, change: Callable[[list], list]) -> None:
         """Puts what `change` makes of each body in its place."""
-        for name in self.inner:
-            setattr(self, name, change(getattr(self, name)))
 
     @property
     def targets(self) -> list[Access]:
@@ -80,6 +69,21 @@ class Statement:
         """A copy, for statements of kernels. rewrite: by `expr`, `end`, `axes`, `result`, `place` says what
         parts become, and by `statement` what the statements inside do; see `schedule.rewrite`."""
         raise NotImplementedError(type(self).__name__)
+
+
+class _Block(Statement):
+    """What has statements inside. inner: names of the slots that hold them."""
+
+    __slots__ = ()
+    inner: tuple[str, ...] = ("body",)
+
+    @property
+    def bodies(self) -> list[list[Statement]]:
+        return [getattr(self, name) for name in self.inner]
+
+    def change_bodies(self, change: Callable[[list], list]) -> None:
+        for name in self.inner:
+            setattr(self, name, change(getattr(self, name)))
 
 
 class Store(Statement):
@@ -119,7 +123,7 @@ class Store(Statement):
         return self.combine is not None or self.in_order or self.turns is not None or self.packed
 
 
-class Kernel(Statement):
+class Kernel(_Block):
     """One fused loop nest group: what a backend compiles to one kernel.
 
     body: statements; a leading `Loop` over the outermost axis may be split over threads when `parallel`.
@@ -134,7 +138,6 @@ class Kernel(Statement):
     """
 
     __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "ways")
-    inner = ("body",)
 
     def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
                  tile: tuple[Axis, Axis] | None = None, far: tuple[Buffer, ...] = (),
@@ -150,12 +153,11 @@ class Kernel(Statement):
         return kernel
 
 
-class Loop(Statement):
+class Loop(_Block):
     """`for axis in range(extent)`, or `range(low, high)`: int64 expressions of at least 0, and of at most the
     extent, on what is known where the loop begins; None for the end itself. Empty where low >= high."""
 
     __slots__ = ("axis", "body", "low", "high", "ways")
-    inner = ("body",)
 
     def __init__(self, axis: Axis, body: list, low: Expr | None = None, high: Expr | None = None):
         self.axis, self.body, self.low, self.high = axis, body, low, high
@@ -168,6 +170,10 @@ class Loop(Statement):
     @property
     def bounds(self) -> dict[Axis, Ends]:
         return {} if self.low is None and self.high is None else {self.axis: (self.low, self.high)}
+
+    @property
+    def ends(self) -> list[Expr]:
+        return [end for end in (self.low, self.high) if end is not None]
 
     def map(self, rewrite) -> Loop:
         body, axes = list(map(rewrite.statement, self.body)), rewrite.axes(self.axes)
@@ -213,6 +219,10 @@ class Reduce(Statement):
         return [result for result, _, _ in self.parts]
 
     @property
+    def ends(self) -> list[Expr]:
+        return [end for ends in self.bounds.values() for end in ends if end is not None]
+
+    @property
     def finds_places(self) -> bool:
         """Whether a result is the position of an extreme."""
         return any(op.startswith("arg") for _, op, _ in self.parts)
@@ -225,7 +235,7 @@ class Reduce(Statement):
         return _keep_blocks(self, Reduce(tuple(rewrite.axes(self.axes)), parts, stores, bounds))
 
 
-class Choice(Statement):
+class Choice(_Block):
     """Inside of kernels: runs `body` where `condition` holds, a bool that is known there, and else `other`,
     which stores the same and defines the same results."""
 
@@ -293,7 +303,7 @@ def _keep_blocks(sweep: Reduce | Scan, copied: Reduce | Scan) -> Reduce | Scan:
     return copied
 
 
-class Repeat(Statement):
+class Repeat(_Block):
     """Runs `body` (stores, repeats) and sets the registers to their `updates`, while `condition` holds.
 
     registers: `Result`s that start as `initial`. A register whose axes hold a loop's axis has a value for
@@ -302,7 +312,6 @@ class Repeat(Statement):
     """
 
     __slots__ = ("registers", "initial", "condition", "body", "updates", "trips")
-    inner = ("body",)
 
     def __init__(self, registers: list, initial: list[Expr], condition: Expr, body: list, updates: list[Expr],
                  trips: int):
@@ -323,7 +332,7 @@ class Repeat(Statement):
                       list(map(rewrite.expr, self.updates)), self.trips)
 
 
-class While(Statement):
+class While(_Block):
     """Runs `cond` (statements), tests the bool in scalar buffer `predicate`, runs `body`, again.
 
     swaps: pairs of buffers whose memory changes places at the end of each round. After the loop each is at
@@ -414,11 +423,10 @@ class Call(_OfBuffers):
         self.epilogue = next((kernel for body in self.bodies for kernel in change(body)), None)
 
 
-class Native(Statement):
+class Native(_Block):
     """Consecutive statements that become one native function."""
 
     __slots__ = ("body",)
-    inner = ("body",)
 
     def __init__(self, body: list):
         self.body = body
