@@ -213,13 +213,9 @@ def rewrite(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 @api_boundary
-def make_jaxpr(
-    fun: Callable,
-    static_argnums: int | Iterable[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None,
-    return_shape: bool = False,
-    abstracted_axes: Any = None,
-) -> Callable[..., Any]:
+def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
+               axis_env: Sequence[tuple[Any, int]] | None = None, return_shape: bool = False,
+               abstracted_axes: Any = None) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for given arguments.
 
     Args:

@@ -297,9 +297,8 @@ class DeviceForm:
 _forms: dict[tuple, DeviceForm] = {}
 
 
-def find_form(
-    shape: tuple, dtype: np.dtype, weak_type: bool, sharding, is_committed: bool = True
-) -> DeviceForm:
+def find_form(shape: tuple, dtype: np.dtype, weak_type: bool, sharding,
+              is_committed: bool = True) -> DeviceForm:
     key = shape, dtype, weak_type, sharding, is_committed
     return _forms.get(key) or _forms.setdefault(key, DeviceForm(*key))
 

@@ -65,13 +65,9 @@ def process_count(backend: str | None = None) -> int:
     return processes.count
 
 
-def make_mesh(
-    axis_shapes: Sequence[int],
-    axis_names: Sequence[Any],
-    axis_types: Sequence[AxisType] | None = None,
-    *,
-    devices: Sequence[Device] | None = None,
-) -> Mesh:
+def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any],
+              axis_types: Sequence[AxisType] | None = None, *,
+              devices: Sequence[Device] | None = None) -> Mesh:
     """A mesh of as many devices as its axes ask for: the first ones of those given, of the default backend
     without.
 
@@ -135,9 +131,8 @@ def list_shards(array: ConcreteArray, *, everywhere: bool = False) -> list[Shard
     return shards
 
 
-def make_array_from_callback(
-    shape: Sequence[int], sharding: Sharding, data_callback: Callable[[Any], Any], dtype: Any = None
-) -> Array:
+def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_callback: Callable[[Any], Any],
+                             dtype: Any = None) -> Array:
     """An array whose parts a function gives, for the index of each.
 
     Args:
@@ -150,9 +145,8 @@ def make_array_from_callback(
         place = tuple((part.start, part.stop) for part in index)
         if place not in places:
             part = np.asarray(data_callback(index))
-            places[place] = part.astype(
-                dtypes.canonicalize(part.dtype if dtype is None else dtype), copy=False
-            )
+            places[place] = part.astype(dtypes.canonicalize(part.dtype if dtype is None else dtype),
+                                        copy=False)
         parts.append((device, places[place]))
     backend = _find_backend_of(sharding)
     arrays = [
@@ -164,9 +158,8 @@ def make_array_from_callback(
     return make_array_from_single_device_arrays(shape, sharding, arrays)
 
 
-def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: Any = None
-) -> Array:
+def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *,
+                                         dtype: Any = None) -> Array:
     """An array of parts that lie where the sharding says, one on each device of this process.
 
     Raises: ValueError where devices or shapes of the parts are others."""
@@ -187,9 +180,8 @@ def make_array_from_single_device_arrays(
     return backend.join(shape, sharding, arrays) if hasattr(backend, "join") else arrays[0]
 
 
-def make_array_from_process_local_data(
-    sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None = None
-) -> Array:
+def make_array_from_process_local_data(sharding: Sharding, local_data: Any,
+                                       global_shape: Sequence[int] | None = None) -> Array:
     """An array of what each process has of it.
 
     Args:
@@ -223,10 +215,8 @@ def _infer_global_shape(sharding: Sharding, local_shape: tuple[int, ...]) -> tup
     mine = [
         tile for tile, device in zip(tiles, sharding.device_order) if device.process_index == processes.index
     ]
-    return tuple(
-        extent * count // len({tile[axis] for tile in mine})
-        for axis, (extent, count) in enumerate(zip(local_shape, counts))
-    )
+    return tuple(extent * count // len({tile[axis] for tile in mine}) for axis,
+                 (extent, count) in enumerate(zip(local_shape, counts)))
 
 
 def _find_backend_of(sharding: Sharding) -> Any:

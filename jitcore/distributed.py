@@ -25,13 +25,9 @@ def _load_jax() -> Any:
 
 
 @api_boundary
-def initialize(
-    coordinator_address: str | None = None,
-    num_processes: int | None = None,
-    process_id: int | None = None,
-    local_device_ids: int | Sequence[int] | None = None,
-    **options: Any,
-) -> None:
+def initialize(coordinator_address: str | None = None, num_processes: int | None = None,
+               process_id: int | None = None, local_device_ids: int | Sequence[int] | None = None,
+               **options: Any) -> None:
     """Joins this process with others; to be called by each of them, before the first use of a device.
 
     Args:

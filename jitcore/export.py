@@ -57,9 +57,8 @@ def _export_programs(programs: dict[str, Program], in_tree: Any) -> Any:
     first = next(iter(programs.values()))
     traced, backend = first.traced, first.backend
     n_leaves = len(traced.jaxpr.invars)
-    return backend.export(
-        programs, traced.fun_name, in_tree.unflatten(range(n_leaves)), traced.jaxpr.in_avals, traced.unflatten
-    )
+    return backend.export(programs, traced.fun_name, in_tree.unflatten(range(n_leaves)),
+                          traced.jaxpr.in_avals, traced.unflatten)
 
 
 @api_boundary

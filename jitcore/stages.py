@@ -102,9 +102,8 @@ class Lowered(Stage):
         return Program(program.traced, program.donated, program.options, backend, spread)
 
     @api_boundary
-    def compile(
-        self, compiler_options: Mapping[str, Any] | None = None, *, target: str | None = None
-    ) -> Compiled:
+    def compile(self, compiler_options: Mapping[str, Any] | None = None, *,
+                target: str | None = None) -> Compiled:
         """compiler_options: as those of `jit`, which they override key by key. target: what to compile for
         instead of the backend of the function: another backend, "cpu" or "xla", or a TPU that need not be
         there, "tpu:v5e", "tpu:v6e", "tpu:v5p", with a topology "tpu:v5e:2x2". What is compiled for such a one

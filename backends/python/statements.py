@@ -221,9 +221,8 @@ class Statements(Expressions):
             self.sweep(s, axes[1:], running, counts, blocks)
         del self.axes[axes[0]]
 
-    def _sweep_blocks(
-        self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict, blocks: Blocks
-    ) -> None:
+    def _sweep_blocks(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict,
+                      blocks: Blocks) -> None:
         def add_block(ends: tuple[str, str] | None = None) -> None:
             parts = [value._replace(name=self.begin(value.expr.dtype, 0, "part"))
                      if _is_rounded(value.op, value.expr.dtype) else value for value in running]

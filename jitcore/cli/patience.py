@@ -35,9 +35,8 @@ class PatientFunction:
         self.seconds = 0.0
         self.is_compiled = False
         code = make_watching_code(function, Parameters(function.__code__), function, SHORTEST, self.note)
-        self.wrapper = types.FunctionType(
-            code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-        )
+        self.wrapper = types.FunctionType(code, function.__globals__, function.__name__,
+                                          function.__defaults__, function.__closure__)
         self.wrapper.__kwdefaults__ = function.__kwdefaults__
         functools.update_wrapper(self.wrapper, function)
         # as `autojitted.decorate` marks it: functions that are compiled meet the function itself

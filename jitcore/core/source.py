@@ -86,9 +86,8 @@ class SourceInfo:
     def resolve(self) -> SourcePosition:
         """File, line, columns and function of this point."""
         code = self.code
-        line, end_line, start, end = next(
-            islice(code.co_positions(), _find_producer(code, self.lasti), None), (None, None, None, None)
-        )
+        line, end_line, start, end = next(islice(code.co_positions(), _find_producer(code, self.lasti), None),
+                                          (None, None, None, None))
         if line is None:  # instructions that the compiler added have no position of their own
             line, end_line, start, end = code.co_firstlineno, None, None, None
         return SourcePosition(code.co_filename, line, end_line, start, end, code.co_name)

@@ -316,15 +316,8 @@ def describe_origin(origin: Origin) -> str:
     )
 
 
-def build_error(
-    kind: type[Exception],
-    headline: str,
-    *,
-    detail: str = "",
-    origin: Origin | None = None,
-    where: Lines = (),
-    fix: str = "",
-) -> Exception:
+def build_error(kind: type[Exception], headline: str, *, detail: str = "", origin: Origin | None = None,
+                where: Lines = (), fix: str = "") -> Exception:
     """An exception of class `kind` whose message is laid out by the eight-line rule of this module.
 
     where: up to three lines, the rest is dropped; every other part is folded into one line.
@@ -403,28 +396,20 @@ def integer_conversion_error(aval_text: str, origin: Origin | None = None, where
     return build_error(TracerIntegerConversionError, headline, origin=origin, where=where, fix=fix)
 
 
-def array_conversion_error(
-    aval_text: str, origin: Origin | None = None, where: Lines = (), *, function: str = ""
-) -> Exception:
+def array_conversion_error(aval_text: str, origin: Origin | None = None, where: Lines = (), *,
+                           function: str = "") -> Exception:
     """`np.array(tracer)`, or a NumPy function that has no traced form (function: "numpy.frompyfunc")."""
     headline = (
         f"The numpy.ndarray conversion method __array__() was called on traced array with shape {aval_text}"
     )
     detail = f"{function} has no traced form." if function else ""
     fix = f"use jnp.asarray / jitcore.numpy, or pure_callback for foreign code{_suggest_static(origin)}."
-    return build_error(
-        TracerArrayConversionError, headline, detail=detail, origin=origin, where=where, fix=fix
-    )
+    return build_error(TracerArrayConversionError, headline, detail=detail, origin=origin, where=where,
+                       fix=fix)
 
 
-def concretization_error(
-    aval_text: str,
-    detail: str,
-    origin: Origin | None = None,
-    where: Lines = (),
-    *,
-    fix: str = "compute the value outside the traced function",
-) -> Exception:
+def concretization_error(aval_text: str, detail: str, origin: Origin | None = None, where: Lines = (), *,
+                         fix: str = "compute the value outside the traced function") -> Exception:
     """A concrete value was needed. detail: a sentence naming the operation; fix: no full stop."""
     headline = (
         "Abstract tracer value encountered where concrete value is expected: "
@@ -434,9 +419,8 @@ def concretization_error(
     return build_error(ConcretizationTypeError, headline, detail=detail, origin=origin, where=where, fix=fix)
 
 
-def number_conversion_error(
-    function: str, aval_text: str, origin: Origin | None = None, where: Lines = ()
-) -> Exception:
+def number_conversion_error(function: str, aval_text: str, origin: Origin | None = None,
+                            where: Lines = ()) -> Exception:
     """`int(tracer)`: function is "int", "float" or "complex"."""
     detail = f"The problem arose with the `{function}` function."
     if "math." in _show_source(where):
@@ -446,26 +430,23 @@ def number_conversion_error(
     return concretization_error(aval_text, detail, origin, where, fix=fix)
 
 
-def method_conversion_error(
-    method: str, aval_text: str, origin: Origin | None = None, where: Lines = ()
-) -> Exception:
+def method_conversion_error(method: str, aval_text: str, origin: Origin | None = None,
+                            where: Lines = ()) -> Exception:
     """`tracer.item()`, `tracer.tolist()`, ...: a method whose result is a Python object."""
     detail = f"This occurred in the {method}() method of jitcore.Array."
     return concretization_error(aval_text, detail, origin, where, fix="keep the value as an array")
 
 
-def argument_value_error(
-    function: str, argument: str, aval_text: str, origin: Origin | None = None, where: Lines = ()
-) -> Exception:
+def argument_value_error(function: str, argument: str, aval_text: str, origin: Origin | None = None,
+                         where: Lines = ()) -> Exception:
     """`jnp.arange(tracer)`: an argument that decides the shape. function: "jnp.arange"; argument: "stop"."""
     detail = f"It arose in the {function} argument '{argument}'."
     fix = f"'{argument}' must be a Python value, for example from x.shape"
     return concretization_error(aval_text, detail, origin, where, fix=fix)
 
 
-def size_required_error(
-    function: str, aval_text: str, origin: Origin | None = None, where: Lines = ()
-) -> Exception:
+def size_required_error(function: str, aval_text: str, origin: Origin | None = None,
+                        where: Lines = ()) -> Exception:
     """`jnp.nonzero(tracer)` without `size=`. function: "jnp.nonzero"."""
     detail = f"The size argument of {function} must be statically specified to use {function} while tracing."
     fix = f"{function}(..., size=n, fill_value=...) gives the result a fixed size"
@@ -487,9 +468,8 @@ def boolean_index_error(aval_text: str, origin: Origin | None = None, where: Lin
     return build_error(NonConcreteBooleanIndexError, headline, origin=origin, where=where, fix=fix)
 
 
-def slice_bound_error(
-    slice_text: str, position: int, origin: Origin | None = None, where: Lines = ()
-) -> Exception:
+def slice_bound_error(slice_text: str, position: int, origin: Origin | None = None,
+                      where: Lines = ()) -> Exception:
     """`x[:tracer]`. slice_text: "slice(None, Tracer(int32[]), None)"; position: which index it was."""
     headline = f"Slice entries must be static integers. Got {slice_text} at position {position}"
     fix = f"use lax.dynamic_slice with a fixed size, or a mask and jnp.where{_suggest_static(origin)}."

@@ -35,12 +35,8 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
         f"object of type {type_text}, {value if len(value) <= 80 else value[:77] + '...'}."
     )
     detail = f"The error was: {reason}" + (f" (argument {name})" if name else "")
-    return build_error(
-        StaticArgumentError,
-        headline,
-        detail=detail,
-        fix="pass a hashable value (a tuple for a list), or do not mark the argument static.",
-    )
+    return build_error(StaticArgumentError, headline, detail=detail,
+                       fix="pass a hashable value (a tuple for a list), or do not mark the argument static.")
 
 
 def devices_differ_error(first: str, second: str) -> Exception:
@@ -107,9 +103,8 @@ def argnames_unknown_error(option: str, unknown: Collection[str], parameters: Se
     )
     close = difflib.get_close_matches(min(unknown, default=""), parameters, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""
-    return build_error(
-        StaticArgumentError, headline, fix=f"{guess}It takes {', '.join(parameters) or 'no arguments'}."
-    )
+    return build_error(StaticArgumentError, headline,
+                       fix=f"{guess}It takes {', '.join(parameters) or 'no arguments'}.")
 
 
 def argnames_overlap_error(names: Collection[str]) -> Exception:
@@ -118,11 +113,8 @@ def argnames_overlap_error(names: Collection[str]) -> Exception:
         "static_argnames and donate_argnames cannot intersect. "
         f"Argument names {_quote_set(names)} appear in both static_argnames and donate_argnames"
     )
-    return build_error(
-        StaticArgumentError,
-        headline,
-        fix="a static argument has no buffer to donate: remove it from one of them.",
-    )
+    return build_error(StaticArgumentError, headline,
+                       fix="a static argument has no buffer to donate: remove it from one of them.")
 
 
 #: What to do instead of passing a masked array.
@@ -153,20 +145,15 @@ def result_type_error(origin: Origin, type_text: str, path: str = "") -> Excepti
         f"function {origin.function} traced for {origin.transform} returned a value of type "
         f"{type_text}{component}, which is not a valid jitcore type"
     )
-    return build_error(
-        JitcoreTypeError, headline, fix="return arrays, numbers, None, or containers of these."
-    )
+    return build_error(JitcoreTypeError, headline,
+                       fix="return arrays, numbers, None, or containers of these.")
 
 
 def deleted_array_error(aval_text: str, donated_to: str = "") -> Exception:
     """An Array was used after donation or `delete()`. aval_text: "float32[3]"; donated_to: a function."""
     detail = f"Its buffer was donated to {donated_to}." if donated_to else ""
-    return build_error(
-        DonatedArrayError,
-        f"Array has been deleted with shape={aval_text}.",
-        detail=detail,
-        fix="use the result instead of the argument, donate a copy, or drop donate_argnums.",
-    )
+    return build_error(DonatedArrayError, f"Array has been deleted with shape={aval_text}.", detail=detail,
+                       fix="use the result instead of the argument, donate a copy, or drop donate_argnums.")
 
 
 # --- mapped axes --------------------------------------------------------------------------------------------
@@ -225,25 +212,21 @@ def axis_sizes_error(places: Mapping[object, Sequence[str]], axis_size: object =
 
 def unmapped_output_error(path: str) -> Exception:
     """`out_axes` is None for a result that differs from element to element. path: of the result, "[0]"."""
-    return build_error(
-        ValueError,
-        f"at vmap out_axes{path}, got axis spec None but output was batched on axis 0",
-        fix="write 0, or where else the axis shall stand, in out_axes.",
-    )
+    return build_error(ValueError,
+                       f"at vmap out_axes{path}, got axis spec None but output was batched on axis 0",
+                       fix="write 0, or where else the axis shall stand, in out_axes.")
 
 
 # --- options ------------------------------------------------------------------------------------------------
 
 
-def backend_not_found_error(
-    requested: str, present: Sequence[str], reason: str = "", install: str = ""
-) -> Exception:
+def backend_not_found_error(requested: str, present: Sequence[str], reason: str = "",
+                            install: str = "") -> Exception:
     """reason: why the backend is absent, "" if unknown; install: what to do to get it, "pip install ..."."""
     headline = f"Unknown backend {requested}. Available backends are {list(present)!r}"
     fix = f"{install}, or choose one of the available backends" if install else "choose an available backend"
-    return build_error(
-        BackendNotFoundError, headline, detail=reason, fix=f"{fix}; `python -m jitcore doctor` says more."
-    )
+    return build_error(BackendNotFoundError, headline, detail=reason,
+                       fix=f"{fix}; `python -m jitcore doctor` says more.")
 
 
 def double_precision_error(dtype: str, what: str, where: Lines = ()) -> Exception:
@@ -258,11 +241,8 @@ def compiler_option_error(option: str, known: Sequence[str]) -> Exception:
     """`compiler_options` has a key that no stage reads. known: all keys that are read."""
     close = difflib.get_close_matches(option, known, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""
-    return build_error(
-        UnknownCompilerOptionError,
-        f"No such compile option: {option!r}",
-        fix=f"{guess}The options are {', '.join(sorted(known))}.",
-    )
+    return build_error(UnknownCompilerOptionError, f"No such compile option: {option!r}",
+                       fix=f"{guess}The options are {', '.join(sorted(known))}.")
 
 
 # --- shapes and dtypes --------------------------------------------------------------------------------------
@@ -271,67 +251,42 @@ def compiler_option_error(option: str, known: Sequence[str]) -> Exception:
 def broadcast_error(shapes: Sequence[Sequence[object]], where: Lines = ()) -> Exception:
     """Shapes that do not broadcast: a ValueError, as in NumPy."""
     listed = ", ".join("(" + ", ".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes)
-    return build_error(
-        ValueError,
-        f"Incompatible shapes for broadcasting: shapes=[{listed}]",
-        where=where,
-        fix="trailing sizes must be equal or 1; insert axes with x[:, None] or reshape.",
-    )
+    return build_error(ValueError, f"Incompatible shapes for broadcasting: shapes=[{listed}]", where=where,
+                       fix="trailing sizes must be equal or 1; insert axes with x[:, None] or reshape.")
 
 
 def dtypes_differ_error(primitive: str, dtypes: Sequence[str], where: Lines = ()) -> Exception:
     """A `lax` operation that does not promote got different dtypes. primitive: "add"."""
     headline = f"lax.{primitive} requires arguments to have the same dtypes, got {', '.join(dtypes)}."
-    return build_error(
-        JitcoreTypeError,
-        headline,
-        where=where,
-        fix=f"jnp.{primitive} promotes its arguments; or convert one with x.astype(...).",
-    )
+    return build_error(JitcoreTypeError, headline, where=where,
+                       fix=f"jnp.{primitive} promotes its arguments; or convert one with x.astype(...).")
 
 
-def dtype_rejected_error(
-    primitive: str,
-    dtype: str,
-    accepted: Sequence[str],
-    position: int | None = None,
-    where: Lines = (),
-) -> Exception:
+def dtype_rejected_error(primitive: str, dtype: str, accepted: Sequence[str], position: int | None = None,
+                         where: Lines = ()) -> Exception:
     """An operation is not defined for a dtype. accepted: kinds ("floating"); position: of the operand."""
     at = "" if position is None else f" at position {position}"
     headline = (
         f"{primitive} does not accept dtype {dtype}{at}. "
         f"Accepted dtypes{at} are subtypes of {', '.join(accepted)}."
     )
-    return build_error(
-        JitcoreTypeError,
-        headline,
-        where=where,
-        fix="convert the operand with x.astype(...), or use the function of jitcore.numpy.",
-    )
+    return build_error(JitcoreTypeError, headline, where=where,
+                       fix="convert the operand with x.astype(...), or use the function of jitcore.numpy.")
 
 
 def inconclusive_dimension_error(question: str, bounds: Sequence[str]) -> Exception:
     """question: "n > 3"; bounds: what is known of the variables, "1 <= n"."""
-    return build_error(
-        InconclusiveDimensionOperation,
-        f"Symbolic dimension comparison {question} is inconclusive.",
-        detail=f"Known: {', '.join(bounds)}." if bounds else "",
-        fix="give the dimension bounds that decide it, or use concrete shapes.",
-    )
+    return build_error(InconclusiveDimensionOperation,
+                       f"Symbolic dimension comparison {question} is inconclusive.",
+                       detail=f"Known: {', '.join(bounds)}." if bounds else "",
+                       fix="give the dimension bounds that decide it, or use concrete shapes.")
 
 
 # --- structured control flow --------------------------------------------------------------------------------
 
 
-def branch_types_error(
-    primitive: str,
-    names: tuple[str, str],
-    locations: tuple[str, str],
-    types: tuple[str, str],
-    difference: str,
-    where: Lines = (),
-) -> Exception:
+def branch_types_error(primitive: str, names: tuple[str, str], locations: tuple[str, str],
+                       types: tuple[str, str], difference: str, where: Lines = ()) -> Exception:
     """Branches whose outputs differ in shape or dtype.
 
     primitive: "cond" or "switch"; names: ("true_fun", "false_fun"); locations: "f at file:line" of both;
@@ -348,27 +303,19 @@ def branch_types_error(
     )
 
 
-def branch_structure_error(
-    primitive: str,
-    names: tuple[str, str],
-    locations: tuple[str, str],
-    difference: str,
-    where: Lines = (),
-) -> Exception:
+def branch_structure_error(primitive: str, names: tuple[str, str], locations: tuple[str, str],
+                           difference: str, where: Lines = ()) -> Exception:
     """Branches whose outputs differ in pytree structure. difference: "true_fun output is a tuple but ..."."""
     first, second = names
-    return build_error(
-        JitcoreTypeError,
-        f"{primitive} branch outputs must have the same pytree structure, but they differ:",
-        detail=f"{first} is {locations[0]}; {second} is {locations[1]}. {difference}",
-        where=where,
-        fix=f"revise {first} and/or {second} so that they have the same pytree structure.",
-    )
+    return build_error(JitcoreTypeError,
+                       f"{primitive} branch outputs must have the same pytree structure, but they differ:",
+                       detail=f"{first} is {locations[0]}; {second} is {locations[1]}. {difference}",
+                       where=where,
+                       fix=f"revise {first} and/or {second} so that they have the same pytree structure.")
 
 
-def carry_types_error(
-    primitive: str, component: str, types: tuple[str, str], difference: str, where: Lines = ()
-) -> Exception:
+def carry_types_error(primitive: str, component: str, types: tuple[str, str], difference: str,
+                      where: Lines = ()) -> Exception:
     """A loop body changes the type of its carry.
 
     primitive: "scan", "while_loop", "fori_loop"; component: "carry c[0]"; types: (input, output);

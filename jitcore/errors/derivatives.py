@@ -91,9 +91,8 @@ def scalar_output_error(shape: Sequence[object] | None, text: str = "") -> Excep
     fix = "return one number; has_aux=True allows a second, undifferentiated result; jacrev takes any result."
     if shape is not None:
         fix = "reduce the result, e.g. with .sum(); vmap(grad(f)) differentiates row by row, jacrev(f) all."
-    return build_error(
-        TypeError, f"Gradient only defined for scalar-output functions. Output {found}.", fix=fix
-    )
+    return build_error(TypeError, f"Gradient only defined for scalar-output functions. Output {found}.",
+                       fix=fix)
 
 
 def output_dtype_error(name: str, dtype: str, *, holomorphic: bool, is_complex: bool) -> Exception:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from jitcore.errors import LeakedTracerError, Lines, Origin, UnexpectedTracerError, build_error
 
 
-def leaked_tracer_error(
-    aval_text: str, origin: Origin | None = None, where: Lines = (), *, while_tracing: bool = False
-) -> Exception:
+def leaked_tracer_error(aval_text: str, origin: Origin | None = None, where: Lines = (), *,
+                        while_tracing: bool = False) -> Exception:
     """A tracer was used after its trace had ended. origin: of that trace; where: the line that made it.
 
     while_tracing: the leak was found when the trace ended, the tracer has not been used.

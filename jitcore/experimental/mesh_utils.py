@@ -17,9 +17,8 @@ from jitcore.sharding import Device
 __all__ = ["create_device_mesh"]
 
 
-def create_device_mesh(
-    mesh_shape: Sequence[int], devices: Sequence[Device] | None = None, **options: Any
-) -> np.ndarray:
+def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | None = None,
+                       **options: Any) -> np.ndarray:
     """The devices, of the default backend without, in a grid of this shape.
 
     Raises: ValueError where their number differs."""

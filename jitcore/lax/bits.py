@@ -43,11 +43,8 @@ def _in_range(x, y):
     return (_unsigned(y) < _bits(x.dtype)).astype(bool)
 
 
-@elementwise(
-    impl=lambda x, y: np.where(_in_range(x, y), np.left_shift(x, y), np.zeros_like(x)),
-    hlo="shift_left",
-    accepts="iu",
-)
+@elementwise(impl=lambda x, y: np.where(_in_range(x, y), np.left_shift(x, y), np.zeros_like(x)),
+             hlo="shift_left", accepts="iu")
 def shift_left(x, y):
     """`x << y`; 0 when y is the width or more."""
 

@@ -73,17 +73,15 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
 # -- the primitive --------------------------------------------------------------------------------------
 def _output_extents(lhs_spatial, rhs_spatial, window_strides, padding, lhs_dilation, rhs_dilation) -> list:
     extents = []
-    for size, window, stride, (low, high), spread, gap in zip(
-        lhs_spatial, rhs_spatial, window_strides, padding, lhs_dilation, rhs_dilation
-    ):
+    for size, window, stride, (low, high), spread, gap in zip(lhs_spatial, rhs_spatial, window_strides,
+                                                              padding, lhs_dilation, rhs_dilation):
         padded = dilated_extent(size, spread) + low + high
         extents.append(count_windows(padded, dilated_extent(window, gap), stride))
     return extents
 
 
-def _check_groups(
-    images, features, in_per_group, out_features, feature_groups: int, batch_groups: int
-) -> None:
+def _check_groups(images, features, in_per_group, out_features, feature_groups: int,
+                  batch_groups: int) -> None:
     name = "conv_general_dilated"
     if feature_groups > 1 and batch_groups > 1:
         raise ValueError(
@@ -142,20 +140,8 @@ def _conv_aval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides, padding, l
     return ShapedArray(tuple(shape), dtype, weak)
 
 
-def _conv(
-    lhs,
-    rhs,
-    *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    dimension_numbers,
-    feature_group_count,
-    batch_group_count,
-    precision=None,
-    preferred_element_type=None,
-):
+def _conv(lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+          feature_group_count, batch_group_count, precision=None, preferred_element_type=None):
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     out_dtype = preferred_element_type or lhs.dtype
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
@@ -176,15 +162,13 @@ def _multiply_groups(windows, filters, feature_groups: int, batch_groups: int) -
     positions, window = windows.shape[2 : 2 + rank], windows.shape[2 + rank :]
     split = windows.reshape(batch_groups, images, feature_groups, features, *positions, *window)
     place, inner = range(4, 4 + rank), range(4 + rank, 4 + 2 * rank)
-    columns = split.transpose([0, 2, 1, *place, 3, *inner]).reshape(
-        groups, images * _count(positions), features * _count(window)
-    )
+    columns = split.transpose([0, 2, 1, *place, 3, *inner]).reshape(groups, images * _count(positions),
+                                                                    features * _count(window))
     outs = filters.shape[0] // groups
     weights = filters.reshape(groups, outs, features * _count(window)).transpose(0, 2, 1)
     product = matrix_product(columns, weights).reshape(groups, images, *positions, outs)
-    return product.transpose([1, 0, rank + 2, *range(2, 2 + rank)]).reshape(
-        images, filters.shape[0], *positions
-    )
+    return product.transpose([1, 0, rank + 2, *range(2, 2 + rank)]).reshape(images, filters.shape[0],
+                                                                            *positions)
 
 
 def plain_layouts(rank: int) -> tuple[ConvDimensionNumbers, ConvDimensionNumbers]:
@@ -284,30 +268,16 @@ def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, dimension_nu
     return builder.reshape(builder.store(total), outer_shape)
 
 
-def _hlo_conv(
-    b,
-    lhs,
-    rhs,
-    *,
-    window_strides,
-    padding,
-    lhs_dilation,
-    rhs_dilation,
-    dimension_numbers,
-    feature_group_count,
-    batch_group_count,
-    precision=None,
-    preferred_element_type=None,
-):
+def _hlo_conv(b, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
+              feature_group_count, batch_group_count, precision=None, preferred_element_type=None):
     out_dtype = np.dtype(preferred_element_type or lhs.dtype)
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     extents = [[x.shape[dim] for dim in spec[2:]] for x, spec in ((lhs, lhs_spec), (rhs, rhs_spec))]
     positions = _output_extents(*extents, window_strides, padding, lhs_dilation, rhs_dilation)
     shape = [0] * len(out_spec)
-    for dim, extent in zip(
-        out_spec, (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *positions)
-    ):
+    for dim, extent in zip(out_spec,
+                           (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *positions)):
         shape[dim] = extent
     left, right, result = (
         b.join_layout(spec, letters) for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"))
@@ -424,51 +394,28 @@ def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
             f"Wrong number of explicit pads for convolution: expected {len(ones)}, got {len(padding)}."
         )
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
-    return conv_general_dilated.primitive.bind(
-        lhs,
-        rhs,
-        window_strides=window_strides,
-        padding=tuple(map(tuple, padding)),
-        lhs_dilation=lhs_dilation,
-        rhs_dilation=rhs_dilation,
-        dimension_numbers=spec,
-        feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count,
-        precision=precision,
-        preferred_element_type=preferred,
-    )
+    return conv_general_dilated.primitive.bind(lhs, rhs, window_strides=window_strides,
+                                               padding=tuple(map(tuple, padding)), lhs_dilation=lhs_dilation,
+                                               rhs_dilation=rhs_dilation, dimension_numbers=spec,
+                                               feature_group_count=feature_group_count,
+                                               batch_group_count=batch_group_count, precision=precision,
+                                               preferred_element_type=preferred)
 
 
 # -- special cases --------------------------------------------------------------------------------------
-def conv(
-    lhs, rhs, window_strides: Sequence[int], padding: str, precision=None, preferred_element_type=None
-) -> Array:
+def conv(lhs, rhs, window_strides: Sequence[int], padding: str, precision=None,
+         preferred_element_type=None) -> Array:
     """`conv_general_dilated` of axes (batch, feature, spatial...) and (out, in, spatial...)."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
                                 preferred_element_type=preferred_element_type)
 
 
-def conv_with_general_padding(
-    lhs,
-    rhs,
-    window_strides: Sequence[int],
-    padding,
-    lhs_dilation: Sequence[int] | None,
-    rhs_dilation: Sequence[int] | None,
-    precision=None,
-    preferred_element_type=None,
-) -> Array:
+def conv_with_general_padding(lhs, rhs, window_strides: Sequence[int], padding,
+                              lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None,
+                              precision=None, preferred_element_type=None) -> Array:
     """`conv` with explicit padding and dilations."""
-    return conv_general_dilated(
-        lhs,
-        rhs,
-        window_strides,
-        padding,
-        lhs_dilation,
-        rhs_dilation,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation,
+                                precision=precision, preferred_element_type=preferred_element_type)
 
 
 def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequence[int] | None = None,
@@ -495,17 +442,8 @@ def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequ
         rhs = rev(rhs, spec.rhs_spec[2:])
         swapped = (spec.rhs_spec[1], spec.rhs_spec[0], *spec.rhs_spec[2:])
         spec = spec._replace(rhs_spec=swapped)
-    return conv_general_dilated(
-        lhs,
-        rhs,
-        (1,) * (ndim - 2),
-        padding,
-        tuple(strides),
-        rhs_dilation,
-        spec,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-    )
+    return conv_general_dilated(lhs, rhs, (1,) * (ndim - 2), padding, tuple(strides), rhs_dilation, spec,
+                                precision=precision, preferred_element_type=preferred_element_type)
 
 
 def _transposed_padding(window: int, stride: int, kind: str) -> tuple[int, int]:

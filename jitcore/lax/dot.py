@@ -195,9 +195,8 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
         dims |= {dim: first_sum + position for position, dim in enumerate(contract)}
         read = value if in_halves else builder.convert(value, work)
         read = read if is_once else builder.store(read)
-        read = builder.view(
-            read, shape, lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape)))
-        )
+        read = builder.view(read, shape,
+                            lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape))))
         return builder.convert(read, work)
 
     left_once, right_once = (is_thin[k] and not is_thin[1 - k] for k in (1, 0))

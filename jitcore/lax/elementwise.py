@@ -402,17 +402,10 @@ def _bitcast_aval(x, *, new_dtype):
     return ShapedArray(x.shape, new_dtype)
 
 
-@define(
-    "bitcast_convert_type",
-    impl=lambda x, *, new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape),
-    aval=_bitcast_aval,
-    jvp=jvp_zero,
-    lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype),
-    batch=batch_elementwise,
-    hlo="bitcast_convert",
-    family="elementwise",
-    arity=1,
-)
+@define("bitcast_convert_type", impl=lambda x, *,
+        new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape), aval=_bitcast_aval, jvp=jvp_zero,
+        lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype), batch=batch_elementwise,
+        hlo="bitcast_convert", family="elementwise", arity=1)
 def bitcast_convert_type(x, new_dtype):
     """The same bits read as another dtype of the same width."""
     return bitcast_convert_type.primitive.bind(x, new_dtype=dtypes.canonicalize(new_dtype))

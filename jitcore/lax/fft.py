@@ -167,6 +167,5 @@ def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
             raise ValueError("only real valued inputs supported for rfft")
     elif not dtypes.is_complex(dtype):
         x = convert_element_type(x, dtypes.complex_dtype(dtype))
-    return fft.primitive.bind(
-        x, fft_type=kind, fft_lengths=tuple(map(operator.index, canonicalize_shape(fft_lengths)))
-    )
+    return fft.primitive.bind(x, fft_type=kind,
+                              fft_lengths=tuple(map(operator.index, canonicalize_shape(fft_lengths))))

@@ -343,13 +343,9 @@ def _iota(*, dtype, shape, dimension):
                            shape)
 
 
-@define(
-    "iota",
-    lower=lambda builder, *, dtype, shape, dimension, **_: builder.iota(shape, dtype, dimension),
-    impl=own_result(_iota),
-    aval=_iota_aval,
-    hlo=lambda b, *, dtype, shape, dimension, **_: b.iota(shape, dtype, dimension),
-)
+@define("iota", lower=lambda builder, *, dtype, shape, dimension, **_: builder.iota(shape, dtype, dimension),
+        impl=own_result(_iota), aval=_iota_aval, hlo=lambda b, *, dtype, shape, dimension,
+        **_: b.iota(shape, dtype, dimension))
 def broadcasted_iota(dtype, shape, dimension: int) -> Array:
     """Each element is its index along one axis. dtype: of the result, a number type."""
     return broadcasted_iota.primitive.bind(dtype=dtypes.canonicalize(dtype), shape=canonicalize_shape(shape),

@@ -248,9 +248,8 @@ def special_function(*, impl, domain: tuple[float, float], name: str | None = No
     expand: what it is in other primitives, as the pass `expand` takes it, which then comes instead."""
 
     def attach(function):
-        public = elementwise(
-            impl=impl, accepts="f", name=name, domain=domain, compute_half_in_float32=True, jvp=jvp
-        )(function)
+        public = elementwise(impl=impl, accepts="f", name=name, domain=domain, compute_half_in_float32=True,
+                             jvp=jvp)(function)
         public.primitive.lower = None
         if expand is not None:
             public.primitive.traits["expand"] = expand

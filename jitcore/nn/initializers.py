@@ -179,24 +179,18 @@ def _define_scaled(name: str, scale: float, mode: str, distribution: str, doc: s
     return make
 
 
-glorot_uniform = xavier_uniform = _define_scaled(
-    "glorot_uniform", 1.0, "fan_avg", "uniform", "Initialiser of Glorot and Bengio (2010), uniform."
-)
-glorot_normal = xavier_normal = _define_scaled(
-    "glorot_normal", 1.0, "fan_avg", "truncated_normal", "Initialiser of Glorot and Bengio (2010), normal."
-)
-lecun_uniform = _define_scaled(
-    "lecun_uniform", 1.0, "fan_in", "uniform", "Initialiser of LeCun et al. (1998), uniform."
-)
-lecun_normal = _define_scaled(
-    "lecun_normal", 1.0, "fan_in", "truncated_normal", "Initialiser of LeCun et al. (1998), normal."
-)
-he_uniform = kaiming_uniform = _define_scaled(
-    "he_uniform", 2.0, "fan_in", "uniform", "Initialiser of He et al. (2015), uniform."
-)
-he_normal = kaiming_normal = _define_scaled(
-    "he_normal", 2.0, "fan_in", "truncated_normal", "Initialiser of He et al. (2015), normal."
-)
+glorot_uniform = xavier_uniform = _define_scaled("glorot_uniform", 1.0, "fan_avg", "uniform",
+                                                 "Initialiser of Glorot and Bengio (2010), uniform.")
+glorot_normal = xavier_normal = _define_scaled("glorot_normal", 1.0, "fan_avg", "truncated_normal",
+                                               "Initialiser of Glorot and Bengio (2010), normal.")
+lecun_uniform = _define_scaled("lecun_uniform", 1.0, "fan_in", "uniform",
+                               "Initialiser of LeCun et al. (1998), uniform.")
+lecun_normal = _define_scaled("lecun_normal", 1.0, "fan_in", "truncated_normal",
+                              "Initialiser of LeCun et al. (1998), normal.")
+he_uniform = kaiming_uniform = _define_scaled("he_uniform", 2.0, "fan_in", "uniform",
+                                              "Initialiser of He et al. (2015), uniform.")
+he_normal = kaiming_normal = _define_scaled("he_normal", 2.0, "fan_in", "truncated_normal",
+                                            "Initialiser of He et al. (2015), normal.")
 
 
 # -- orthogonal -------------------------------------------------------------------------------------------

@@ -304,9 +304,8 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     shape = np.broadcast_shapes(start.shape, stop.shape)
     start, stop = (lax.reshape(broadcast_array(x, shape), (1, *shape)) for x in (start, stop))
     if num > 1:
-        steps = asarray(
-            np.arange(num).reshape(-1, *[1] * len(shape)) / divisions, dtypes.real_dtype(start.dtype)
-        )
+        steps = asarray(np.arange(num).reshape(-1, *[1] * len(shape)) / divisions,
+                        dtypes.real_dtype(start.dtype))
         steps = convert_dtype(steps, start.dtype)
         out = add(multiply(start, subtract(1, steps)), multiply(stop, steps))
         if endpoint:

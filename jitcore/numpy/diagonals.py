@@ -58,21 +58,17 @@ def identity(n, dtype=None):
 
 def tri(N, M=None, k: int = 0, dtype=None):
     """Ones at and below the k-th diagonal. Same as: `jax.numpy.tri`; float32 by default."""
-    return convert_dtype(
-        _compare_grids(N, N if M is None else M, k, logic.greater_equal),
-        dtypes.float32 if dtype is None else _float_or(dtype),
-    )
+    return convert_dtype(_compare_grids(N, N if M is None else M, k, logic.greater_equal),
+                         dtypes.float32 if dtype is None else _float_or(dtype))
 
 
 def _keep_triangle(name: str, m, k, is_lower: bool) -> Array:
     m = ensure_array(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jnp.{name} must be at least 2D")
-    mask = _compare_grids(
-        *m.shape[-2:],
-        k if is_lower else arithmetic.subtract(k, 1) if isinstance(k, Array) else k - 1,
-        logic.greater_equal,
-    )
+    mask = _compare_grids(*m.shape[-2:],
+                          k if is_lower else arithmetic.subtract(k, 1) if isinstance(k, Array) else k - 1,
+                          logic.greater_equal)
     zero = m.dtype.type(0)
     mask = broadcast_array(mask, m.shape)
     return apply_select(mask, m, zero) if is_lower else apply_select(mask, zero, m)

@@ -47,9 +47,8 @@ def _fit_axis(x, axis: int, length: int) -> Array:
     if length < extent:
         return lax.slice_in_dim(x, 0, length, 1, axis)
     if length > extent:
-        return lax.pad(
-            x, x.dtype.type(0), [(0, length - extent if i == axis else 0, 0) for i in range(x.ndim)]
-        )
+        return lax.pad(x, x.dtype.type(0),
+                       [(0, length - extent if i == axis else 0, 0) for i in range(x.ndim)])
     return x
 
 
@@ -134,9 +133,8 @@ def _name(function, name: str, doc: str):
 
 fft = _define_1d("fft", FftType.FFT, "Transform along one axis.")
 ifft = _define_1d("ifft", FftType.IFFT, "Inverse transform along one axis.")
-rfft = _define_1d(
-    "rfft", FftType.RFFT, "Transform of real values along one axis: the non-negative frequencies."
-)
+rfft = _define_1d("rfft", FftType.RFFT,
+                  "Transform of real values along one axis: the non-negative frequencies.")
 irfft = _define_1d("irfft", FftType.IRFFT, "Inverse of `rfft`: real values.")
 fft2 = _define_nd("fft2", FftType.FFT, "Transform of two axes.", (-2, -1))
 ifft2 = _define_nd("ifft2", FftType.IFFT, "Inverse transform of two axes.", (-2, -1))

@@ -107,9 +107,8 @@ def qr(a, mode: str = "reduced"):
     return r if mode == "r" else QRResult(q, r)
 
 
-def svd(
-    a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False, subset_by_index=None
-):
+def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+        subset_by_index=None):
     """a = U diag(S) Vh with descending singular values S. Same as: `numpy.linalg.svd`."""
     (a,) = _matrices("svd", a)
     if not compute_uv:
@@ -240,9 +239,8 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
     safe = apply_select(kept, s, s.dtype.type(1))
     inverse = apply_select(kept, arithmetic.divide(s.dtype.type(1), safe), s.dtype.type(0))
     projected = matmul(_adjoint(u), columns)
-    x = matmul(
-        _adjoint(vh), arithmetic.multiply(convert_dtype(lax.expand_dims(inverse, (1,)), u.dtype), projected)
-    )
+    x = matmul(_adjoint(vh),
+               arithmetic.multiply(convert_dtype(lax.expand_dims(inverse, (1,)), u.dtype), projected))
     rank = reductions.sum(kept)
     residual = arithmetic.square(arithmetic.absolute(arithmetic.subtract(columns, matmul(a, x))))
     residuals = reductions.sum(residual, 0)

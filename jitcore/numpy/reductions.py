@@ -224,9 +224,8 @@ def _scalar(count, like):
     return like.dtype.type(count) if isinstance(count, int) and dtypes.is_inexact(like.dtype) else count
 
 
-def var(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
-):
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+        correction=None):
     """Mean squared distance from the mean; the divisor is the count minus `ddof` (or `correction`).
 
     Same as: `numpy.var`; NaN where the divisor is not positive."""
@@ -250,9 +249,8 @@ def var(
     return convert_dtype(out, target)
 
 
-def std(
-    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
-):
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None,
+        correction=None):
     """Square root of `var`. Same as: `numpy.std`."""
     return arithmetic.sqrt(
         var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)

@@ -60,9 +60,8 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     Raises: ConcretizationTypeError for a traced array without `size`."""
     ar = ensure_array("unique", ar)
     if size is None and isinstance(ar, Tracer):
-        raise errors.size_required_error(
-            "jnp.unique", ar.aval.long(), origin_of(ar.trace, ar), user_snippet()
-        )
+        raise errors.size_required_error("jnp.unique", ar.aval.long(), origin_of(ar.trace, ar),
+                                         user_snippet())
     shape = ar.shape
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
     count = rows.shape[0]
@@ -182,15 +181,8 @@ def _select_static(values, mask, size, fill_value) -> Array:
     return apply_select(logic.less(found, values.shape[0]), out, asarray(filler, values.dtype))
 
 
-def intersect1d(
-    ar1,
-    ar2,
-    assume_unique: bool = False,
-    return_indices: bool = False,
-    *,
-    size: int | None = None,
-    fill_value=None,
-):
+def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *,
+                size: int | None = None, fill_value=None):
     """The distinct elements that both have. Same as: `numpy.intersect1d`."""
     ar1, ar2 = (ravel(x) for x in promote_arrays("intersect1d", asarray(ar1), asarray(ar2)))
     first, where1 = unique(ar1, return_index=True, size=None if size is None else ar1.shape[0])

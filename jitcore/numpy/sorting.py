@@ -39,9 +39,8 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
     return flip(out, axis) if descending else out
 
 
-def argsort(
-    a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False
-):
+def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True,
+            descending: bool = False):
     """Indices that sort along an axis; equal elements keep their order. Same as: `numpy.argsort`."""
     _check_options(kind, order)
     a, axis = _prepare("argsort", a, axis)

@@ -48,9 +48,8 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
     x = convert_dtype(x, dtypes.default_dtype("i")) if x.dtype == dtypes.bool_ else x
     if length is None:
         if isinstance(x, Tracer):
-            raise errors.argument_value_error(
-                "jnp.bincount", "x", x.aval.long(), origin_of(x.trace, x), user_snippet()
-            )
+            raise errors.argument_value_error("jnp.bincount", "x", x.aval.long(), origin_of(x.trace, x),
+                                              user_snippet())
         length = max(minlength, int(x.data.max()) + 1 if x.size else 0)
     else:
         length = max(operator.index(length), minlength)
@@ -155,9 +154,8 @@ def count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bo
         else:
             position = arithmetic.subtract(searching.searchsorted(e, x, "right"), 1)
             position = apply_select(logic.equal(x, get_item(e, -1)), position.dtype.type(count - 1), position)
-        inside = logic.logical_and(
-            logic.greater_equal(x, get_item(e, 0)), logic.less_equal(x, get_item(e, -1))
-        )
+        inside = logic.logical_and(logic.greater_equal(x, get_item(e, 0)),
+                                   logic.less_equal(x, get_item(e, -1)))
         index = position if index is None else arithmetic.add(arithmetic.multiply(index, count), position)
         valid = inside if valid is None else logic.logical_and(valid, inside)
     shape = tuple(e.shape[0] - 1 for e in edges)
@@ -210,17 +208,8 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):  # noqa:
 _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
-def quantile(
-    a,
-    q,
-    axis=None,
-    out=None,
-    overwrite_input: bool = False,
-    method: str = "linear",
-    keepdims: bool = False,
-    *,
-    weights=None,
-):
+def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
+             keepdims: bool = False, *, weights=None):
     """The values below which shares q in [0, 1] of the elements lie. Same as: `numpy.quantile`; NaN gives
     NaN.
 

@@ -65,9 +65,8 @@ def _note_sizes(sizes: dict[str, Any], shape: tuple, names: CoreDims, context: s
             )
 
 
-def vectorize(
-    pyfunc: Callable, *, excluded: Collection = frozenset(), signature: str | None = None
-) -> Callable:
+def vectorize(pyfunc: Callable, *, excluded: Collection = frozenset(),
+              signature: str | None = None) -> Callable:
     """A function that applies pyfunc to each element, or to slices, of arrays that broadcast.
 
     Same as: numpy.vectorize, but compiled by `vmap` instead of called for each element.

@@ -62,13 +62,8 @@ def describe_reason(reason: str, where: list[str], remedy: str = "", variables: 
     """where: lines of `source.format_snippet`; variables: a sentence about them."""
     found = find_remedy(reason)
     why = "" if remedy else found.why
-    return errors.build_error(
-        NotTraceable,
-        as_sentence(reason),
-        detail=f"{variables} {why}".strip(),
-        where=where,
-        fix=f"{remedy or found.fix}.",
-    )
+    return errors.build_error(NotTraceable, as_sentence(reason), detail=f"{variables} {why}".strip(),
+                              where=where, fix=f"{remedy or found.fix}.")
 
 
 _VERB = re.compile(

@@ -92,13 +92,8 @@ def outer():
 """
 
 
-def make_watching_code(
-    function: types.FunctionType,
-    parameters: Parameters,
-    run: Callable,
-    limit: float,
-    note: Callable[[float], None],
-) -> types.CodeType:
+def make_watching_code(function: types.FunctionType, parameters: Parameters, run: Callable, limit: float,
+                       note: Callable[[float], None]) -> types.CodeType:
     """Code that runs `run` in place of the function, and tells `note` the seconds of a call that takes longer
     than the limit. A call that raises is not noted."""
     constants = {"clock of jitcore": perf_counter, "run of jitcore": run, "note of jitcore": note,

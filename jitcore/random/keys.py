@@ -177,9 +177,8 @@ class PRNGKeyArray:
         return f"Array({self.shape}, dtype={KEY_DTYPE}) overlaying:\n{self._words}"
 
 
-register_pytree_node(
-    PRNGKeyArray, lambda keys: ((keys._words,), KEY_DTYPE), lambda _, children: PRNGKeyArray(*children)
-)
+register_pytree_node(PRNGKeyArray, lambda keys: ((keys._words,), KEY_DTYPE), lambda _,
+                     children: PRNGKeyArray(*children))
 
 
 # -- new keys ---------------------------------------------------------------------------------------------

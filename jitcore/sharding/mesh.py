@@ -73,9 +73,8 @@ class Mesh:
     Raises: ValueError for names that are not one for each axis, or not different ones.
     """
 
-    def __init__(
-        self, devices: Any, axis_names: Any, axis_types: Sequence[AxisType] | AxisType | None = None
-    ):
+    def __init__(self, devices: Any, axis_names: Any,
+                 axis_types: Sequence[AxisType] | AxisType | None = None):
         grid = (
             np.array(devices, dtype=object) if not isinstance(devices, np.ndarray) else devices.astype(object)
         )

@@ -85,9 +85,8 @@ class BatchTrace(Trace):
         tag: common to the traces of one `vmap`, whose elements go together; by default, of this one alone.
     """
 
-    def __init__(
-        self, axis: BatchAxis, parent: Trace, debug_info: DebugInfo | None = None, tag: object = None
-    ):
+    def __init__(self, axis: BatchAxis, parent: Trace, debug_info: DebugInfo | None = None,
+                 tag: object = None):
         self.axis, self.parent, self.debug_info = axis, parent, debug_info
         self.tag = object() if tag is None else tag
 
@@ -135,10 +134,8 @@ class BatchTrace(Trace):
         return out.value if isinstance(out, Unmapped) else BatchTracer(self, out)
 
 
-def run_batched(
-    fun: Callable[..., Sequence], axis: BatchAxis, values: Sequence, batched: Flags,
-    debug_info: DebugInfo | None = None,
-) -> tuple[list, list[bool]]:
+def run_batched(fun: Callable[..., Sequence], axis: BatchAxis, values: Sequence, batched: Flags,
+                debug_info: DebugInfo | None = None) -> tuple[list, list[bool]]:
     """Calls `fun(*elements) -> outputs` once for all elements; returns the outputs and which are batched.
 
     values: of the current trace, with the batch axis first where `batched` says so."""
@@ -158,9 +155,8 @@ def move_axis(x, origin: int, target: int):
 def add_axis(x, size):
     """x repeated along a new first axis."""
     shape = aval_of(x).shape
-    return registry["broadcast_in_dim"].bind(
-        x, shape=(size, *shape), broadcast_dimensions=tuple(range(1, len(shape) + 1))
-    )
+    return registry["broadcast_in_dim"].bind(x, shape=(size, *shape),
+                                             broadcast_dimensions=tuple(range(1, len(shape) + 1)))
 
 
 def batch_values(axis: BatchAxis, values: Sequence, batched: Flags, wanted: Flags | None = None) -> list:
@@ -224,9 +220,8 @@ def list_named_axes() -> tuple[BatchAxis | MeshAxis, ...]:
 _batched_jaxprs: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
 
 
-def batch_jaxpr(
-    closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags, out_wanted: Flags | None = None
-) -> tuple[ClosedJaxpr, list[bool]]:
+def batch_jaxpr(closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags,
+                out_wanted: Flags | None = None) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of all elements at once.
 
     Args:
@@ -248,9 +243,8 @@ def _trace_batch(closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags, wanted
     out_batched: list[bool] = []
 
     def run(*values):
-        outs, found = run_batched(
-            lambda *elements: eval_jaxpr(closed.jaxpr, closed.consts, elements), axis, values, in_batched
-        )
+        outs, found = run_batched(lambda *elements: eval_jaxpr(closed.jaxpr, closed.consts, elements), axis,
+                                  values, in_batched)
         out_batched.extend(has or want for has, want in zip(found, wanted))
         return batch_values(axis, outs, found, out_batched)
 

@@ -239,9 +239,8 @@ def _join(pair) -> list:
     return [*pair[0], *pair[1]]
 
 
-def _transpose_elements(
-    trace: BatchTrace, transposed: Callable, cotangents: Sequence, operands: Sequence, batched: Flags
-) -> list:
+def _transpose_elements(trace: BatchTrace, transposed: Callable, cotangents: Sequence, operands: Sequence,
+                        batched: Flags) -> list:
     """The cotangents of all elements, for operands of which some have a batch axis; all results have one."""
     known = [place for place, x in enumerate(operands) if not is_linear(x)]
     linear = [place for place, x in enumerate(operands) if is_linear(x)]

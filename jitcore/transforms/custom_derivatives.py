@@ -43,9 +43,8 @@ R = TypeVar("R")
 
 
 # -- arguments ----------------------------------------------------------------------------------------------
-def _read_positions(
-    fun: Callable, numbers: int | Sequence[int], names: str | Sequence[str]
-) -> tuple[int, ...]:
+def _read_positions(fun: Callable, numbers: int | Sequence[int],
+                    names: str | Sequence[str]) -> tuple[int, ...]:
     """The positions of arguments that are not differentiated."""
     found = {numbers} if isinstance(numbers, int) else set(numbers)
     if names:

@@ -77,9 +77,8 @@ def check_pair(rule: Rule, pair, meaning: str) -> tuple[Any, Any]:
     """Raises: TypeError unless a rule returned two things. meaning: of the pair, in words."""
     if isinstance(pair, (tuple, list)) and len(pair) == 2:
         return tuple(pair)
-    raise build_error(
-        TypeError, f"{rule} must produce a pair (list or tuple of length two) {meaning}, but got {pair}."
-    )
+    raise build_error(TypeError,
+                      f"{rule} must produce a pair (list or tuple of length two) {meaning}, but got {pair}.")
 
 
 def check_primal_output(rule: Rule, found: Output, expected: Output | None) -> None:
@@ -140,11 +139,8 @@ def _tangent_types_error(primals, expected, given) -> Exception:
             f"{primals[0].long()}) but got {given[0].long()}.",
             fix=fix,
         )
-    differing = "; ".join(
-        f"primal {p.long()} with tangent {t.long()}, expecting tangent {e.long()}"
-        for p, e, t in zip(primals, expected, given)
-        if not _same_types([e], [t])
-    )
+    differing = "; ".join(f"primal {p.long()} with tangent {t.long()}, expecting tangent {e.long()}" for p, e,
+                          t in zip(primals, expected, given) if not _same_types([e], [t]))
     return build_error(TypeError, f"{text}, but got:", detail=differing, fix=fix)
 
 

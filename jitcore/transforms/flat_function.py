@@ -179,6 +179,5 @@ def check_outputs(name: str, outs: Iterable, *, holomorphic: bool, real: bool = 
         dtype = aval_of(out).dtype
         is_complex = dtypes.is_complex(dtype)
         if not (is_complex if holomorphic else not real or dtypes.is_floating(dtype)):
-            raise derivatives.output_dtype_error(
-                name, dtypes.name_of(dtype), holomorphic=holomorphic, is_complex=is_complex
-            )
+            raise derivatives.output_dtype_error(name, dtypes.name_of(dtype), holomorphic=holomorphic,
+                                                 is_complex=is_complex)

@@ -114,9 +114,8 @@ class JvpTrace(Trace):
         return primal if is_zero(tangent) else JvpTracer(self, primal, tangent)
 
 
-def run_jvp(
-    fun: Callable[..., Sequence], primals: Sequence, tangents: Sequence, debug_info: DebugInfo | None = None
-) -> tuple[list, list]:
+def run_jvp(fun: Callable[..., Sequence], primals: Sequence, tangents: Sequence,
+            debug_info: DebugInfo | None = None) -> tuple[list, list]:
     """Calls `fun(*values) -> outputs` once; returns the outputs and their tangents, which may be `Zero`s."""
     return run_transformed(JvpTrace(context.trace, debug_info), fun, primals, tangents)
 
@@ -126,9 +125,8 @@ def run_jvp(
 _derivatives: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
 
 
-def jvp_jaxpr(
-    closed: ClosedJaxpr, in_nonzero: Flags, out_wanted: Flags | None = None
-) -> tuple[ClosedJaxpr, list[bool]]:
+def jvp_jaxpr(closed: ClosedJaxpr, in_nonzero: Flags,
+              out_wanted: Flags | None = None) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of a function and its derivative.
 
     Args:

@@ -37,9 +37,8 @@ class LinearMap:
         return transpose(self.jaxpr, self.residuals, operands, given)
 
 
-def linearize_flat(
-    fun: Callable[..., Sequence], primals: Sequence, in_linear: Flags, debug_info: DebugInfo | None = None
-) -> tuple[list, LinearMap]:
+def linearize_flat(fun: Callable[..., Sequence], primals: Sequence, in_linear: Flags,
+                   debug_info: DebugInfo | None = None) -> tuple[list, LinearMap]:
     """Calls `fun(*primals) -> outputs` once; returns the outputs and the derivative by the linear inputs."""
     with open_partial_trace(debug_info) as trace:
         tangents = [trace.new_arg(tangent_aval(aval_of(x))) if flag else zero_like(x)

@@ -34,14 +34,9 @@ R = TypeVar("R")
 
 
 @source.api_boundary
-def vmap(
-    fun: Callable[P, R],
-    in_axes: int | None | Sequence[Any] = 0,
-    out_axes: Any = 0,
-    axis_name: Hashable | None = None,
-    axis_size: int | None = None,
-    spmd_axis_name: Any = None,
-) -> Callable[P, R]:
+def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[Any] = 0, out_axes: Any = 0,
+         axis_name: Hashable | None = None, axis_size: int | None = None,
+         spmd_axis_name: Any = None) -> Callable[P, R]:
     """`fun` on each element of a batch, all elements at once.
 
     Same as (for one argument and axis 0):

@@ -226,9 +226,8 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
 _NO_INITIALIZER = object()
 
 
-def tree_reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NO_INITIALIZER, is_leaf: IsLeaf = None
-) -> Any:
+def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NO_INITIALIZER,
+                is_leaf: IsLeaf = None) -> Any:
     """`functools.reduce` over the leaves."""
     start = () if initializer is _NO_INITIALIZER else (initializer,)
     return functools.reduce(function, tree_leaves(tree, is_leaf), *start)
@@ -239,9 +238,8 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     return all(tree_leaves(tree, is_leaf))
 
 
-def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
+                   pytree_to_transpose: Any) -> Any:
     """Turn an outer structure of inner structures inside out; `inner_treedef=None` is found in the tree.
 
     Raises: TypeError when the tree does not have the structure `outer` of `inner`.
@@ -318,9 +316,8 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     return PyTreeDef(optree.treespec_tuple([treedef.spec for treedef in treedefs], namespace=NAMESPACE))
 
 
-def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
+                           is_leaf_takes_path: bool = False) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
     """`([(path, leaf), ...], treedef)`; with `is_leaf_takes_path`, `is_leaf(path, x)` is asked."""
     found: list[tuple[KeyPath, Any]] = []
     verdicts: list[bool] = []
@@ -341,20 +338,14 @@ def tree_flatten_with_path(
     return found, tree_structure(tree, None if is_leaf is None else lambda _: next(replay))
 
 
-def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[KeyPath, Any]]:
+def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
+                          is_leaf_takes_path: bool = False) -> list[tuple[KeyPath, Any]]:
     """`[(path, leaf), ...]` from left to right."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
-    is_leaf: Callable[..., bool] | None = None,
-    is_leaf_takes_path: bool = False,
-) -> Any:
+def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
+                       is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False) -> Any:
     """As `tree_map`, with the path of the leaf as the first argument of `f`."""
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [treedef.flatten_up_to(other) for other in rest]

@@ -150,12 +150,10 @@ def register_pytree_node_class(cls: type) -> type:
     return cls
 
 
-def register_pytree_with_keys(
-    nodetype: type,
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten_func: Callable[[Any, Iterable[Any]], Any],
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
-) -> None:
+def register_pytree_with_keys(nodetype: type,
+                              flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
+                              unflatten_func: Callable[[Any, Iterable[Any]], Any],
+                              flatten_func: Callable[[Any], tuple[Iterable[Any], Any]] | None = None) -> None:
     """As `register_pytree_node`, with `flatten_with_keys(x) -> ([(key, child), ...], aux)`."""
 
     def flatten_without_keys(tree: Any) -> tuple[Iterable[Any], Any]:
@@ -172,12 +170,8 @@ def register_pytree_with_keys_class(cls: type) -> type:
     return cls
 
 
-def register_dataclass(
-    nodetype: type,
-    data_fields: Sequence[str] | None = None,
-    meta_fields: Sequence[str] | None = None,
-    drop_fields: Sequence[str] = (),
-) -> type:
+def register_dataclass(nodetype: type, data_fields: Sequence[str] | None = None,
+                       meta_fields: Sequence[str] | None = None, drop_fields: Sequence[str] = ()) -> type:
     """Make a dataclass a node: `data_fields` are children, `meta_fields` belong to the structure.
 
     With neither given, a field declared by `dataclasses.field(metadata=dict(static=True))` is meta and every
@@ -270,8 +264,5 @@ class _WholeCallable:
         return repr(self.function)
 
 
-register_pytree_node(
-    Partial,
-    lambda partial: ((partial.args, partial.keywords), partial.func),
-    lambda func, children: Partial(func, *children[0], **children[1]),
-)
+register_pytree_node(Partial, lambda partial: ((partial.args, partial.keywords), partial.func), lambda func,
+                     children: Partial(func, *children[0], **children[1]))

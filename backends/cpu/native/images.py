@@ -39,14 +39,12 @@ _providers: dict[str, _Provider] = {}
 #: it: in the child nobody would give it back.
 link_lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=link_lock.acquire, after_in_parent=link_lock.release, after_in_child=link_lock.release
-    )
+    os.register_at_fork(before=link_lock.acquire, after_in_parent=link_lock.release,
+                        after_in_child=link_lock.release)
 
 
-def provide(
-    prefix: str, open_symbol: Callable[[str], int], foresee: Callable[[str], None] | None = None
-) -> None:
+def provide(prefix: str, open_symbol: Callable[[str], int],
+            foresee: Callable[[str], None] | None = None) -> None:
     """Declares who knows the addresses of all symbols that begin with `prefix`.
 
     open_symbol: name -> address; called once for each name, and what is there stays for the process's life.

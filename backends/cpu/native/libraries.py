@@ -245,9 +245,8 @@ def _check_level(opt_level: int | None) -> int:
     return level
 
 
-def find_or_compile(
-    name: str, facts: str, render: Callable[[], llvmlite.ir.Module | str], *, opt_level: int | None = None
-) -> tuple[Library, bool]:
+def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Module | str], *,
+                    opt_level: int | None = None) -> tuple[Library, bool]:
     """The library of a module, from disk if an earlier process compiled it.
 
     Args:
@@ -276,9 +275,8 @@ def find_or_compile(
     return library, True
 
 
-def compile_ahead(
-    name: str, facts: str, render: Callable[[], llvmlite.ir.Module | str], *, opt_level: int | None = None
-) -> None:
+def compile_ahead(name: str, facts: str, render: Callable[[], llvmlite.ir.Module | str], *,
+                  opt_level: int | None = None) -> None:
     """Lets another thread begin with what `find_or_compile` will be asked for, unless it is on disk.
 
     Where this process is to use one core, or object code is linked by LLVM, this does nothing. The other

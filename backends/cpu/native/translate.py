@@ -220,9 +220,8 @@ def open_target() -> _Target:
     is_second = _this_thread.is_second
     if is_second not in _targets:
         if not _targets and hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=_lock_compilers, after_in_parent=_unlock_compilers, after_in_child=_unlock_compilers
-            )
+            os.register_at_fork(before=_lock_compilers, after_in_parent=_unlock_compilers,
+                                after_in_child=_unlock_compilers)
         _targets[is_second] = _Target()
     return _targets[is_second]
 

@@ -117,9 +117,8 @@ def emit_edges(e, axis: Axis, before: tuple, after: tuple, lanes: int, body: Cal
     e.loop(I64(0), I64(2), I64(1), run_edge)
 
 
-def emit_wide(
-    e, axis: Axis, start: ir.Value, stop: ir.Value, widest: int, lanes: int, body: Callable[[], None]
-) -> ir.Value:
+def emit_wide(e, axis: Axis, start: ir.Value, stop: ir.Value, widest: int, lanes: int,
+              body: Callable[[], None]) -> ir.Value:
     """`body` for groups of `widest` columns, the last of which may lack some, if fewer than `lanes`. Returns:
     the first column that is left."""
     b, end = e.b, emit_whole(e, axis, start, stop, widest, body)

@@ -65,9 +65,8 @@ def open_launchers(count: int = 0) -> Launchers:
 def _make_launchers(has_few: bool) -> Launchers:
     if has_few and _layout_is_known():
         return _make_native_launchers()
-    return Launchers(
-        _make_ctypes_launcher(ctypes.PYFUNCTYPE), _make_ctypes_launcher(ctypes.CFUNCTYPE), "ctypes"
-    )
+    return Launchers(_make_ctypes_launcher(ctypes.PYFUNCTYPE), _make_ctypes_launcher(ctypes.CFUNCTYPE),
+                     "ctypes")
 
 
 def _layout_is_known() -> bool:

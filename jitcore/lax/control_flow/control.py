@@ -44,9 +44,8 @@ class TracedFunction(NamedTuple):
         return close_over_consts(self.jaxpr, self.consts)
 
 
-def trace_function(
-    fun: Callable, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray], transform: str
-) -> TracedFunction:
+def trace_function(fun: Callable, in_tree: PyTreeDef, in_avals: Sequence[ShapedArray],
+                   transform: str) -> TracedFunction:
     """Traces `fun(*args)`, where `in_tree` is the structure of the tuple `args`.
 
     Raises: TypeError when the function returns something that is not an array."""
@@ -247,9 +246,8 @@ def effects_of_jaxprs(**params) -> frozenset:
     return frozenset().union(*(inner.effects for inner in sub_jaxprs(params)))
 
 
-def batch_loop_body(
-    body: ClosedJaxpr, axis: BatchAxis, consts: Flags, carry: Flags, xs: Flags = ()
-) -> tuple[ClosedJaxpr, list[bool], list[bool]]:
+def batch_loop_body(body: ClosedJaxpr, axis: BatchAxis, consts: Flags, carry: Flags,
+                    xs: Flags = ()) -> tuple[ClosedJaxpr, list[bool], list[bool]]:
     """The body of a loop for all elements of a batch. A carry that the body makes different for each element
     is so from the start.
 

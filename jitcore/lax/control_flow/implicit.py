@@ -33,10 +33,8 @@ class Part(NamedTuple):
         return eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, [*consts, *args])
 
 
-def _trace(
-    fun: Callable, name: str, expected: str, operand: tuple[PyTreeDef, list[ShapedArray]], count: int = 1,
-    has_aux: bool = False, check_shapes: bool = False,
-) -> tuple[Part, Any]:
+def _trace(fun: Callable, name: str, expected: str, operand: tuple[PyTreeDef, list[ShapedArray]],
+           count: int = 1, has_aux: bool = False, check_shapes: bool = False) -> tuple[Part, Any]:
     """Traces a function of `count` trees like the operand. Returns: (part, structure of its result).
 
     Raises: TypeError when the result is not of the operand's structure; ValueError where it lacks the
@@ -92,9 +90,8 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
     leaves, tree, avals = control.flatten_operands(initial_guess)
     operand = tree, avals
     function, _ = _trace(f, "f", "initial_guess", operand)
-    search, out_tree = _trace(
-        lambda guess: solve(f, guess), "solve", "initial_guess", operand, has_aux=has_aux
-    )
+    search, out_tree = _trace(lambda guess: solve(f, guess), "solve", "initial_guess", operand,
+                              has_aux=has_aux)
 
     def solve_linearized(x, y):
         _, linear = linearize_flat(lambda *xs: tree_leaves(f(tree.unflatten(xs))), tree_leaves(x),

@@ -44,9 +44,8 @@ class Loop(NamedTuple):
     def bind(self, cond_consts: Sequence, body_consts: Sequence, init: Sequence) -> list:
         return registry["while"].bind(*cond_consts, *body_consts, *init, **self._asdict())
 
-    def batch(
-        self, axis: BatchAxis, cond_flags: Flags, body_flags: Flags, init_flags: Flags
-    ) -> tuple[Loop, list[bool]]:
+    def batch(self, axis: BatchAxis, cond_flags: Flags, body_flags: Flags,
+              init_flags: Flags) -> tuple[Loop, list[bool]]:
         """The loop for all elements of a batch, and which carries have a batch axis.
 
         Lanes are leading axes of every carry, so that inner lanes have to become lanes of the batch."""

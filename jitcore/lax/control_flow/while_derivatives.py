@@ -48,9 +48,8 @@ Flags = Sequence[bool]
 
 
 # -- forward ------------------------------------------------------------------------------------------------
-def add_tangents(
-    loop: Loop, cond_consts, body_consts, init, const_tangents, tangents, wanted: Flags | None = None
-) -> tuple[Loop, list, list, list, list[bool]]:
+def add_tangents(loop: Loop, cond_consts, body_consts, init, const_tangents, tangents,
+                 wanted: Flags | None = None) -> tuple[Loop, list, list, list, list[bool]]:
     """The loop over values and tangents.
 
     Args:

@@ -99,9 +99,8 @@ def _hlo_while(b, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr)
 
     if not lanes:
         return b.loop(lambda *carry: test(carry), lambda *carry: step(carry), init)
-    return b.loop(
-        lambda active, *_: b.reduce("or", active, range(len(lanes))), step_lanes, [test(init), *init]
-    )[1:]
+    return b.loop(lambda active, *_: b.reduce("or", active, range(len(lanes))), step_lanes,
+                  [test(init), *init])[1:]
 
 
 def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):

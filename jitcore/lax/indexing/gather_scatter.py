@@ -143,9 +143,8 @@ def _hlo_scatter(op, b, x, indices, updates, *, dimension_numbers, mode, indices
                             scatter_dims_to_operand_dims=dnums.scatter_dims_to_operand_dims,
                             index_vector_dim=indices.ndim - 1)
     scalar = ((), x.dtype)
-    body = b.region(
-        [scalar, scalar], lambda old, new: [new if op is None else b.map(op, old, new)], is_closed=True
-    )
+    body = b.region([scalar, scalar], lambda old, new: [new if op is None else b.map(op, old, new)],
+                    is_closed=True)
     return b.ops("scatter", [x, places, updates], [(x.shape, x.dtype)], [body],
                  scatter_dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
                  unique_indices=bool(unique_indices))[0]

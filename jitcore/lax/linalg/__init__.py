@@ -364,9 +364,8 @@ def _svd(x, *, full_matrices: bool, compute_uv: bool):
         left, values, right = np.linalg.svd(matrices, full_matrices)
         return values, left, right
 
-    return _run_batched(
-        run, x, _svd_aval(_ndarray_aval(x), full_matrices=full_matrices, compute_uv=compute_uv)
-    )
+    return _run_batched(run, x,
+                        _svd_aval(_ndarray_aval(x), full_matrices=full_matrices, compute_uv=compute_uv))
 
 
 def _jvp_svd(primitive, primals, tangents, *, full_matrices: bool, compute_uv: bool):

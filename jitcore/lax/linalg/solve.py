@@ -62,9 +62,8 @@ def _solve_factored(solver: Callable, a, factors: tuple, b, transposed: bool = F
 
 def _solve_by_lu(transposed: bool, factors, permutation, b):
     if not transposed:
-        x = triangular_solve(
-            factors, take_rows(b, permutation), left_side=True, lower=True, unit_diagonal=True
-        )
+        x = triangular_solve(factors, take_rows(b, permutation), left_side=True, lower=True,
+                             unit_diagonal=True)
         return triangular_solve(factors, x, left_side=True)
     x = triangular_solve(factors, b, left_side=True, transpose_a=True)
     x = triangular_solve(factors, x, left_side=True, lower=True, transpose_a=True, unit_diagonal=True)

@@ -44,18 +44,12 @@ def _batch_psum_scatter(primitive, axis, values, batched, *, axes, dimension: in
     return move_axis(total, dimension, 0)
 
 
-@define(
-    "reduce_scatter",
-    impl=run_outside,
-    aval=_psum_scatter_aval,
-    jvp=jvp_linear(),
-    batch=_batch_psum_scatter,
-    transpose=transpose_unary(lambda ct, x, **params: all_gather.primitive.bind(ct, **params)),
-    collective=True,
-)
-def psum_scatter(
-    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups=None, tiled: bool = False
-):
+@define("reduce_scatter", impl=run_outside, aval=_psum_scatter_aval, jvp=jvp_linear(),
+        batch=_batch_psum_scatter,
+        transpose=transpose_unary(lambda ct, x, **params: all_gather.primitive.bind(ct, **params)),
+        collective=True)
+def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups=None,
+                 tiled: bool = False):
     """The sum over all elements of a named axis, of which each element gets its part.
 
     Args:
@@ -80,9 +74,8 @@ def psum_scatter(
             )
         if not names:
             return leaf if tiled else squeeze(leaf, (dimension,))
-        return psum_scatter.primitive.bind(
-            vary(leaf, axes), axes=names, dimension=dimension, size=size, tiled=tiled
-        )
+        return psum_scatter.primitive.bind(vary(leaf, axes), axes=names, dimension=dimension, size=size,
+                                           tiled=tiled)
 
     return tree_map(scatter, x)
 
@@ -106,15 +99,8 @@ def _transpose_ppermute(ct, x, *, axes, perm):
     return ppermute.primitive.bind(ct, axes=axes, perm=tuple([(target, origin) for origin, target in perm]))
 
 
-@define(
-    "ppermute",
-    impl=run_outside,
-    aval=lambda x, *, axes, perm: x,
-    jvp=jvp_linear(),
-    batch=_batch_ppermute,
-    transpose=transpose_unary(_transpose_ppermute),
-    collective=True,
-)
+@define("ppermute", impl=run_outside, aval=lambda x, *, axes, perm: x, jvp=jvp_linear(),
+        batch=_batch_ppermute, transpose=transpose_unary(_transpose_ppermute), collective=True)
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]):
     """The values of other elements of a named axis: those that a pair (origin, target) sends here, else
     zeros.
@@ -165,24 +151,10 @@ def _transpose_all_to_all(ct, x, *, split_axis, concat_axis, **params):
     return all_to_all.primitive.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
 
 
-@define(
-    "all_to_all",
-    impl=run_outside,
-    aval=_all_to_all_aval,
-    jvp=jvp_linear(),
-    batch=_batch_all_to_all,
-    transpose=transpose_unary(_transpose_all_to_all),
-    collective=True,
-)
-def all_to_all(
-    x: Any,
-    axis_name: AxisName,
-    split_axis: int,
-    concat_axis: int,
-    *,
-    axis_index_groups=None,
-    tiled: bool = False,
-):
+@define("all_to_all", impl=run_outside, aval=_all_to_all_aval, jvp=jvp_linear(), batch=_batch_all_to_all,
+        transpose=transpose_unary(_transpose_all_to_all), collective=True)
+def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups=None,
+               tiled: bool = False):
     """Each element deals its value out to all elements of a named axis, and puts together what it gets.
 
     Args:
@@ -210,9 +182,8 @@ def all_to_all(
             leaf = expand_dims(leaf, (concat,))
             split += concat <= split
         if names:
-            leaf = all_to_all.primitive.bind(
-                leaf, axes=names, split_axis=split, concat_axis=concat, size=size
-            )
+            leaf = all_to_all.primitive.bind(leaf, axes=names, split_axis=split, concat_axis=concat,
+                                             size=size)
         return squeeze(leaf, (split,)) if is_new else leaf
 
     return tree_map(exchange, x)

@@ -85,16 +85,10 @@ def place(x, device: Any):
 INSPECTION = Effect("InspectSharding", ordered=False)
 
 
-@define(
-    "inspect_sharding",
-    impl=lambda x, *, callback: [],
-    aval=lambda x, *, callback: [],
-    lower=lambda builder, x, *, callback: [],
-    batch=rebind(),
-    jvp=lambda primitive, primals, tangents, **params: (primitive.bind(*primals, **params), []),
-    multiple_results=True,
-    effects=frozenset({INSPECTION}),
-)
+@define("inspect_sharding", impl=lambda x, *, callback: [], aval=lambda x, *, callback: [],
+        lower=lambda builder, x, *, callback: [], batch=rebind(), jvp=lambda primitive, primals, tangents,
+        **params: (primitive.bind(*primals, **params), []), multiple_results=True,
+        effects=frozenset({INSPECTION}))
 def inspect_sharding(x: Any, callback: Callable[[Sharding], None]) -> None:
     """Calls `callback(sharding)` once the partitioner has decided how an array of a program lies."""
     inspect_sharding.primitive.bind(x, callback=callback)

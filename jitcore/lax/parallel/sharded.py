@@ -110,9 +110,8 @@ def _jvp(primitive, primals, tangents, *, jaxpr, frame, in_specs, out_specs):
         specs + _choose(specs, flags) for specs, flags in ((in_specs, nonzero), (out_specs, out_nonzero))
     )
     given = [t for t in tangents if not is_zero(t)]
-    outs = primitive.bind(
-        *primals, *given, jaxpr=derivative, frame=frame, in_specs=in_specs, out_specs=out_specs
-    )
+    outs = primitive.bind(*primals, *given, jaxpr=derivative, frame=frame, in_specs=in_specs,
+                          out_specs=out_specs)
     return split_outputs(outs, out_nonzero)
 
 
@@ -144,9 +143,8 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
     out_specs_known = _choose(out_specs, [not flag for flag in split.out_unknown]) + tuple(specs)
     known_jaxpr = frame.trace(run_known, split.known.in_avals, jaxpr.jaxpr.debug_info)
     known = [x for x in args if not trace.is_unknown(x)]
-    known_outs = primitive.bind(
-        *known, jaxpr=known_jaxpr, frame=frame, in_specs=in_specs_known, out_specs=out_specs_known
-    )
+    known_outs = primitive.bind(*known, jaxpr=known_jaxpr, frame=frame, in_specs=in_specs_known,
+                                out_specs=out_specs_known)
 
     computed = iter(zip(specs, axes))
     handed = [next(computed) if place is None else (in_specs_known[place], ()) for place in split.residuals]
@@ -159,9 +157,8 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
         residuals = [squeeze(x, (0,)) if names else x for x, (_, names) in zip(values, handed)]
         return eval_jaxpr(split.unknown.jaxpr, split.unknown.consts, [*residuals, *values[len(handed) :]])
 
-    unknown_jaxpr = frame.trace(
-        run_unknown, [*avals, *split.unknown.in_avals[len(handed) :]], jaxpr.jaxpr.debug_info
-    )
+    unknown_jaxpr = frame.trace(run_unknown, [*avals, *split.unknown.in_avals[len(handed) :]],
+                                jaxpr.jaxpr.debug_info)
     operands = [*split.join_residuals(known, known_outs), *[x for x in args if trace.is_unknown(x)]]
     outs = trace.record_unknown(
         primitive,
@@ -228,31 +225,13 @@ def _inline(params, operands):
     return (params["jaxpr"], operands) if params["frame"].mesh.size == 1 else None
 
 
-@define(
-    "shard_map",
-    impl=_refuse,
-    aval=_infer_avals,
-    jvp=_jvp,
-    transpose=_transpose,
-    partial=_split,
-    batch=_batch,
-    multiple_results=True,
-    effects=lambda *, jaxpr, **_: jaxpr.effects,
-    inline=_inline,
-    mesh=lambda *, frame, **_: NamedSharding(frame.mesh, PartitionSpec()),
-)
+@define("shard_map", impl=_refuse, aval=_infer_avals, jvp=_jvp, transpose=_transpose, partial=_split,
+        batch=_batch, multiple_results=True, effects=lambda *, jaxpr, **_: jaxpr.effects, inline=_inline,
+        mesh=lambda *, frame, **_: NamedSharding(frame.mesh, PartitionSpec()))
 @api_boundary
-def shard_map(
-    f: Callable | None = None,
-    mesh: Mesh | None = None,
-    in_specs: Any = None,
-    out_specs: Any = None,
-    check_vma: bool = True,
-    *,
-    axis_names: Any = None,
-    check_rep: bool | None = None,
-    auto: Any = frozenset(),
-) -> Any:
+def shard_map(f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any = None,
+              out_specs: Any = None, check_vma: bool = True, *, axis_names: Any = None,
+              check_rep: bool | None = None, auto: Any = frozenset()) -> Any:
     """A function of whole arrays that runs `f` on their parts, on each device of a mesh.
 
     Args:
@@ -293,9 +272,8 @@ def _run(f: Callable, args: tuple, *, mesh, in_specs, out_specs, check_vma, axis
     frame, name = _read_frame(mesh, axis_names, auto, check_vma), locate_function(f)[0]
     leaves, tree, avals = control.flatten_operands(args)
     in_specs = (PartitionSpec(),) * len(args) if in_specs is None else in_specs
-    specs = _read_specs(
-        f"shard_map in_specs of {name}", tree, tuple(in_specs) if isinstance(in_specs, list) else in_specs
-    )
+    specs = _read_specs(f"shard_map in_specs of {name}", tree,
+                        tuple(in_specs) if isinstance(in_specs, list) else in_specs)
     for (path, _), aval, spec in zip(tree_leaves_with_path(args), avals, specs):
         _check_cut(frame, spec, aval, f"in_specs entry of args{keystr(path)} of {name}")
     parts = [frame.cut(aval, spec) for aval, spec in zip(avals, specs)]
@@ -313,14 +291,9 @@ def _run(f: Callable, args: tuple, *, mesh, in_specs, out_specs, check_vma, axis
     info = control.DebugInfo(*locate_function(f), "shard_map", control.name_arguments(f, tree))
     with frame.enter():
         closed, consts = close_over_consts(*trace_to_jaxpr(run, parts, info))
-    outs = shard_map.primitive.bind(
-        *consts,
-        *leaves,
-        jaxpr=closed,
-        frame=frame,
-        out_specs=tuple(result["specs"]),
-        in_specs=(*[PartitionSpec()] * len(consts), *specs),
-    )
+    outs = shard_map.primitive.bind(*consts, *leaves, jaxpr=closed, frame=frame,
+                                    out_specs=tuple(result["specs"]),
+                                    in_specs=(*[PartitionSpec()] * len(consts), *specs))
     return result["tree"].unflatten(outs)
 
 
@@ -337,9 +310,8 @@ def _read_frame(mesh: Any, axis_names: Any, auto: Any, is_checked: bool) -> Fram
         raise ValueError(
             f"shard_map names the axes {sorted(map(str, unknown))}, the mesh has {mesh.axis_names}"
         )
-    return Frame(
-        mesh, tuple(name for name in mesh.axis_names if name in seen and name not in auto), bool(is_checked)
-    )
+    return Frame(mesh, tuple(name for name in mesh.axis_names if name in seen and name not in auto),
+                 bool(is_checked))
 
 
 def _read_specs(purpose: str, tree, specs: Any) -> list[PartitionSpec]:

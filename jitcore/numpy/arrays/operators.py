@@ -82,9 +82,8 @@ def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
     else:
         return None
     out = run_quietly(numpy_ufunc, data, value)
-    return ConcreteArray(
-        out if out.__class__ is np.ndarray else np.asarray(out), weak and out.dtype != np.bool_
-    )
+    return ConcreteArray(out if out.__class__ is np.ndarray else np.asarray(out),
+                         weak and out.dtype != np.bool_)
 
 
 def _define_direct(function, numpy_ufunc, allowed: str):

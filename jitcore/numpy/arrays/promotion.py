@@ -279,9 +279,8 @@ def _canonicalize_extent(extent, shape):
 def require_static(function: str, argument: str, value):
     """value, unless it is a tracer. Raises: ConcretizationTypeError naming the argument."""
     if isinstance(value, Tracer):
-        raise errors.argument_value_error(
-            f"jnp.{function}", argument, value.aval.long(), origin_of(value.trace, value), user_snippet()
-        )
+        raise errors.argument_value_error(f"jnp.{function}", argument, value.aval.long(),
+                                          origin_of(value.trace, value), user_snippet())
     return value
 
 

@@ -98,9 +98,8 @@ def _read_dynamic(x, entries: list[Entry]):
         lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), entries)
 
 
-def gather_plan(
-    x, plan: IndexPlan, mode=None, fill_value=None, is_sorted: bool = False, is_unique: bool = False
-):
+def gather_plan(x, plan: IndexPlan, mode=None, fill_value=None, is_sorted: bool = False,
+                is_unique: bool = False):
     """`x[index]` of a planned index by one gather."""
     if any(isinstance(size, int) and size == 0 for size in plan.core_shape):
         return lax.full(plan.shape, 0, x.dtype)

@@ -42,9 +42,8 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
         # Whether an element is 0 may be known of a tracer: where only its tangent is not.
         mask = logic.to_bool("nonzero", a) if isinstance(a, Tracer) else a
         if isinstance(mask, Tracer):
-            raise errors.size_required_error(
-                "jnp.nonzero", a.aval.long(), origin_of(a.trace, a), user_snippet()
-            )
+            raise errors.size_required_error("jnp.nonzero", a.aval.long(), origin_of(a.trace, a),
+                                             user_snippet())
         index_dtype, places = dtypes.default_dtype("i"), np.nonzero(mask.data)
         return tuple(asarray(np.ascontiguousarray(found).astype(index_dtype)) for found in places)
     size = operator.index(require_static("nonzero", "size", size))

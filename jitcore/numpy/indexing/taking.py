@@ -108,9 +108,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     `numpy.take_along_axis`."""
     arr = ensure_array("take_along_axis", arr)
     if axis is None:
-        return take_along_axis(
-            ravel(arr), ravel(ensure_array("take_along_axis", indices, 1)), 0, mode, fill_value
-        )
+        return take_along_axis(ravel(arr), ravel(ensure_array("take_along_axis", indices, 1)), 0, mode,
+                               fill_value)
     axis = canonicalize_axis(axis, arr.ndim)
     if len(np.shape(indices)) != arr.ndim:
         raise ValueError("indices and arr must have the same number of dimensions; "

@@ -119,9 +119,8 @@ class IndexUpdateRef:
         return convert_dtype(function(x, factors), x.dtype, x.weak_type)
 
 
-def update_item(
-    x, index, values, combination: str = "set", is_sorted=False, is_unique=False, mode=None
-) -> Array:
+def update_item(x, index, values, combination: str = "set", is_sorted=False, is_unique=False,
+                mode=None) -> Array:
     """x with values combined into `x[index]`, in the dtype of x.
 
     Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""

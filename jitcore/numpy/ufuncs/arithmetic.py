@@ -92,9 +92,8 @@ subtract = define_binary("subtract", lax.sub, None, "x - y.")
 multiply = define_binary("multiply", lax.mul, None, "x * y; logical and for bools.", 1)
 true_divide = define_binary("true_divide", lax.div, _INEXACT, "x / y, as a float.")
 arctan2 = define_binary("arctan2", lax.atan2, _INEXACT, "Angle of the point (y, x) in radians, in [-pi, pi].")
-nextafter = define_binary(
-    "nextafter", lax.nextafter, _INEXACT, "The next representable value after x in the direction of y."
-)
+nextafter = define_binary("nextafter", lax.nextafter, _INEXACT,
+                          "The next representable value after x in the direction of y.")
 copysign = define_binary("copysign", lax.copysign, _INEXACT, "|x| with the sign of y.")
 bitwise_and = define_binary("bitwise_and", lax.bitwise_and, None, "x & y.", -1)
 bitwise_or = define_binary("bitwise_or", lax.bitwise_or, None, "x | y.", 0)

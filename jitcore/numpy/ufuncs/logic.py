@@ -67,9 +67,8 @@ def _define_logical(name: str, function, doc: str, identity) -> Ufunc:
 
 logical_and = _define_logical("logical_and", lax.bitwise_and, "Whether x and y both are not 0.", True)
 logical_or = _define_logical("logical_or", lax.bitwise_or, "Whether x or y is not 0.", False)
-logical_xor = _define_logical(
-    "logical_xor", lax.bitwise_xor, "Whether exactly one of x and y is not 0.", False
-)
+logical_xor = _define_logical("logical_xor", lax.bitwise_xor, "Whether exactly one of x and y is not 0.",
+                              False)
 
 
 def logical_not(x, /):
@@ -97,9 +96,8 @@ def isnan(x, /):
 
 def isfinite(x, /):
     """Whether x is neither infinite nor NaN. Same as: `numpy.isfinite`."""
-    return _of_parts(
-        "isfinite", x, lambda p: apply_elementwise(lax.is_finite.primitive, (p,)), logical_and, True
-    )
+    return _of_parts("isfinite", x, lambda p: apply_elementwise(lax.is_finite.primitive, (p,)), logical_and,
+                     True)
 
 
 def isinf(x, /):

@@ -208,9 +208,8 @@ def frexp(x, /):
         tiny, multiply(x, scalar(2.0 ** (mantissa_bits + 2))), x
     )  # subnormals become normal
     field, bias = _exponent_bits(scaled)
-    exponent = subtract(
-        subtract(field, bias - 1), apply_select(tiny, np.int32(mantissa_bits + 2), np.int32(0))
-    )
+    exponent = subtract(subtract(field, bias - 1),
+                        apply_select(tiny, np.int32(mantissa_bits + 2), np.int32(0)))
     special = logic.logical_or(logic.equal(x, 0), logic.logical_not(logic.isfinite(x)))
     exponent = apply_select(special, np.int32(0), exponent)
     mantissa = ldexp(x, multiply(exponent, -1))
@@ -292,9 +291,8 @@ def lcm(x, y, /):
     x, y = _integers("lcm", x, y)
     divisor = gcd(x, y)
     is_zero = logic.equal(divisor, 0)
-    quotient = apply_elementwise(
-        lax.div.primitive, (absolute(x), apply_select(is_zero, x.dtype.type(1), divisor))
-    )
+    quotient = apply_elementwise(lax.div.primitive,
+                                 (absolute(x), apply_select(is_zero, x.dtype.type(1), divisor)))
     multiple = apply_select(is_zero, divisor, multiply(quotient, absolute(y)))
     return convert_dtype(multiple, x.dtype, divisor.weak_type)
 

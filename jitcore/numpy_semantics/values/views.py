@@ -184,9 +184,8 @@ class Window(Step):
                 places.append(None)
                 continue
             outer = own[dim]
-            own[dim] = Axis(
-                outer.start + axis.start * outer.step if axis.size else 0, axis.size, axis.step * outer.step
-            )
+            own[dim] = Axis(outer.start + axis.start * outer.step if axis.size else 0, axis.size,
+                            axis.step * outer.step)
             places.append(dim)
         found = []
         for dim in dims:
