@@ -1,7 +1,8 @@
 """Affine forms: const + sum(coefficient * atom), each atom once and none with the coefficient 0.
 
 Places in loops are forms of axes (`loopir.index`), Python's ints under tracing those of traced scalars
-(`functionalize.forms`): subclasses say what atoms are. Coefficients are ints, or sizes known to calls only.
+(`numpy_semantics.values.forms`): subclasses say what atoms are. Coefficients are ints, or sizes known to
+calls only.
 """
 
 from __future__ import annotations

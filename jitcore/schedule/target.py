@@ -36,8 +36,8 @@ class Routine(Protocol):
     """Native code of a backend for one equation. Its text names it with all parameters but sizes.
 
     A routine may have `sizes`, a tuple of `RunTimeSize`s that its machine code is told at each call, and
-    `result_columns`: then it runs an epilogue on ranges of rows of so many elements, see `epilogues`. With
-    `prepare(builder, *operands)` it says what it reads instead of the equation's operands, and with
+    `result_columns`: then it runs an epilogue on ranges of rows of so many elements, see `epilogue_fusion`.
+    With `prepare(builder, *operands)` it says what it reads instead of the equation's operands, and with
     `reference(*arrays)` what it computes of that."""
 
     def scratch(self) -> Sequence[tuple[tuple, np.dtype]]:

@@ -201,7 +201,7 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
 
     Args:
         module: a module or its text. Triple and data layout are set here. Every function with external
-            linkage is exported; declared ones are looked up among the provided ones (`symbols`) and
+            linkage is exported; declared ones are looked up among the provided ones (`images`) and
             the process's own.
         name: for messages and `repr`; libraries of the same name do not clash, and neither do their symbols.
         opt_level: 0 none; 1 (default) the cleaning passes that explicit vector code needs, and those of level

@@ -111,7 +111,7 @@ def load_compiler() -> None:
 def in_second_lane() -> Iterator[contextlib.AbstractContextManager]:
     """What this thread translates in the block does not wait for the threads outside of such blocks.
 
-    It takes no lock which is held around compilation, such as `symbols.link_lock`. Forks wait while it has
+    It takes no lock which is held around compilation, such as `images.link_lock`. Forks wait while it has
     the lane's lock, which it gets, and which is to be held around all that is done for a module: a module
     that is just being imported cannot be imported in a child. The compiler has to be loaded.
     """

@@ -327,7 +327,7 @@ class EntryRenderer:
 
     # -- for routines -------------------------------------------------------------------------------------
     def declare(self, symbol: str, kind: ir.FunctionType) -> ir.Function:
-        """A function that another library defines, see `symbols`."""
+        """A function that another library defines, see `images`."""
         found = self.module.globals.get(symbol)
         return ir.Function(self.module, kind, symbol) if found is None else found
 

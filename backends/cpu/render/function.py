@@ -53,7 +53,7 @@ class FunctionEmitter(ExpressionEmitter):
     unrolled: numbers of the current iterations of loops that are written out.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
     root_share: see `balance`; row: which one of several side by side this is.
-    far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
+    far: see `Kernel`. streaming: see `stores`. guardable: see `guards`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
     registers on the stack, and the axis whose places these stand for.

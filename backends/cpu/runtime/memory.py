@@ -451,7 +451,7 @@ fail:
 
 
 def write_arena(size: int, names: dict) -> str:
-    """The line of Python that gets the block `arena` for one call of a program.
+    """The line of Python that gets the block `schedule.buffers` for one call of a program.
 
     names: where what the line uses is added."""
     names |= {"make_arena": choose_allocator(size), "arena_dtype": np.dtype(np.uint8)}

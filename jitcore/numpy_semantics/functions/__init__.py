@@ -29,8 +29,8 @@ Modules:
     scipy_filters    SciPy's filters over handles: `scipy.signal` and `scipy.ndimage`.
     scipy_functions  SciPy's functions over handles: `special`, `linalg`, `fft`, `integrate`, `stats`,
                      `spatial.distance`.
-    scipy_table      The table of what stands for SciPy's functions; `functions_scipy.py` and
-                     `functions_filters.py` fill it.
+    scipy_table      The table of what stands for SciPy's functions; `scipy_functions` and `scipy_filters`
+                     fill it.
     searching        NumPy's functions that select, sort, search and count over handles.
     shaping          NumPy's functions of shapes over handles: views where NumPy gives views.
     tables           Tables of what stands for NumPy's functions and methods; the modules here and

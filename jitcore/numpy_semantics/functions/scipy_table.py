@@ -1,4 +1,4 @@
-"""The table of what stands for SciPy's functions; `functions_scipy.py` and `functions_filters.py` fill it.
+"""The table of what stands for SciPy's functions; `scipy_functions` and `scipy_filters` fill it.
 
 In: a function or ufunc of SciPy's, as traced code calls it. Out: its implementation of the same parameters
 over handles. Rows are names, so that nothing of SciPy is imported that a program does not use.

@@ -36,7 +36,7 @@ INPUT, OUTPUT, TEMPORARY, PRIVATE = range(4)
 # Numbers of a stage, 64 bits each; names that end in _at are addresses, offsets and strides are in bytes.
 # items: what threads share, `blocks` for each of an outer index; a block is up to a vector's lanes of `lines`
 # lines. *_points: of a line, in memory. parts: stages of LINES, whose memory is `own_bytes`. *_code:
-# addresses of the functions of `fft_code` that a stage needs, so that only these are compiled.
+# addresses of the functions of `stages` that a stage needs, so that only these are compiled.
 STAGE_FIELDS = (
     "kind", "items", "grain", "blocks", "lines", "own_bytes", "work_bytes", "points",
     "src", "src_outer", "src_block", "src_stride", "src_is_rows", "src_points",

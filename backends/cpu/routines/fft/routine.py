@@ -1,8 +1,8 @@
 """The routine for `fft`: Fourier transforms of complex64 and complex128, and of float32 and float64.
 
 In: an equation. Out: the routine, or None where SciPy's implementation serves: lengths with prime factors
-above 13. The machine code (`fft_code`) is the same for all transforms of a dtype; what it does is a table of
-numbers (`fft_plan`), whose address it is told.
+above 13. The machine code (`stages`) is the same for all transforms of a dtype; what it does is a table of
+numbers (`plan`), whose address it is told.
 """
 
 from __future__ import annotations

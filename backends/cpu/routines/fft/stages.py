@@ -2,7 +2,7 @@
 
 In: a symbol `jitcore_fft_<function>_<dtype>`. Out: the LLVM text of the module that exports it. Stage:
 rendering, once per process and symbol. `stages` (input, output, temporary, table) does the stages of a table
-made by `fft_plan`; it finds the other functions there.
+made by `plan`; it finds the other functions there.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from jitcore.backends.cpu.routines.linalg.routine import PADDED_UNIT, PADDING
 from jitcore.backends.llvm.registers import I64, splat
 
 CONTRACT = ["contract"]
-# Registers of a tile's row, and rows of a tile: `lapack.PADDING` holds a tile's width and its rows.
+# Registers of a tile's row, and rows of a tile: `routine.PADDING` holds a tile's width and its rows.
 _VECTORS, _MOST_ROWS = 2, 12
 
 
@@ -37,7 +37,7 @@ class BlockShape:
 
 
 def find_pitch(w, n: ir.Value) -> ir.Value:
-    """Elements from row to row, as `lapack.pad_rows` has it: an odd number of cache lines."""
+    """Elements from row to row, as `routine.pad_rows` has it: an odd number of cache lines."""
     b, unit = w.b, I64(PADDED_UNIT)
     lines = b.or_(b.sdiv(b.add(n, I64(PADDING + PADDED_UNIT - 1)), unit), I64(1))
     return b.mul(lines, unit)

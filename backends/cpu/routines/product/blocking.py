@@ -1,7 +1,7 @@
 """Matrix products on whole operands: blocks of them are packed, and jobs made of the blocks.
 
-In: the shape of tiles. Out: LLVM text of the function that `product` calls. Stage: rendering, once per
-process and dtype.
+In: the shape of tiles. Out: LLVM text of the function that `matrices_routine` calls. Stage: rendering, once
+per process and dtype.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class _MatricesWriter:
     def write_product(self) -> None:
         """The exported matrix product; sizes and strides are elements.
 
-        c[i] (m x n, contiguous) = a[i] (m x k) @ b[i] (k x n) for i < batch. See `product.Plan` for the rest.
+        c[i] (m x n, contiguous) = a[i] (m x k) @ b[i] (k x n) for i < batch.
+        See `matrices_routine.Plan` for the rest.
         """
         names = ("batch", "m", "n", "k", "a_item", "a_row", "a_step", "b_item", "b_step", "b_column",
                  "left_tiles", "packs_b", "batch_block", "n_block", "k_block", "inner_block",

@@ -1,7 +1,7 @@
 """The routine for `conv_general_dilated`: convolutions of float32 and float64 as implicit matrix products.
 
 In: an equation in the normal form of `jitcore.passes.contractions`. Out: the routine, or None where loops are
-better. The machine code is in `product_windows_code`; all that a convolution is, is numbers that it is told.
+better. The machine code is in `convolution_windows`; all that a convolution is, is numbers that it is told.
 
 Where features are last, columns of the products are features and rows are positions of a line; filters, the
 right operand, are packed. Where features are first, columns are positions and rows features; the right
@@ -55,7 +55,7 @@ class Layout(NamedTuple):
 
 class ConvolutionRoutine:
     """A convolution whose left operand is the images. sizes: what machine code is told, in its order.
-    parts: see `product_parts`. result_columns: it takes epilogues on rows of so many elements."""
+    parts: see `parts`. result_columns: it takes epilogues on rows of so many elements."""
 
     def __init__(self, dtype: np.dtype, layout: Layout):
         self.dtype, self.work_bytes = dtype, _count_work_bytes(layout, dtype.itemsize)

@@ -40,7 +40,7 @@ EPILOGUE_ARGUMENTS = "ptr %epilogue, ptr %epilogue_table, ptr %epilogue_dims, i6
 
 
 def name_symbol(kind: str, shape: TileShape) -> str:
-    """The exported function of a module of `product_code`."""
+    """The exported function of a module of `modules`."""
     return f"jitcore_product_{kind}_f{8 * shape.itemsize}"
 
 
@@ -51,7 +51,7 @@ def find_part(w: TextWriter, shape: TileShape, offset: int) -> str:
 
 
 def load_part(w: TextWriter, shape: TileShape, offset: int) -> str:
-    """A part: a function that the plan asks for, see `product_parts`."""
+    """A part: a function that the plan asks for, see `parts`."""
     return w.load(find_part(w, shape, offset), "ptr")
 
 

@@ -1,7 +1,7 @@
 """The routine for `dot_general`: products of matrices of float32 and float64.
 
 In: an equation in the normal form of `jitcore.passes.contractions`. Out: the routine, or None where loops are
-faster: they fuse with their surroundings. The machine code is in `product_code`; sizes, strides and blocks
+faster: they fuse with their surroundings. The machine code is in `modules`; sizes, strides and blocks
 are numbers that it is told, so one module serves all products of a dtype.
 """
 
@@ -99,7 +99,7 @@ class Sizes(NamedTuple):
 
 
 class ProductRoutine:
-    """One product. sizes: what machine code is told, in its order. parts: see `product_parts`.
+    """One product. sizes: what machine code is told, in its order. parts: see `parts`.
     result_columns: it takes epilogues on rows of so many elements."""
 
     def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):

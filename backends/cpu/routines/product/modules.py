@@ -1,6 +1,6 @@
 """Machine code of matrix products and convolutions: which module defines which symbol.
 
-In: a symbol `jitcore_product_<kind>_<dtype>`, or `jitcore_part_<kind>_<dtype>` of `product_parts`. Out: the
+In: a symbol `jitcore_product_<kind>_<dtype>`, or `jitcore_part_<kind>_<dtype>` of `parts`. Out: the
 LLVM text of the module that exports it. Stage: rendering, once per process and symbol. The modules call one
 another, so that products and convolutions of a dtype share `multiply` and the tiles.
 """

@@ -1,7 +1,7 @@
 """The innermost code of matrix products: tiles of the result in registers.
 
 In: the shape of tiles for one dtype and one width of vectors. Out: LLVM text of functions that
-`product_multiply_code` calls, a module for each. Stage: rendering, once per process and function.
+`multiply` calls, a module for each. Stage: rendering, once per process and function.
 
 A tile is `rows` x (`vectors` * `lanes`) sums. In each step it multiplies one column of the left operand,
 element by element broadcast, with one row of the right one, lanes side by side. Steps are grouped in

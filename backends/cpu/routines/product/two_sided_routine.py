@@ -1,6 +1,6 @@
 """The routine for products of a matrix with vectors on its two sides: one sweep over the matrix.
 
-In: a `two_sided_dot`. Out: the routine. The machine code is in `product_sweep_code`.
+In: a `two_sided_dot`. Out: the routine. The machine code is in `two_sided`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The routines for products of a matrix and a vector.
 
-In: sizes and strides that `product` found in an equation. Out: routines. The machine code is in
-`product_rows_code` and `product_columns_code`.
+In: sizes and strides that `matrices_routine` found in an equation. Out: routines. The machine code is in
+`short_rows` and `columns`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sorting networks: code that sorts a few vectors of keys in registers.
 
 In: the type of keys and how many vectors. Out: LLVM text of a function that sorts up to that many vectors'
-worth of keys in memory. Stage: rendering of the sorting engine (`sort_engine.py`).
+worth of keys in memory. Stage: rendering of the sorting engine (`quicksort`).
 
 The vectors are the rows of a matrix. Its columns are sorted first, by a network whose comparators work on
 whole vectors; then neighbouring groups of columns are merged, 1 + 1, 2 + 2, ... until the matrix is sorted

@@ -1,6 +1,6 @@
 """Partition of keys in place: those below a threshold first.
 
-In: the type of keys. Out: LLVM text of a function. Stage: rendering of the sorting engine (`sort_engine.py`).
+In: the type of keys. Out: LLVM text of a function. Stage: rendering of the sorting engine (`quicksort`).
 
 The outermost keys are put aside, so that there is room at both ends; then groups of vectors are read from
 the end that has less of it, their lows are stored behind the lows on the left, their highs before the highs

@@ -4,8 +4,8 @@ In: bits of a key. Out: LLVM text of `void jitcore_sort_keys_<bits>(ptr keys, i6
 sorts n keys in place, by several threads where is_shared is not 0. Stage: rendering of routines.
 
 Equal keys need no special care but this: where the pivot is known to be the least key, the keys equal to it
-are split off (`sort_partition.py`), for good. A segment of a few vectors is sorted by a network
-(`sort_network.py`). Sides of long segments are sorted by different threads.
+are split off (`partition`), for good. A segment of a few vectors is sorted by a network
+(`network`). Sides of long segments are sorted by different threads.
 
 A pivot is the median of a sample. Should samples mislead too often, pivots halve the range of values
 instead, which ends after as many rounds as a key has bits.

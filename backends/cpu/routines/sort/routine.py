@@ -1,7 +1,7 @@
 """Routines of `sort` and `top_k`.
 
 In: an equation. Out: the routine that sorts its operands, or None for rows longer than 32 bits can count.
-The code is in `sort_code`. An axis other than the last is made the last one by a transposed copy, and the
+The code is in `modules`. An axis other than the last is made the last one by a transposed copy, and the
 result goes back.
 """
 
