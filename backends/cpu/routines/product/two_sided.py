@@ -1,7 +1,7 @@
 """Products of one matrix with vectors on its two sides, in one sweep over the matrix.
 
-In: the shape of vectors. Out: LLVM text of the functions that `two_sided_routine` calls. Stage: rendering, once
-per process and function.
+In: the shape of vectors. Out: LLVM text of the functions that `two_sided_routine` calls. Stage: rendering,
+once per process and function.
 
 Rows are cut into stretches, whose number depends on the sizes alone; threads share these. A stretch has its
 own sums of columns, which are added in order at the end. Within it some rows at a time are multiplied with
