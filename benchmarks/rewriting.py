@@ -154,7 +154,7 @@ def measure_run(name: str, effort: Effort) -> list[str]:
 @contextmanager
 def look_out() -> Iterator[None]:
     """Within, rewritten functions run as they do while something is traced elsewhere in the program."""
-    from jitcore.rewriter.writing.entry import PROBE
+    from jitcore.rewriter.writing.resumable import PROBE
 
     PROBE.is_forced = True
     try:
@@ -166,10 +166,10 @@ def look_out() -> Iterator[None]:
 def measure_rewrite(name: str, effort: Effort) -> list[str]:
     from jitcore.rewriter import rewrite_function
     from jitcore.rewriter.functions import HOOKS
-    from jitcore.rewriter.writing import emission
+    from jitcore.rewriter.writing.resumable import Template
 
     code, lines = SUBJECTS[name].__code__, itertools.count(10_000)
-    template = emission.Template(code, HOOKS)
+    template = Template(code, HOOKS)
 
     def rewrite() -> None:  # code that differs in its lines has not been seen before
         rewrite_function(types.FunctionType(code.replace(co_firstlineno=next(lines)), globals()))

@@ -22,9 +22,7 @@ from jitcore.core.source import api_boundary, locate_function
 from jitcore.core.trace import Tracer
 from jitcore.device import check_served
 from jitcore.dispatch import function as functions
-from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.backend import adopt_array, clear_backends, find_backend, preload_backend
-from jitcore.dispatch.executables import executables
 from jitcore.dispatch.options import (
     DEFAULT_OPTIONS,
     UNSPECIFIED,
@@ -36,8 +34,9 @@ from jitcore.dispatch.options import (
     read_compiler_options,
     read_placement,
 )
+from jitcore.dispatch.program import executables
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
-from jitcore.dispatch.tracing import trace_call
+from jitcore.dispatch.tracing import abstract_avals, trace_call
 from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.sharding import Device, resolve_sharding

@@ -15,8 +15,8 @@ import jitcore.numpy as jnp
 from jitcore import lax
 from jitcore.backends.cpu.native import libraries, translate
 from jitcore.config import config
-from jitcore.dispatch.counters import counters
 from jitcore.process.concurrency import Lock, cached_attribute
+from jitcore.process.effort import counters
 
 
 def run_in_threads(count, work):

@@ -14,8 +14,8 @@ import jitcore
 from jitcore import lax
 from jitcore.array import ConcreteArray
 from jitcore.config import config
-from jitcore.dispatch import counters
-from jitcore.dispatch.executables import ExecutableCache, executables
+from jitcore.dispatch.program import ExecutableCache, executables
+from jitcore.process.effort import counters
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from jitcore.backends.cpu.native import libraries
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.dispatch.executables import drop_oldest
+from jitcore.dispatch.program import drop_oldest
 from jitcore.loopir.program import Native, Program
 from jitcore.loopir.text import format_program
 from jitcore.process.concurrency import Lock

@@ -14,8 +14,8 @@ from jitcore.backends.python.running import load_numba, load_python, write_numba
 from jitcore.backends.python.writer import write_function
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.loopir.program import Program
 from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program

@@ -11,8 +11,8 @@ import numpy as np
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
-from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.tracing import specialize_jaxpr
 
 __all__ = ["ReferenceBackend", "ReferenceExecutable"]
 

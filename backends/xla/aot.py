@@ -22,8 +22,8 @@ from jitcore.backends.xla.equations import has_long
 from jitcore.backends.xla.executable import XlaExecutable, place_all
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, find_shardings
-from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.tracing import specialize_jaxpr
 from jitcore.sharding import Device, Spread
 
 #: Generations: how libtpu calls them, and the number of dimensions of their networks.

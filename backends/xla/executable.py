@@ -26,8 +26,8 @@ from jitcore.backends.xla.equations import calls_host, failures, has_long
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import raise_interruption
-from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.tracing import specialize_jaxpr
 from jitcore.sharding import Spread
 
 

@@ -14,14 +14,12 @@ Modules:
     loops       The loops of a function that cannot be traced as a whole, each compiled for itself.
     recording/  From a function and stand-ins for its arguments to a jaxpr: one run of the rewritten function,
                 watched.
-    served      What is known of one signature, and the code that finds it.
     tiers/      Which way a call is served: compiled by tracing, by Numba, or by plain Python; and what that
                 may cost.
-    wrapper     A function with the parameters of another one, which hands their values on.
 """
 
 from jitcore.autojitted.decorate import adopt, decorate
 from jitcore.autojitted.function import Options
-from jitcore.autojitted.tiers.ways import AutojitWarning
+from jitcore.autojitted.tiers.report import AutojitWarning
 
 __all__ = ["AutojitWarning", "Options", "adopt", "decorate"]

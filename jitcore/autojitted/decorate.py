@@ -5,22 +5,20 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from inspect import signature
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, signature
 from typing import Any
 
 import numpy as np
 
 from jitcore.autojitted.exporting import export_function
 from jitcore.autojitted.function import AutojitFunction, Options
-from jitcore.autojitted.inputs.specs import NumberPolicy
+from jitcore.autojitted.inputs.reading import NumberPolicy
 from jitcore.autojitted.loops import outline_loops
 from jitcore.autojitted.recording.purity import ORIGINAL
 from jitcore.autojitted.tiers.budget import Account
-from jitcore.autojitted.tiers.report import Report, make_report
-from jitcore.autojitted.tiers.ways import Reason, Tier, warn_of
-from jitcore.autojitted.wrapper import is_plain_function
-from jitcore.dispatch.counters import CacheInfo
-from jitcore.process.watched import Pool
+from jitcore.autojitted.tiers.report import Reason, Report, Tier, make_report, warn_of
+from jitcore.process.effort import CacheInfo
+from jitcore.process.generated import Pool
 from jitcore.stages import show_stages
 
 
@@ -51,6 +49,12 @@ def decorate(fun: Callable, options: Options) -> Callable:
         raise reason.as_error()
     warn_of(reason, name, Tier.PYTHON)
     return fun
+
+
+def is_plain_function(function: Any) -> bool:
+    """Whether a function runs from its call to its return: no generator, no coroutine."""
+    flags = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+    return isinstance(function, types.FunctionType) and not function.__code__.co_flags & flags
 
 
 def _call_vectorized(vectorized: np.vectorize) -> types.FunctionType:

@@ -2,37 +2,55 @@
 
 In: a `Recording`. Out: a function of the arguments that checks them, runs the program, writes what the user's
 function would have written and returns what it would have returned; `MISS` for calls of another signature.
+And functions of the arguments that try the known signatures one after the other.
+
+The code asks for NumPy's floating-point error state, which `np.errstate` and `np.seterr` set: compiled code,
+which computes inf and nan without a word, serves no call where errors raise, are printed or call a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.reading import Matcher
-from jitcore.autojitted.inputs.specs import ABSENT, ArraySpec, ScalarSpec, Spec, meets_place
-from jitcore.autojitted.recording.error_state import is_silent, read_state, silent
-from jitcore.autojitted.recording.printed import count_writes, without_repetition
+from jitcore.autojitted.inputs.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording
-from jitcore.core.source import raise_interruption
+from jitcore.autojitted.recording.side_effects import count_writes, without_repetition
+from jitcore.autojitted.tiers.report import Reason, Tier
+from jitcore.config import drop_oldest
+from jitcore.core.source import filter_traceback, raise_interruption
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.fast_call import Constants, compile_function
+from jitcore.dispatch.fast_call import MISS
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
-from jitcore.rewriter.operations.printing import PRINT
+from jitcore.process.concurrency import Lock
+from jitcore.process.generated import Constants
+from jitcore.rewriter.operations.redirects import PRINT
+
+try:
+    from numpy._core._ufunc_config import _extobj_contextvar
+
+    read_state: Callable = _extobj_contextvar.get
+except ImportError:  # another NumPy keeps it elsewhere
+    read_state = np.geterr
+
+#: The state that was found to be silent last; states never change, `np.seterr` makes new ones.
+silent: list = [None]
 
 
-class _Miss:
-    """The class of what there is one of: where it was pickled with a dispatcher, it is found by name."""
+def is_silent() -> bool:
+    """Whether errors are ignored or give warnings; looks at the state again."""
+    if set(np.geterr().values()) <= {"ignore", "warn"}:
+        silent[0] = read_state()
+        return True
+    return False
 
-    def __reduce__(self):
-        return "MISS"
 
-
-#: What the code of an entry returns for a call that it does not serve.
-MISS = _Miss()
+#: Signatures that a call tries one after the other before its arguments are read in general.
+MAX_RECENT = 8
 #: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
 _OVERLAP_WORK = 10_000
 #: Strides of an argument for which it is remembered whether its elements share memory.
@@ -124,58 +142,28 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     for source, spec in recording.captures:
         spec.write(matcher, source.read.format(owner=constants.add(source.owner)))
     matcher.check_distinct()
-    parameters = ", ".join(f"p{i}" for i in range(len(specs)))
-    lines = _write_inputs(recording, parameters)
-    values = ", ".join(f"v{place}" for place in recording.inputs)
-    run = [f"outs = run({values})"]
-    if not entry.donated:  # nothing was written yet: plain Python gives the result or the true error
-        run = ["try:", f"    outs = run({values})", "except Exception as error:",
-               "    raise_interruption(error)", "    outs = None",
-               f"if outs is None: return fail({parameters})"]
-    lines += run
+    parameters = _list_parameters(len(specs))
+    checks = [f"    {line}" for line in matcher.lines] or ["    pass"]
+    lines = ["try:", *checks,
+             "except Exception as error:", "    raise_interruption(error)", "    return MISS",
+             f"if read_state() is not silent[0] and not is_silent(): return plain({parameters})"]
+    lines += _write_inputs(recording, parameters)
+    run = f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"
+    if entry.donated:
+        lines.append(run)
+    else:  # nothing was written yet: plain Python gives the result or the true error
+        lines += ["try:", f"    {run}", "except Exception as error:", "    raise_interruption(error)",
+                  "    outs = None", f"if outs is None: return fail({parameters})"]
     if effects.failed is not None:
         lines.append(f"if outs[{effects.failed}]: return fail({parameters})")
-    lines += _write_arrays(recording, entry.donated)
-    lines += effects.result + effects.writes
-    checks = "".join(f"            {line}\n" for line in matcher.lines) or "            pass\n"
-    body = "".join(f"        {line}\n" for line in lines)
-    source = _CALL.format(
-        constants=constants.names, parameters=parameters, checks=checks, body=body, value=effects.value
-    )
-    make = compile_function(source, "make_call", __name__)
-    return make(
-        MISS,
-        ABSENT,
-        np,
-        read_state,
-        silent,
-        is_silent,
-        object.__new__,
-        raise_interruption,
-        overlaps,
-        settle,
-        entry.run,
-        entry.fail,
-        entry.plain,
-        *constants.values,
-    )
+    lines += [*_write_arrays(recording, entry.donated), *effects.result, *effects.writes,
+              f"return {effects.value}"]
+    return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
+                            plain=entry.plain)
 
 
-_CALL = """\
-def make_call(MISS, ABSENT, np, read_state, silent, is_silent, new, raise_interruption, overlaps, settle,
-              run, fail, plain, {constants}):
-    copyto = np.copyto
-
-    def call({parameters}):
-        try:
-{checks}        except Exception as error:
-            raise_interruption(error)
-            return MISS
-        if read_state() is not silent[0] and not is_silent(): return plain({parameters})
-{body}        return {value}
-
-    return call
-"""
+def _list_parameters(count: int) -> str:
+    return ", ".join(f"p{i}" for i in range(count))
 
 
 def _write_inputs(recording: Recording, parameters: str) -> list[str]:
@@ -263,3 +251,139 @@ def settle(outs: Sequence[np.ndarray], pairs: Sequence[tuple[int, np.ndarray]]) 
             np.copyto(array, outs[k])
             outs[k] = array
     return outs
+
+
+#: What the code of calls refers to by name.
+_NAMES = {"MISS": MISS, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
+          "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
+          "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
+          "settle": settle}
+
+
+# -- the signatures of a function ---------------------------------------------------------------------------
+class Signature:
+    """A signature that is known, and how calls of it are served.
+
+    Attributes:
+        call: function of the values, giving MISS for another signature.
+        tier, reason: how it is served, and why not better.
+        entry: of a traced one, and of one whose program takes longer than plain Python.
+        waits: whether compiling it has to wait until calls have taken longer.
+    """
+
+    __slots__ = ("call", "tier", "reason", "entry", "specs", "waits")
+
+    def __init__(self, call: Callable, tier: Tier, specs: Sequence[Spec], reason: Reason | None = None,
+                 entry: Entry | None = None, waits: bool = False):
+        self.call, self.tier, self.specs, self.reason, self.entry = call, tier, tuple(specs), reason, entry
+        self.waits = waits
+
+    @property
+    def gave_way(self) -> bool:
+        """Whether plain Python takes less time than its program."""
+        return self.tier is Tier.PYTHON and self.entry is not None
+
+
+class RecentCalls(list):
+    """The calls that the dispatcher of a function tries first."""
+
+    def __init__(self, owner: Any):
+        self._owner = owner
+
+    def __reduce__(self):
+        return operator.attrgetter("signatures.recent"), (self._owner,)
+
+
+class Signatures:
+    """Those of one function. Thread-safe.
+
+    Attributes:
+        recent: the calls of those that were met last."""
+
+    def __init__(self, owner: Any):
+        self._lock = Lock()
+        self._known: dict[tuple, list[Signature]] = {}  # by the specs of the arguments
+        self.recent = RecentCalls(owner)
+
+    def __iter__(self) -> Iterator[Signature]:
+        return iter([one for known in list(self._known.values()) for one in known])
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def tiers(self) -> set[Tier]:
+        return {one.tier for one in self}
+
+    def find(self, specs: tuple[Spec, ...]) -> Sequence[Signature]:
+        """Those of arguments of these specs; captured variables tell them apart."""
+        return self._known.get(specs, ())
+
+    def add(self, new: Signature) -> None:
+        with self._lock:
+            known = self._known.setdefault(new.specs, [])
+            known.insert(0, new)
+            for old in known[MAX_RECENT:]:
+                self._drop_recent(old)
+            del known[MAX_RECENT:]
+            drop_oldest(self._known)
+
+    def remember(self, signature: Signature) -> None:
+        """Tries a signature first in later calls."""
+        with self._lock:
+            if signature.call not in self.recent:
+                self.recent.insert(0, signature.call)
+                del self.recent[MAX_RECENT:]
+
+    def replace(self, old: Signature, new: Signature) -> None:
+        with self._lock:
+            known = self._known.setdefault(old.specs, [])
+            if old in known:
+                known[known.index(old)] = new
+            self._replace_recent(old.call, new.call)
+
+    def settle(self, signature: Signature, call: Callable) -> None:
+        """Ends the probing of a program."""
+        with self._lock:
+            self._replace_recent(signature.call, call)
+            signature.call = call
+
+    def forget_waiting(self) -> None:
+        with self._lock:
+            for specs, known in list(self._known.items()):
+                for one in [one for one in known if one.waits]:
+                    known.remove(one)
+                    self._drop_recent(one)
+                if not known:
+                    del self._known[specs]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._known.clear()
+            self.recent.clear()
+
+    def _replace_recent(self, old: Callable, new: Callable) -> None:
+        if old in self.recent:
+            self.recent[self.recent.index(old)] = new
+
+    def _drop_recent(self, signature: Signature) -> None:
+        if signature.call in self.recent:
+            self.recent.remove(signature.call)
+
+
+def make_dispatch(count: int, recent: list[Callable], serve: Callable) -> Callable:
+    """A function of so many values that tries the calls of a list, then `serve(values)`."""
+    values = _list_parameters(count)
+    lines = ["try:", "    for call in recent:", f"        result = call({values})",
+             "        if result is not MISS:", "            return result",
+             f"    return serve(({values}{',' if values else ''}))",
+             "except Exception as error:", "    filter_traceback(error)", "    raise"]
+    return Constants().define("dispatch", values, lines, __name__, recent=recent, serve=serve, MISS=MISS,
+                              filter_traceback=filter_traceback)
+
+
+def write_checked_call(specs: Sequence[Spec], run: Callable) -> Callable:
+    """`run`, a function of the values, for calls of this signature."""
+    matcher, values = Matcher(Constants()), _list_parameters(len(specs))
+    lines = [*write_checks(matcher, specs), f"return plain({values})"]
+    return matcher.constants.define("call", values, lines, __name__, **_NAMES, plain=run)

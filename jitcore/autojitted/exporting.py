@@ -7,28 +7,18 @@ what it would have returned. Where plain Python would have to run a call, it rai
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.reading import Reader, Unreadable
-from jitcore.autojitted.inputs.specs import (
-    ABSENT,
-    ArraySpec,
-    IdentitySpec,
-    NumberPolicy,
-    ScalarSpec,
-    Spec,
-    StaticSpec,
-)
+from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
+from jitcore.autojitted.inputs.specs import ABSENT, ArraySpec, IdentitySpec, ScalarSpec, Spec, StaticSpec
 from jitcore.autojitted.recording.recorder import Recording, record_call
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.program import Program
-
-_ALIGNMENT = 64
+from jitcore.jitted.numba_export import NativeCaller
 
 
 def export_function(owner: Any, values: Sequence) -> Any:
@@ -42,11 +32,8 @@ def export_function(owner: Any, values: Sequence) -> Any:
     donated, options = (False,) * len(recording.inputs), owner.options.of_program
     program = Program(recording.traced, donated, options, find_backend())
     writer = _Writer(owner, recording, specs, program)
-    source = writer.write()
-    exec(compile(source, "<jitcore njit>", "exec"), writer.names)
-    made = numba.njit([tuple(map(numba.typeof, map(_as_argument, values)))])(writer.names["exported"])
-    made.__dict__["jitcore_keeps"] = writer.kept
-    return made
+    writer.write()
+    return writer.make_function(owner.parameters.names, tuple(map(numba.typeof, map(_as_argument, values))))
 
 
 def _as_argument(value: Any) -> Any:
@@ -74,7 +61,7 @@ def _record(owner: Any, values: Sequence) -> tuple[Recording, list[Spec]]:
     while True:
         reader, origins = Reader(policy.is_static), []
         try:
-            specs = [reader.read(value, (name,)) for name, value in zip(names, values)]
+            specs = reader.read_all(names, values)
         except Unreadable as problem:
             raise NotImplementedError(f"{owner.function.__qualname__}: {problem}") from None
         for name, spec in zip(names, specs):
@@ -89,37 +76,30 @@ def _record(owner: Any, values: Sequence) -> tuple[Recording, list[Spec]]:
                 raise
 
 
-class _Writer:
-    """The source of an exported function.
-
-    Attributes:
-        names: what the source refers to; kept: what has to live as long as the function."""
+class _Writer(NativeCaller):
+    """The source of an exported function."""
 
     def __init__(self, owner: Any, recording: Recording, specs: Sequence[Spec], program: Program):
-        self.owner, self.recording, self.specs, self.program = owner, recording, specs, program
-        self.title = owner.function.__qualname__
-        self.names: dict[str, Any] = {"np": np, "__name__": __name__}
-        self.kept: list[Any] = []
-        self.lines: list[str] = []
+        super().__init__(program, recording.traced.jaxpr.in_avals, owner.function.__qualname__)
+        self.owner, self.recording, self.specs = owner, recording, specs
         self.arguments: dict[int, str] = {}  # place -> the parameter
         for name, spec in zip(owner.parameters.names, specs):
             if not isinstance(spec, StaticSpec):
                 self.arguments[len(self.arguments)] = name
         self.captured = self._read_captured()
+        self.kept += self.captured.values()
 
-    def write(self) -> str:
+    def write(self) -> None:
         effects = self.recording.effects
         if effects.writes:
             raise NotImplementedError(f"{self.title} changes a container or a variable besides arrays")
         self._check_arguments()
-        self._call()
+        self.write_call(lambda number: self._write_input(self.recording.inputs[number]))
         if effects.failed is not None:
             self._raise_failures(effects.failed)
         self._write_arrays()
         for line in (*effects.result, f"return {effects.value}"):
             self.lines.append(self._translate(line))
-        parameters = ", ".join(self.owner.parameters.names)
-        return f"def exported({parameters}):\n" + "".join(f"    {line}\n" for line in self.lines)
 
     def _read_captured(self) -> dict[int, np.ndarray]:
         """Captured arrays, which are read and written where they are, and numbers as they are now."""
@@ -155,42 +135,8 @@ class _Writer:
             for one, other in sorted(map(sorted, pairs)):
                 self.lines.append(f"if meet({one}, {other}): raise ValueError({text!r})")
 
-    def _call(self) -> None:
-        """Lines that call the program; its outputs are o0, o1, ..."""
-        recording, program = self.recording, self.program
-        consts, avals = [var.aval for var in program.traced.jaxpr.constvars], recording.traced.jaxpr.in_avals
-        all_avals = [*consts, *avals]
-        find = getattr(program.executable, "native_call", None)
-        call = find([all_avals[i] for i in program.kept]) if find else None
-        if call is None:
-            raise NotImplementedError(f"{self.title} calls Python while it runs: Numba cannot call it")
-        pointers = []
-        for i in program.kept:
-            if i < len(consts):
-                self.kept.append(np.ascontiguousarray(program.const_values[i]))
-                pointers.append(str(self.kept[-1].ctypes.data))
-            else:
-                pointers.append(self._write_input(recording.inputs[i - len(consts)]))
-        for k, (shape, dtype) in enumerate(call.outputs):
-            self.names[f"dtype{k}"] = dtype
-            self.lines.append(f"o{k} = np.empty({shape}, dtype{k})")
-            pointers.append(f"o{k}.ctypes.data")
-        if call.arena_bytes:
-            self.lines.append(f"arena = np.empty({call.arena_bytes + _ALIGNMENT}, np.uint8)")
-            pointers.append(f"(arena.ctypes.data + {_ALIGNMENT - 1}) // {_ALIGNMENT} * {_ALIGNMENT}")
-        self.lines.append(f"table = np.empty({max(len(pointers), 1)}, np.int64)")
-        self.lines += [f"table[{i}] = {pointer}" for i, pointer in enumerate(pointers)]
-        self.lines.append(f"entry(table.ctypes.data, {call.dims.ctypes.data})")
-        # The arrays must live until the entry point has returned: their sizes are read behind the call.
-        alive = [name[:-12] for name in pointers if re.fullmatch(r"v\d+\.ctypes\.data", name)] + ["table"]
-        alive += ["arena"] if call.arena_bytes else []
-        self.lines.append(f"alive = {' + '.join(f'{name}.size' for name in alive)}")
-        entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(call.address)
-        self.names["entry"] = entry
-        self.kept += [call, entry, *self.captured.values()]
-
     def _write_input(self, place: int) -> str:
-        """The address of an input."""
+        """The variable of an input, or its address."""
         if place in self.captured:
             return str(self.captured[place].ctypes.data)
         name, spec = self.arguments[place], self.recording.places[place]
@@ -198,7 +144,7 @@ class _Writer:
             self.lines.append(f"v{place} = np.array({name})")
         else:
             self.lines.append(f"v{place} = np.ascontiguousarray({name}{'.T' if spec.is_fortran else ''})")
-        return f"v{place}.ctypes.data"
+        return f"v{place}"
 
     def _raise_failures(self, failed: int) -> None:
         kinds = {type(error): str(error) for error in self.recording.failures}

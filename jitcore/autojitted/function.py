@@ -10,16 +10,26 @@ from __future__ import annotations
 import sys
 import types
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from jitcore.autojitted.entry import MISS, Entry
-from jitcore.autojitted.inputs.reading import Reader, Unreadable, describe_path
-from jitcore.autojitted.inputs.specs import MAX_STATIC_VALUES, NumberPolicy, Spec
-from jitcore.autojitted.recording.inline import call_inline, is_traced_call
-from jitcore.autojitted.recording.recorder import Recording, has_grown, record_call
-from jitcore.autojitted.served import Served, make_dispatch, write_checked_call
+from jitcore.autojitted.entry import Entry, Signature, Signatures, make_dispatch, write_checked_call
+from jitcore.autojitted.inputs.reading import (
+    MAX_STATIC_VALUES,
+    NumberPolicy,
+    Reader,
+    Unreadable,
+    describe_path,
+)
+from jitcore.autojitted.inputs.specs import Spec
+from jitcore.autojitted.recording.recorder import (
+    Recording,
+    call_inline,
+    has_grown,
+    is_traced_call,
+    record_call,
+)
 from jitcore.autojitted.tiers import native
 from jitcore.autojitted.tiers.budget import (
     FREE,
@@ -32,19 +42,15 @@ from jitcore.autojitted.tiers.budget import (
     may_vary,
     uses_arrays,
 )
-from jitcore.autojitted.tiers.ways import Reason, Tier, find_reason, warn_of
-from jitcore.autojitted.wrapper import make_dispatching_code, make_wrapper, unwrap
-from jitcore.config import config, drop_oldest
+from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
+from jitcore.config import config
 from jitcore.core.source import raise_interruption
-from jitcore.dispatch.counters import CacheInfo
+from jitcore.dispatch.fast_call import MISS
 from jitcore.dispatch.options import JitOptions, read_compiler_options
 from jitcore.numpy_semantics.errors import NotTraceable
-from jitcore.process.concurrency import Lock
-from jitcore.process.effort import TooMuchEffort, collect_rarely
-from jitcore.process.watched import Parameters, make_watching_code
+from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely
+from jitcore.process.generated import Parameters, make_dispatching_code, make_watching_code, make_wrapper
 
-#: Signatures that a call tries one after the other before its arguments are read in general.
-MAX_RECENT = 8
 #: Calls in plain Python, with nothing compiled, after which the function is left alone.
 CALLS_BEFORE_LEAVING = {True: 50, False: 1000}  # whether nothing could be traced
 #: Seconds of a call for which Numba is not asked.
@@ -85,16 +91,6 @@ def clear_functions() -> None:
         function.clear()
 
 
-class RecentCalls(list):
-    """The calls that the dispatcher of a function tries first."""
-
-    def __init__(self, owner: AutojitFunction):
-        self._owner = owner
-
-    def __reduce__(self):
-        return getattr, (self._owner, "_recent")
-
-
 class AutojitFunction:
     """Args: a plain function; options; what finds the loops of a function that cannot be traced (`Loops`).
 
@@ -105,7 +101,7 @@ class AutojitFunction:
         loops: of a function that could not be traced, or None.
         account: what attempts have cost and may cost.
         long_call: seconds of a call in plain Python that were too many for programs given up as slower.
-        served: the known signatures, by the specs of their arguments.
+        signatures: those that are known.
         unrolled: why loops are none in a program, by file and line.
     """
 
@@ -122,18 +118,16 @@ class AutojitFunction:
         self._outline, self._outlined, self.loops = outline, None, None
         self.parameters = Parameters(function.__code__)
         self.policy = NumberPolicy(options.static_argnames)
-        self.served: dict[tuple, list[Served]] = {}
+        self.signatures = Signatures(self)
         self.reasons: list[Reason] = []
         self.unrolled: dict[tuple[str, int], Reason] = {}
         self.is_left = False
         self.last_entry: Entry | None = None
-        self._recent = RecentCalls(self)
-        self._lock = Lock()
         self._warned: set[Tier] = set()
         self._waiting_calls, self._unasked = 0, 0.0
         self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
         self._numba_obstacle: str | None = None
-        self.dispatch = make_dispatch(len(self.parameters.names), self._recent, self.serve)
+        self.dispatch = make_dispatch(len(self.parameters.names), self.signatures.recent, self.serve)
         self.wrapper = make_wrapper(function, self.parameters, self.dispatch)
         self.wrapper_codes = [self.wrapper.__code__]
         _all_functions.add(self)
@@ -164,16 +158,16 @@ class AutojitFunction:
         reader = Reader(self.policy.is_static)
         problem = None
         try:
-            specs = tuple([reader.read(value, (name,)) for name, value in zip(self.parameters.names, values)])
+            specs = reader.read_all(self.parameters.names, values)
         except Unreadable as error:
             problem = str(error)
         if problem is not None:  # outside of the handler: what the function raises has its own context
             return self._run_unreadable(values, problem)
-        for served in self.served.get(specs, ()):
-            result = served.call(*values)
+        for known in self.signatures.find(specs):
+            result = known.call(*values)
             if result is not MISS:
                 self._hits += 1
-                self._remember(served)
+                self.signatures.remember(known)
                 return result
         return self._serve_new(values, reader, specs)
 
@@ -211,13 +205,13 @@ class AutojitFunction:
         if refused is not None:
             return self._fall(values, specs, *refused, waits)
         self.last_entry = entry
-        served = Served(entry.call, Tier.TRACED, specs, entry=entry)
-        self._add(served)
-        served.call = Probe(self, served, entry)
-        result = served.call(*values)
+        new = Signature(entry.call, Tier.TRACED, specs, entry=entry)
+        self.signatures.add(new)
+        new.call = Probe(self, new, entry)
+        result = new.call(*values)
         if result is MISS:  # another thread changed a captured variable meanwhile
             return self.plain(*values)
-        self._remember(served)
+        self.signatures.remember(new)
         return result
 
     def _suits(self, specs: tuple[Spec, ...]) -> bool:
@@ -228,9 +222,8 @@ class AutojitFunction:
                 self.account.free = FREE_WITH_ARRAYS
         return self.has_arrays
 
-    def _trace(
-        self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
-    ) -> tuple[Entry, tuple[Spec, ...]]:
+    def _trace(self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
+               ) -> tuple[Entry, tuple[Spec, ...]]:
         """An attempt. Raises: TooMuchEffort; whatever tracing raises."""
         start = perf_counter()
         with collect_rarely(), self.account.attempt() as attempt:
@@ -240,12 +233,11 @@ class AutojitFunction:
             options = self.options.of_program
             entry = Entry(recording, specs, options, self.plain, self._note_failure, self.declines)
         self._compiles += entry.program.take_compiles()
-        self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms", specs)
+        self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms")
         return entry, specs
 
-    def _record(
-        self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
-    ) -> tuple[Recording, tuple[Spec, ...]]:
+    def _record(self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
+                ) -> tuple[Recording, tuple[Spec, ...]]:
         """Traces, with more and more numbers as constants where their values are needed."""
         before, first, grows = self.policy.pinned, None, True
         while True:
@@ -272,7 +264,7 @@ class AutojitFunction:
                 if grows:
                     self.policy.pin(origins)
                 reader = Reader(self.policy.is_static)
-                specs = tuple([reader.read(v, (name,)) for name, v in zip(self.parameters.names, values)])
+                specs = reader.read_all(self.parameters.names, values)
 
     # -- lower tiers -----------------------------------------------------------------------------------------
     def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason,
@@ -297,15 +289,11 @@ class AutojitFunction:
         return result
 
     def _add_python(self, specs: tuple[Spec, ...], reason: Reason, waits: bool) -> None:
-        run = self._run_waiting if waits else None
-        served = Served(self._write_python(specs, run), Tier.PYTHON, specs, reason, waits=waits)
-        self._add(served)
-        self._remember(served)
+        call = write_checked_call(specs, self._run_waiting if waits else self._run_refused)
+        new = Signature(call, Tier.PYTHON, specs, reason, waits=waits)
+        self.signatures.add(new)
+        self.signatures.remember(new)
         self._count_python()
-
-    def _write_python(self, specs: Sequence[Spec], plain: Callable | None = None) -> Callable:
-        """A call of this signature in plain Python, or by another function of the values."""
-        return write_checked_call(specs, self._run_refused if plain is None else plain)
 
     def _run_loops(self, values: tuple) -> Any:
         """Plain Python, with the loops compiled that can be."""
@@ -319,22 +307,13 @@ class AutojitFunction:
     def _run_waiting(self, *values: Any) -> Any:
         """Serves a call of a signature that waits."""
         if self.account.can_afford():
-            self._forget_waiting()
+            self.signatures.forget_waiting()
             return self.serve(values)
         self._waiting_calls += 1
         if self._waiting_calls >= CALLS_BEFORE_LEAVING[True]:
             self.is_left = True
             self.leave_again()
         return self._run_refused(*values)
-
-    def _forget_waiting(self) -> None:
-        with self._lock:
-            for specs, of_key in list(self.served.items()):
-                for served in [one for one in of_key if one.waits]:
-                    of_key.remove(served)
-                    self._forget(served)
-                if not of_key:
-                    del self.served[specs]
 
     def _run_refused(self, *values: Any) -> Any:
         """Serves a call of a signature that could not be traced."""
@@ -362,51 +341,48 @@ class AutojitFunction:
         if self.account.seconds >= native.PATIENCE:
             found = self._find_refused(values)
             if found is not None:
-                return self._run_trial(found, found.specs, values)
+                return self._run_trial(found, values)
         return self._run_loops(values)
 
-    def _find_refused(self, values: tuple) -> Served | None:
+    def _find_refused(self, values: tuple) -> Signature | None:
         """The signature of a call that plain Python serves."""
-        reader = Reader(self.policy.is_static)
-        specs = tuple([reader.read(value, (name,)) for name, value in zip(self.parameters.names, values)])
-        return next((one for one in self.served.get(specs, ()) if one.tier is Tier.PYTHON), None)
+        specs = Reader(self.policy.is_static).read_all(self.parameters.names, values)
+        return next((one for one in self.signatures.find(specs) if one.tier is Tier.PYTHON), None)
 
-    def _run_trial(self, served: Served, specs: tuple[Spec, ...], values: tuple) -> Any:
+    def _run_trial(self, old: Signature, values: tuple) -> Any:
         """Plain Python, and Numba on copies; later calls of the signature are Numba's if it gave the same."""
         trial = native.try_numba(self.function, self.parameters.call, values)
         if trial.compiled is None:
             self._numba_obstacle = trial.reason
         else:
-            compiled, holds, call = trial.compiled, trial.frozen.holds, self.parameters.call
-            run = lambda *given: call(compiled, given) if holds() else self.plain(*given)  # noqa: E731
-            self._replace(served, Served(self._write_python(specs, run), Tier.NUMBA, specs, served.reason))
-            self._say("compiled by Numba", specs)
+            compiled, holds, invoke = trial.compiled, trial.frozen.holds, self.parameters.call
+            run = lambda *given: invoke(compiled, given) if holds() else self.plain(*given)  # noqa: E731
+            call = write_checked_call(old.specs, run)
+            self.signatures.replace(old, Signature(call, Tier.NUMBA, old.specs, old.reason))
+            self._say("compiled by Numba")
         return trial.result
 
-    def demote(self, served: Served, reason: Reason, run: Callable | None = None) -> None:
+    def demote(self, old: Signature, reason: Reason, run: Callable | None = None) -> None:
         """Serves a signature in plain Python from now on, or by `run`, a function of the values."""
-        call = self._write_python(served.specs, run)
-        self._replace(served, Served(call, Tier.PYTHON, served.specs, reason))
+        call = write_checked_call(old.specs, self._run_refused if run is None else run)
+        self.signatures.replace(old, Signature(call, Tier.PYTHON, old.specs, reason))
 
-    def give_way(self, served: Served, seconds: float) -> None:
+    def give_way(self, old: Signature, seconds: float) -> None:
         """Serves a signature in plain Python, which takes less time than the `seconds` of its program; but
         for the time being: other arguments may make more work."""
         reason = self.describe("plain Python takes less time than compiled code for these small arguments")
         self.long_call = min(max(LONG_CALLS * seconds, 2 * self.long_call), SURE_SECONDS)
-        call = self._write_python(served.specs, self._run_small)
-        self._replace(served, Served(call, Tier.PYTHON, served.specs, reason, served.entry))
+        call = write_checked_call(old.specs, self._run_small)
+        self.signatures.replace(old, Signature(call, Tier.PYTHON, old.specs, reason, old.entry))
 
     def take_up_again(self, seconds: float) -> None:
         """Behind a call in plain Python that took long: programs that had given way serve again. Short of
         `SURE_SECONDS`, which no chance makes of a short call, they are compared with plain Python again."""
-        with self._lock:
-            given_way = [one for of_key in self.served.values() for one in of_key
-                         if one.tier is Tier.PYTHON and one.entry is not None]
-        for old in given_way:
-            new = Served(old.entry.call, Tier.TRACED, old.specs, entry=old.entry)
+        for old in [one for one in self.signatures if one.gave_way]:
+            new = Signature(old.entry.call, Tier.TRACED, old.specs, entry=old.entry)
             if seconds < SURE_SECONDS:
                 new.call = Probe(self, new, old.entry)
-            self._replace(old, new)
+            self.signatures.replace(old, new)
         if self.loops is not None:
             self.loops.take_up_again()
         self._return()
@@ -428,20 +404,20 @@ class AutojitFunction:
         elif self._unasked > BETWEEN_QUESTIONS:
             self._unasked = 0.0
             if self._waits and self.account.can_afford():
-                self._forget_waiting()
+                self.signatures.forget_waiting()
                 self._return()
 
     @property
     def _waits(self) -> bool:
-        return any(one.waits for of_key in self.served.values() for one in of_key)
+        return any(one.waits for one in self.signatures)
 
     def _note_failure(self, entry: Entry) -> None:
         if entry.failures >= 3:
-            for served in self.served.get(entry.specs, ()):
-                if served.entry is entry:
+            for known in self.signatures.find(entry.specs):
+                if known.entry is entry:
                     reason = self.describe("three calls met an exception or an index out of range")
                     self._note_fall(reason, Tier.PYTHON)
-                    self.demote(served, reason)
+                    self.demote(known, reason)
                     return
 
     def _note_fall(self, reason: Reason, tier: Tier) -> None:
@@ -457,11 +433,10 @@ class AutojitFunction:
         self._python_calls += 1
         if self._python_calls < CALLS_BEFORE_LEAVING[True]:
             return
-        tiers = {served.tier for of_key in self.served.values() for served in of_key}
         if self._numba_obstacle == "" and self.account.seconds < SHORT_CALL * self._python_calls:
             self._numba_obstacle = "its calls are short"
-        if tiers <= {Tier.PYTHON} and (self._numba_obstacle or self._numba_obstacle is None):
-            is_hopeless = all(s.reason is not None for of_key in self.served.values() for s in of_key)
+        if self.signatures.tiers <= {Tier.PYTHON} and (self._numba_obstacle or self._numba_obstacle is None):
+            is_hopeless = all(one.reason is not None for one in self.signatures)
             if self._python_calls >= CALLS_BEFORE_LEAVING[is_hopeless]:
                 self.is_left = True
                 self.leave_again()
@@ -474,8 +449,7 @@ class AutojitFunction:
         has_loops = self.loops is not None and self.loops.is_open
         run = self.loops.function if has_loops else self.function
         waits = self._waits
-        gave_way = any(one.tier is Tier.PYTHON and one.entry is not None
-                       for of_key in self.served.values() for one in of_key)
+        gave_way = any(one.gave_way for one in self.signatures)
         if self.loops is not None and self.loops.gave_way:
             gave_way, self.long_call = True, self.long_call or SURE_SECONDS
         if waits or gave_way and may_vary(self.function):
@@ -483,60 +457,22 @@ class AutojitFunction:
             self.wrapper.__code__ = make_watching_code(self.function, self.parameters, run, limit,
                                                        self._note_watched)
         else:
-            unwrap(self.wrapper, run)
+            self.wrapper.__code__ = run.__code__  # at the cost of the function itself
         self.wrapper_codes.append(self.wrapper.__code__)
-
-    # -- the table of signatures -----------------------------------------------------------------------------
-    def _add(self, served: Served) -> None:
-        with self._lock:
-            of_key = self.served.setdefault(served.specs, [])
-            of_key.insert(0, served)
-            for old in of_key[MAX_RECENT:]:
-                self._forget(old)
-            del of_key[MAX_RECENT:]
-            drop_oldest(self.served)
-
-    def _remember(self, served: Served) -> None:
-        """Tries a signature first in later calls."""
-        with self._lock:
-            if served.call not in self._recent:
-                self._recent.insert(0, served.call)
-                del self._recent[MAX_RECENT:]
-
-    def _forget(self, served: Served) -> None:
-        if served.call in self._recent:
-            self._recent.remove(served.call)
-
-    def _replace(self, old: Served, new: Served) -> None:
-        with self._lock:
-            of_key = self.served.setdefault(old.specs, [])
-            if old in of_key:
-                of_key[of_key.index(old)] = new
-            if old.call in self._recent:
-                self._recent[self._recent.index(old.call)] = new.call
-
-    def settle(self, served: Served, call: Callable) -> None:
-        """Ends the probing of a program."""
-        with self._lock:
-            if served.call in self._recent:
-                self._recent[self._recent.index(served.call)] = call
-            served.call = call
 
     def clear(self) -> None:
         """Forgets every signature."""
-        with self._lock:
-            self.served.clear()
-            self._recent.clear()
-            self.reasons.clear()
-            self.unrolled.clear()
-            if self.loops is not None:
-                self.loops.clear()
+        self.signatures.clear()
+        self.reasons.clear()
+        self.unrolled.clear()
+        if self.loops is not None:
+            self.loops.clear()
 
     def info(self) -> CacheInfo:
         loops = () if self.loops is None else self.loops.loops
         own = CacheInfo(self._hits, self._misses, self._traces, self._compiles)
         return CacheInfo(*map(sum, zip(own, *(loop.info() for loop in loops))))
 
-    def _say(self, text: str, specs: Sequence[Spec]) -> None:
+    def _say(self, text: str) -> None:
         if self.options.verbose:
             print(f"jitcore autojit: {self.function.__qualname__}: {text}", file=sys.stderr)

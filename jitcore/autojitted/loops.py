@@ -15,15 +15,16 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+from jitcore.autojitted.entry import Signature
 from jitcore.autojitted.function import AutojitFunction
-from jitcore.autojitted.inputs.reading import Reader
-from jitcore.autojitted.inputs.specs import ABSENT, MAX_PROGRAMS, NumberPolicy, Spec
-from jitcore.autojitted.recording.inline import is_traced_call
-from jitcore.autojitted.served import Served
+from jitcore.autojitted.inputs.reading import NumberPolicy, Reader
+from jitcore.autojitted.inputs.specs import ABSENT, Spec
+from jitcore.autojitted.recording.recorder import is_traced_call
 from jitcore.autojitted.tiers import native
 from jitcore.autojitted.tiers.budget import SURE_SECONDS
-from jitcore.autojitted.tiers.ways import Reason, Tier
+from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import config
+from jitcore.process.generated import remake
 from jitcore.rewriter.bytecode.instructions import Unsupported
 from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION
 from jitcore.rewriter.writing.outlined import Gate, write_gates, write_loop
@@ -33,6 +34,8 @@ from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 DECLINED = object()
 #: Calls that a loop declines, with nothing compiled, before its gate is closed.
 CALLS_BEFORE_CLOSING = 50
+#: Programs that are made of one loop.
+MAX_PROGRAMS = 32
 #: For so many more counts a call whose values cannot be read: they are read each time, which takes longer.
 READING_COUNTS = 9
 #: Seconds between two declined calls that leave its gate open for Numba.
@@ -68,11 +71,7 @@ class Loops:
         self.loops = [LoopFunction(self, owner, loop) for loop in outline.loops]
         calls = [loop.dispatch for loop in self.loops]
         code = write_gates(outline, calls, self.gates, DECLINED, ABSENT)
-        self.function = types.FunctionType(code, original.__globals__, original.__name__,
-                                           original.__defaults__, original.__closure__)
-        self.function.__kwdefaults__ = original.__kwdefaults__
-        self.function.__qualname__ = original.__qualname__
-        self.function.__module__ = original.__module__
+        self.function = remake(original, code)
         self._waiting: set[int] = set()  # loops that are not tried yet
         self.gave_way: set[int] = set()
         self._owner, self._call = owner, owner.parameters.call
@@ -104,10 +103,6 @@ class Loops:
     def may_try(self) -> bool:
         """Whether another loop may be traced."""
         return self.account.can_afford()
-
-    def note_way(self, loop: OutlinedLoop) -> None:
-        """The program of a loop gave way to plain Python."""
-        self.gave_way.add(loop.number)
 
     def take_up_again(self) -> None:
         """Behind a call that took long."""
@@ -219,7 +214,7 @@ class LoopFunction(AutojitFunction):
 
     @property
     def tiers(self) -> set[Tier]:
-        return {served.tier for of_key in self.served.values() for served in of_key}
+        return self.signatures.tiers
 
     @property
     def is_compiled(self) -> bool:
@@ -228,7 +223,7 @@ class LoopFunction(AutojitFunction):
     @property
     def compiled_part(self) -> float:
         """The part of the known signatures that is compiled."""
-        served = [one.tier is not Tier.PYTHON for of_key in self.served.values() for one in of_key]
+        served = [one.tier is not Tier.PYTHON for one in self.signatures]
         return sum(served) / len(served) if served else 0.0
 
     # -- declining -------------------------------------------------------------------------------------------
@@ -309,19 +304,18 @@ class LoopFunction(AutojitFunction):
         return self._numba_obstacle
 
     def _try_numba(self, values: tuple) -> Any:
-        served = self._find_refused(values)
-        return DECLINED if served is None else self._run_trial(served, served.specs, values)
+        found = self._find_refused(values)
+        return DECLINED if found is None else self._run_trial(found, values)
 
-    def demote(self, served: Served, reason: Reason, run: Callable | None = None) -> None:
-        super().demote(served, reason, self._decline)
+    def demote(self, signature: Signature, reason: Reason, run: Callable | None = None) -> None:
+        super().demote(signature, reason, self._decline)
 
-    def give_way(self, served: Served, seconds: float) -> None:
-        super().give_way(served, seconds)
-        self.loops_around.note_way(self.loop)
-
-    def _run_small(self, *values: Any) -> Any:
-        return self._decline(*values)
+    def give_way(self, signature: Signature, seconds: float) -> None:
+        super().give_way(signature, seconds)
+        self.loops_around.gave_way.add(self.loop.number)
 
     def _decline(self, *values: Any) -> Any:
         self._count_python()
         return DECLINED
+
+    _run_small = _decline

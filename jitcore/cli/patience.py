@@ -12,7 +12,7 @@ import sys
 import types
 from time import process_time
 
-from jitcore.process.watched import Parameters, Pool, make_watching_code
+from jitcore.process.generated import Parameters, Pool, make_watching_code
 
 #: What compiling may cost a process: seconds that are free, and a share of its time.
 FREE, SHARE = 0.15, 0.2

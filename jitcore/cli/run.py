@@ -18,7 +18,7 @@ from typing import Any
 
 import jitcore
 from jitcore.cli.patience import FREE, SHARE, PatientFunction
-from jitcore.process.watched import Pool, drop_watching
+from jitcore.process.generated import Pool, drop_watching
 
 HELP = "run a Python script"
 

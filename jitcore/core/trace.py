@@ -101,9 +101,9 @@ def needs_mesh(primitive, params: dict) -> bool:
 def run_on_device(primitive, args, params):
     """Applies a primitive to arrays of which some lie on a device, or on the devices of a mesh."""
     # An operation on a device is a program of the dispatch layer.
-    from jitcore.dispatch import eager
+    from jitcore.dispatch.function import run_on_device
 
-    return eager.run_on_device(primitive, args, params)
+    return run_on_device(primitive, args, params)
 
 
 def to_numpy(x) -> np.ndarray:

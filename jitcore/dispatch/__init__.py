@@ -4,28 +4,21 @@ In: a Python function and the arguments of one call. Out: an executable for thes
 Stage: the last but one; `api` puts the public names on top.
 
 Modules:
-    abstracted   `abstracted_axes`: axes whose extent stays open in a trace, so that one trace serves all
-                 sizes.
-    backend      Backends: what one has to offer, and how the installed ones are found.
-    counters     How often programs were traced and compiled in this process: what tests of caches assert.
-    disk_cache   Compiled code on disk, for the processes to come.
-    eager        Eager operations on arrays that lie on a device, and those that run on a mesh: each is a
-                 program of one equation.
-    executables  The cache of executables: one for everything that computes the same, whichever function asked
-                 for it.
-    fast_call    Calls whose form is known: a function written for it reads the arguments, looks up and runs.
-    function     The caches of one jitted function, and what a call does when its signature is new.
-    inner        The primitive `jit`: a jitted function called while another function is traced.
-    options      The arguments of `jit`, checked and made hashable, and what they say of the parameters of a
-                 function.
-    placement    Where a call runs: on which backend, on which of its devices, and how its arguments and
-                 results lie there.
-    program      A traced function on its way to an executable.
-    signature    One call of a jitted function: its leaves, how they stand in the arguments, their avals, its
-                 static values.
-    tracing      Runs the user's Python function once on tracers.
+    backend     Backends: what one has to offer, and how the installed ones are found.
+    disk_cache  Compiled code on disk, for the processes to come.
+    fast_call   Calls whose form is known: a function written for it reads the arguments, looks up and runs.
+    function    The caches of one jitted function, and what a call does when its signature is new.
+    inner       The primitive `jit`: a jitted function called while another function is traced.
+    options     The arguments of `jit`, checked and made hashable, and what they say of the parameters of a
+                function.
+    placement   Where a call runs: on which backend, on which of its devices, and how its arguments and
+                results lie there.
+    program     A traced function on its way to an executable.
+    signature   One call of a jitted function: its leaves, how they stand in the arguments, their avals, its
+                static values.
+    tracing     Runs the user's Python function once on tracers.
 """
 
-from jitcore.dispatch.counters import counters
+from jitcore.process.effort import counters
 
 __all__ = ["counters"]

@@ -271,9 +271,8 @@ def find_compiler(target: str) -> Backend:
         return find_backend(name)
     backend = find_lowering(name)
     if not hasattr(backend, "compile_for"):
-        raise ValueError(
-            f"unknown target {target!r}: {name} compiles for no machine but the one that it runs on"
-        )
+        reason = f"{name} compiles for no machine but the one that it runs on"
+        raise ValueError(f"unknown target {target!r}: {reason}")
     return backend.compile_for(machine)
 
 

@@ -249,10 +249,8 @@ class DiskCache:
 def _is_intact(data: bytes, key: bytes) -> bool:
     """Whether a file holds what was written under this key."""
     checksum_at = len(_MAGIC) + _KEY_BYTES
-    return (
-        data[:checksum_at] == _MAGIC + key
-        and hashlib.sha256(data[_CONTENT_AT:]).digest() == data[checksum_at:_CONTENT_AT]
-    )
+    is_of_key = data[:checksum_at] == _MAGIC + key
+    return is_of_key and hashlib.sha256(data[_CONTENT_AT:]).digest() == data[checksum_at:_CONTENT_AT]
 
 
 def _open_private(path: str, flags: int) -> int:

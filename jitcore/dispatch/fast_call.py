@@ -12,8 +12,6 @@ to 300 ns a leaf, this code 30 ns.
 
 from __future__ import annotations
 
-import functools
-import sys
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import islice
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 import optree
+from numpy import array  # noqa: F401  named by dispatchers
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm  # noqa: F401  named by dispatchers
@@ -29,14 +28,22 @@ from jitcore.core.source import filter_traceback, raise_interruption  # noqa: F4
 from jitcore.core.trace import context, eval_trace  # noqa: F401  named by dispatchers
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 from jitcore.process.concurrency import Lock, stop_at_end
+from jitcore.process.generated import Constants, compile_function
 from jitcore.tree_util import PyTreeDef
 from jitcore.tree_util.nodes import NAMESPACE
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
+class _Miss:
+    """The class of what there is one of: where it was pickled with a dispatcher, it is found by name."""
+
+    def __reduce__(self):
+        return "MISS"
+
+
 #: What a dispatcher returns for a call that it does not know.
-MISS = object()
+MISS = _Miss()
 new = object.__new__  # named by dispatchers
 #: Combinations of a number of arguments and keywords for which dispatchers are written.
 MAX_FORMS = 64
@@ -115,20 +122,14 @@ class _LeafCode(NamedTuple):
 
 _IS_OTHER = "x{i}.__class__ is not {kind}"
 _CODE_OF_CLASS = {
-    ConcreteArray: _LeafCode(
-        _IS_OTHER, ("v{i}.shape", "v{i}.dtype", "x{i}._weak_type"), read="v{i} = x{i}._data"
-    ),
-    np.ndarray: _LeafCode(
-        f"{_IS_OTHER} or x{{i}}.flags.num & {READABLE_FLAGS} != {READABLE_FLAGS}",
-        ("v{i}.shape", "v{i}.dtype"),
-        read="v{i} = x{i}",
-    ),
+    ConcreteArray: _LeafCode(_IS_OTHER, ("v{i}.shape", "v{i}.dtype", "x{i}._weak_type"),
+                             read="v{i} = x{i}._data"),
+    np.ndarray: _LeafCode(f"{_IS_OTHER} or x{{i}}.flags.num & {READABLE_FLAGS} != {READABLE_FLAGS}",
+                          ("v{i}.shape", "v{i}.dtype"), read="v{i} = x{i}"),
 }
 _SCALAR_CODE = _LeafCode(_IS_OTHER, (), convert="v{i} = array(x{i}, t{i})")
-_CODE_OF_CLASS |= dict.fromkeys(
-    (*dtypes.PYTHON_SCALARS, *(dtype.type for dtype in dtypes.SUPPORTED)), _SCALAR_CODE
-)
-
+_CODE_OF_CLASS |= dict.fromkeys((*dtypes.PYTHON_SCALARS, *(dtype.type for dtype in dtypes.SUPPORTED)),
+                                _SCALAR_CODE)
 
 _DEVICE_CODE = _LeafCode(_IS_OTHER, ("x{i}._form",), read="v{i} = x{i}._buffer")
 
@@ -198,9 +199,8 @@ class FastCalls:
             pays = len(classes) <= LEAVES_PER_CALL * entry.slow_calls
             variant = self._find_variant(form, call, classes, tuple(kwargs), may_write=pays)
             if variant is not None:
-                scalar_dtypes = tuple(
-                    part[1] for part, kind in zip(call.parts, classes) if _find_code(kind).convert
-                )
+                scalar_dtypes = tuple(part[1] for part, kind in zip(call.parts, classes)
+                                      if _find_code(kind).convert)
                 run = entry.call if call.donated else entry.run
                 found = run, entry.wait, entry.single, entry.finish, scalar_dtypes
                 variant.table[_make_key(call, classes)] = found
@@ -263,7 +263,7 @@ def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Se
     finish = (_DONATING if call.donated else _KEEPING).format(leaves=leaves, values=values, waiting=waiting)
     source = _DISPATCHER.format(constants=constants.names, parameters=parameters, given=given, names=names,
                                 is_other=is_other, body=body, finish=finish)
-    return compile_function(source, "make_maker", __name__), constants.values
+    return compile_function(source, "make_maker", __name__, __name__), constants.values
 
 
 def _write_parameters(n_args: int, keywords: Sequence[str]) -> tuple[str, str, str, str]:
@@ -337,43 +337,13 @@ _DONATING = """\
 MAX_NODES = 4096
 
 
-class Constants:
-    """Objects that generated source refers to by name, so that equal source serves different objects."""
-
-    def __init__(self):
-        self.values: list[Any] = []
-        self._places: dict[int, int] = {}
-
-    def add(self, value: Any) -> str:
-        """The name of this object in the source."""
-        place = self._places.setdefault(id(value), len(self.values))
-        if place == len(self.values):
-            self.values.append(value)
-        return f"c{place}"
-
-    @property
-    def names(self) -> str:
-        """The names, each followed by a comma."""
-        return "".join(f"c{k}, " for k in range(len(self.values)))
-
-
-@functools.lru_cache(maxsize=64)
-def compile_function(source: str, name: str, module: str) -> Callable:
-    """The function `name` that the source defines. `module` is who wrote it, whose names it uses, and under
-    whose name tracebacks leave out its frames."""
-    names = {**vars(sys.modules[module]), "ndarray": np.ndarray, "array": np.array}
-    exec(compile(source, f"<{module}>", "exec"), names)
-    return names[name]
-
-
 def is_small(structure: PyTreeDef) -> bool:
     """Whether code for this structure is worth compiling."""
     return structure.num_nodes <= MAX_NODES
 
 
-def write_taking_apart(
-    spec: optree.PyTreeSpec, root: str, leaves: Sequence[str], constants: Constants
-) -> list[str]:
+def write_taking_apart(spec: optree.PyTreeSpec, root: str, leaves: Sequence[str], constants: Constants
+                       ) -> list[str]:
     """Lines that assign the leaves of the object named `root` to the names `leaves`.
 
     Where the object has another structure they `break`, or raise an error of any class."""
@@ -401,12 +371,8 @@ def _take_apart(node: str, kind: type | None, data: Any, children: Sequence[str]
         items = [f"{child} = {node}[{constants.add(key)}]" for key, child in zip(data, children)]
         return [check, f"if len({node}) != {len(children)}: break", *items]
     flatten = constants.add(_find_handler(kind).flatten_func)
-    return [
-        check,
-        f"{node} = {flatten}({node})",
-        f"if {node}[1] != {constants.add(data)}: break",
-        f"{targets or '()'} = {node}[0]",
-    ]
+    return [check, f"{node} = {flatten}({node})", f"if {node}[1] != {constants.add(data)}: break",
+            f"{targets or '()'} = {node}[0]"]
 
 
 def _find_handler(kind: type) -> Any:
@@ -431,20 +397,9 @@ def make_rebuilder(structure: PyTreeDef, weak_types: Sequence[bool],
     stop_at_end()
     leaves = [f"x{i}" for i in range(structure.num_leaves)]
     top = structure.spec.walk(leaves, add_node)
-    body = "".join(f"        {line}\n" for line in lines)
     targets = "".join(f"{leaf}, " for leaf in leaves) or "()"
-    source = _REBUILDER.format(constants=constants.names, targets=targets, body=body, top=top)
-    return compile_function(source, "make_rebuilder", __name__)(weak_types, wrap, *constants.values)
-
-
-_REBUILDER = """\
-def make_rebuilder(weak_types, wrap, {constants}):
-    def rebuild(values):
-        {targets} = map(wrap, values, weak_types)
-{body}        return {top}
-
-    return rebuild
-"""
+    lines = [f"{targets} = map(wrap, values, weak_types)", *lines, f"return {top}"]
+    return constants.define("rebuild", "values", lines, __name__, weak_types=weak_types, wrap=wrap)
 
 
 def _put_together(kind: type | None, data: Any, children: Sequence[str], constants: Constants) -> str:

@@ -6,6 +6,7 @@ options; it does not keep the function alive, so that a lambda and what was trac
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,12 +18,10 @@ from jitcore.array import DeviceArray
 from jitcore.config import config, drop_oldest
 from jitcore.core.aval import aval_of
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
-from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.fast_call import FastCalls
 from jitcore.dispatch.inner import bind_inner
-from jitcore.dispatch.options import JitOptions, plan_arguments
+from jitcore.dispatch.options import DEFAULT_OPTIONS, JitOptions, plan_arguments
 from jitcore.dispatch.placement import (
     claim_donated,
     constrain_leaves,
@@ -35,9 +34,9 @@ from jitcore.dispatch.placement import (
 )
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
-from jitcore.dispatch.tracing import TracedFunction, trace_call
+from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
 from jitcore.process.concurrency import Lock
-from jitcore.process.effort import collect_rarely
+from jitcore.process.effort import CacheInfo, collect_rarely
 from jitcore.transforms.batching import list_named_axes
 
 
@@ -255,3 +254,24 @@ def clear_functions() -> None:
         functions = list(_all_functions)
     for function in functions:
         function.clear()
+
+
+# -- eager operations on arrays that lie on a device, and those that run on a mesh ---------------------------
+def run_on_device(primitive: Any, args: tuple, params: dict) -> Any:
+    try:
+        fun = _find_application(primitive, tuple(sorted(params.items())))
+    except TypeError:  # a parameter that has no hash
+        fun = _make_application(primitive, tuple(params.items()))
+    return find_function(fun, DEFAULT_OPTIONS).call(fun, args, {})
+
+
+def _make_application(primitive: Any, params: tuple) -> Callable:
+    given = dict(params)
+
+    def apply(*operands):
+        return primitive.bind(*operands, **given)
+
+    return apply
+
+
+_find_application = functools.lru_cache(maxsize=2048)(_make_application)

@@ -128,8 +128,7 @@ def read_argnames(given: str | Iterable[str] | None, option: str) -> tuple[str, 
     return names
 
 
-def read_placement(device: Any, backend: str | None, in_shardings: Any,
-                   out_shardings: Any) -> dict[str, Any]:
+def read_placement(device: Any, backend: str | None, in_shardings: Any, out_shardings: Any) -> dict[str, Any]:
     """What `device`, `backend` and the shardings ask for, as options.
 
     Raises: ValueError when they contradict each other."""
@@ -143,9 +142,8 @@ def read_placement(device: Any, backend: str | None, in_shardings: Any,
     devices = [found for group in groups for found in group]
     is_one_each = all(len(group) == 1 for group in groups) and None not in devices
     if is_one_each and len(set(devices)) > 1:
-        raise ValueError(
-            f"jit runs on a single device, or on a mesh, but its shardings name several: {devices}"
-        )
+        text = "jit runs on a single device, or on a mesh, but its shardings name several"
+        raise ValueError(f"{text}: {devices}")
     if not is_one_each:
         if device is not None:
             raise ValueError(f"can't specify both a device and a mesh for jit, got {device=}")

@@ -29,9 +29,8 @@ from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.sharding import Sharding, Spread, resolve_sharding
 
 
-def place_call(
-    options: JitOptions, fun: Callable, call: CallSignature, find: Callable = find_backend
-) -> tuple[Backend, Any]:
+def place_call(options: JitOptions, fun: Callable, call: CallSignature, find: Callable = find_backend
+               ) -> tuple[Backend, Any]:
     """By options and arguments: where the options say, else where arrays lie that somebody placed, else where
     any lie, else on the default backend. find: the backend of a name.
 
@@ -45,9 +44,7 @@ def place_call(
         (first, sharding), *others = placed
         for position, other in others:
             if other.device_set != sharding.device_set:
-                raise arguments.devices_differ_error(
-                    _tell(fun, call, first), _tell(fun, call, position)
-                )
+                raise arguments.devices_differ_error(_tell(fun, call, first), _tell(fun, call, position))
         place = sharding if sharding.num_devices == 1 else _spread_arguments(call, {})
         return find_backend(sharding.backend), place
     if chosen is None and call.shardings:
@@ -55,14 +52,8 @@ def place_call(
     return chosen or find(None), None
 
 
-def place_program(
-    options: JitOptions,
-    fun: Callable,
-    call: CallSignature,
-    traced: TracedFunction,
-    backend: Backend,
-    sharding: Any,
-) -> tuple[Backend, Any]:
+def place_program(options: JitOptions, fun: Callable, call: CallSignature, traced: TracedFunction,
+                  backend: Backend, sharding: Any) -> tuple[Backend, Any]:
     """By the meshes, too, that options and the traced function name. backend, sharding: of `place_call`.
 
     Raises: ValueError for devices that differ from each other, for several of a backend that runs on one, and
@@ -87,9 +78,8 @@ def place_program(
         if placed.device_set != devices:
             raise arguments.meshes_differ_error(f"argument {_tell(fun, call, i)}", _show(named[0]))
         if i in ins and not placed.is_equivalent_to(ins[i], len(call.parts[i][0])):
-            raise arguments.sharding_differs_error(
-                call.name_leaves(fun)[i], call.avals[i].long(), str(ins[i]), str(placed)
-            )
+            shown = call.name_leaves(fun)[i], call.avals[i].long()
+            raise arguments.sharding_differs_error(*shown, str(ins[i]), str(placed))
     n_outs = len(traced.jaxpr.outvars)
     spread = tuple([outs.get(i) for i in range(n_outs)]) if outs else ()
     return found, Spread(_spread_arguments(call, ins).ins, spread)
@@ -128,9 +118,8 @@ def _find_shardings(traced: TracedFunction) -> Iterator[Sharding]:
 
 
 # -- the options --------------------------------------------------------------------------------------------
-def spread_options(
-    options: JitOptions, call: CallSignature, traced: TracedFunction
-) -> tuple[dict[int, Sharding], dict[int, Sharding]]:
+def spread_options(options: JitOptions, call: CallSignature, traced: TracedFunction
+                   ) -> tuple[dict[int, Sharding], dict[int, Sharding]]:
     """The shardings that `jit` was given for leaves of the arguments, and for those of the result.
 
     Raises: ValueError for what is no prefix of them; for keyword arguments beside `in_shardings`."""
@@ -153,19 +142,14 @@ def spread_options(
 
 def _spread(name: str, tree: tree_util.PyTreeDef, shardings: Any) -> dict[int, Sharding]:
     leaves = tree_util.flatten_axes(name, tree, shardings)
-    return {
-        i: resolve_sharding(leaf, name)
-        for i, leaf in enumerate(leaves)
-        if leaf is not None and leaf is not UNSPECIFIED
-    }
+    return {i: resolve_sharding(leaf, name) for i, leaf in enumerate(leaves)
+            if leaf is not None and leaf is not UNSPECIFIED}
 
 
 def constrain_leaves(leaves: Sequence[Any], shardings: dict[int, Sharding]) -> list[Any]:
     """The arguments or results of a jitted function that is called while another is traced."""
-    return [
-        with_sharding_constraint(leaf, shardings[i]) if i in shardings else leaf
-        for i, leaf in enumerate(leaves)
-    ]
+    return [with_sharding_constraint(leaf, shardings[i]) if i in shardings else leaf
+            for i, leaf in enumerate(leaves)]
 
 
 # Who refers to an ndarray that only its Array knows, while `_has_other_users` looks at it: the Array, the

@@ -2,8 +2,9 @@
 
 In: a `TracedFunction`. Out: `Program`, which holds each stage once it is asked for: the optimized jaxpr
 without constants (they are inputs, so that programs that differ in captured arrays share one executable), and
-executables, found in a cache by what the program computes. People who wait for more than two seconds read one
-line on standard error about what is compiled; `config.announce_compiles` turns it off.
+executables. These stand in one cache for everything that computes the same, whichever function asked for it;
+it is bounded by `config.cache_size`, and thread-safe. People who wait for more than two seconds read one line
+on standard error about what is compiled; `config.announce_compiles` turns it off.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import operator
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -22,22 +24,91 @@ import numpy as np
 
 from jitcore import passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
-from jitcore.config import config
+from jitcore.config import config, drop_oldest
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, count_primitives, find_read
 from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
-from jitcore.dispatch.abstracted import has_symbolic_shapes
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
-from jitcore.dispatch.counters import counters
-from jitcore.dispatch.executables import SharedExecutable, executables
 from jitcore.dispatch.fast_call import make_rebuilder
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.signature import read_leaf, read_value
-from jitcore.dispatch.tracing import SINGLE, TracedFunction
+from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
 from jitcore.passes.canonical import program_key
 from jitcore.process.concurrency import Lock, cached_attribute
-from jitcore.process.effort import STEPS_PER_SECOND, collect_rarely, spend
+from jitcore.process.effort import STEPS_PER_SECOND, collect_rarely, counters, spend
 from jitcore.sharding import Spread
+
+
+class SharedExecutable:
+    """An executable and its bound forms, one for each tuple of input shapes."""
+
+    def __init__(self, executable: Executable):
+        self.executable = executable
+        self._lock = Lock()
+        self._bound: dict[tuple, Callable[..., list[np.ndarray]]] = {}
+
+    def bind(self, in_avals: Sequence[ShapedArray]) -> tuple[Callable[..., list[np.ndarray]], int]:
+        """`Executable.bind`, done once for these shapes. Returns: that; how often this made it compile."""
+        shapes = tuple(aval.shape for aval in in_avals)
+        run = self._bound.get(shapes)
+        if run is not None:
+            return run, 0
+        with self._lock:
+            run, before = self._bound.get(shapes), self.executable.compiles
+            if run is None:
+                run = self._bound[shapes] = self.executable.bind(in_avals)
+                drop_oldest(self._bound)
+            return run, self.executable.compiles - before
+
+
+class ExecutableCache:
+    """Shared executables by key; the least recently used one is dropped."""
+
+    def __init__(self):
+        self._lock = Lock()
+        self._executables: OrderedDict[tuple, SharedExecutable] = OrderedDict()
+        self._building: dict[tuple, Lock] = {}
+
+    def find_or_build(self, key: tuple, build: Callable[[], Executable]) -> SharedExecutable:
+        """The executable of this key; of several threads that miss it one builds and the others wait."""
+        found = self._find(key)
+        if found is not None:
+            return found
+        with self._lock:
+            building = self._building.setdefault(key, Lock())
+        try:
+            with building:
+                found = self._find(key)
+                if found is None:
+                    found = SharedExecutable(build())
+                    self._add(key, found)
+        finally:
+            with self._lock:
+                self._building.pop(key, None)
+        return found
+
+    def _find(self, key: tuple) -> SharedExecutable | None:
+        with self._lock:
+            found = self._executables.get(key)
+            if found is not None:
+                self._executables.move_to_end(key)
+            return found
+
+    def _add(self, key: tuple, executable: SharedExecutable) -> None:
+        with self._lock:
+            self._executables[key] = executable
+            drop_oldest(self._executables)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._executables.clear()
+
+    def __len__(self) -> int:
+        return len(self._executables)
+
+
+executables = ExecutableCache()
+
 
 __all__ = ["announce_slow", "name_compile"]
 

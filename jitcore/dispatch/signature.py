@@ -131,18 +131,16 @@ class _Float0:
         self.shape = shape
 
 
-tree_util.register_pytree_node(
-    _Float0, lambda leaf: ((), leaf.shape), lambda shape, _: np.zeros(shape, dtypes.float0)
-)
+tree_util.register_pytree_node(_Float0, lambda leaf: ((), leaf.shape), lambda shape,
+                               _: np.zeros(shape, dtypes.float0))
 
 
 def hide_float0(tree: Any) -> Any:
     """The pytree without leaves of `float0`; they come back where its structure is put together again."""
     if not any(getattr(leaf, "dtype", None) == dtypes.float0 for leaf in tree_util.tree_leaves(tree)):
         return tree
-    return tree_util.tree_map(
-        lambda leaf: _Float0(leaf.shape) if getattr(leaf, "dtype", None) == dtypes.float0 else leaf, tree
-    )
+    return tree_util.tree_map(lambda leaf: _Float0(leaf.shape)
+                              if getattr(leaf, "dtype", None) == dtypes.float0 else leaf, tree)
 
 
 def _read_static(place: int | str, value: Any) -> tuple:
@@ -150,9 +148,7 @@ def _read_static(place: int | str, value: Any) -> tuple:
         hash(value)
     except TypeError as error:
         name = place if isinstance(place, str) else ""
-        raise arguments.unhashable_static_error(
-            str(type(value)), repr(value), str(error), name
-        ) from None
+        raise arguments.unhashable_static_error(str(type(value)), repr(value), str(error), name) from None
     # 1, 1.0 and True are equal and hash alike, but a function may tell them apart.
     return place, type(value), value
 
@@ -278,11 +274,8 @@ def _compare(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
 
 
 def _compare_parts(name: str, before: Part, after: Part) -> list[str]:
-    return [
-        f"argument {name}: {what} was {old}, is {new}"
-        for what, old, new in zip(("shape", "dtype", "weak_type"), before, after)
-        if old != new
-    ]
+    return [f"argument {name}: {what} was {old}, is {new}"
+            for what, old, new in zip(("shape", "dtype", "weak_type"), before, after) if old != new]
 
 
 def _compare_statics(fun: Callable, old: _Miss, new: _Miss) -> list[str]:

@@ -14,12 +14,12 @@ from typing import Any, ParamSpec, TypeVar
 from jitcore.core.source import api_boundary
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.backend import find_lowering
-from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
 from jitcore.jitted.numba_export import export, export_device
+from jitcore.process.effort import CacheInfo
 from jitcore.process.pickling import find_global_name
 from jitcore.stages import Lowered, Traced, make_out_info, show_stages
 

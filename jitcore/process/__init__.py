@@ -7,6 +7,7 @@ Modules:
                  properties lack.
     effort       Effort: what an attempt to compile costs, counted where the work is done, and its end when it
                  is too much.
+    generated    Functions that are made of source text; and wrappers: functions with the parameters of
+                 another one.
     pickling     How what decorators return is pickled: by name where it is a global, as plain functions are.
-    watched      Functions that time their calls, at the cost of two readings of the clock.
 """

@@ -8,6 +8,8 @@ counted.
 `collect_rarely` keeps Python's garbage collector away meanwhile: programs are tens of thousands of objects,
 and Python, which looks for garbage among the young ones after every few hundred, would go through all the
 modules of the process too, again and again: a fifth of a first call.
+
+`counters` tell how often programs were traced and compiled in this process: what tests of caches assert.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ import gc
 import threading
 from collections.abc import Iterator
 from time import perf_counter, thread_time
+from typing import NamedTuple
 
 from jitcore.errors import NotTraceable
+from jitcore.process.concurrency import Lock
 
 #: Steps of one second.
 STEPS_PER_SECOND = 1_000_000
@@ -117,3 +121,34 @@ def collect_rarely() -> Iterator[None]:
     finally:
         if gc.get_threshold()[0] == _YOUNG:
             gc.set_threshold(*before)
+
+
+# -- counts -------------------------------------------------------------------------------------------------
+class CacheInfo(NamedTuple):
+    """hits: calls served by a known signature; misses: calls that were not; traces: runs of the Python
+    function; compiles: programs that a backend had to compile."""
+
+    hits: int
+    misses: int
+    traces: int
+    compiles: int
+
+
+class Counters:
+    """Process-wide totals of `traces` and `compiles`. Thread-safe."""
+
+    def __init__(self):
+        self._lock = Lock()
+        self.traces = 0
+        self.compiles = 0
+
+    def add(self, traces: int = 0, compiles: int = 0) -> None:
+        with self._lock:
+            self.traces += traces
+            self.compiles += compiles
+
+    def __repr__(self) -> str:
+        return f"Counters(traces={self.traces}, compiles={self.compiles})"
+
+
+counters = Counters()

@@ -17,13 +17,14 @@ from typing import Any
 from jitcore.core.source import locate_function
 from jitcore.core.trace import Tracer
 from jitcore.process.effort import spend, spend_on_call
+from jitcore.process.generated import remake
 from jitcore.rewriter.bytecode.instructions import Unsupported, is_generator
 from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION
-from jitcore.rewriter.control_flow import loops  # noqa: F401  it is how a driver traces a loop
 from jitcore.rewriter.control_flow.driver import Driver
-from jitcore.rewriter.handles import Mode, current
+from jitcore.rewriter.control_flow.loops import trace_loop
+from jitcore.rewriter.handles import UNDEFINED, Mode, current
 from jitcore.rewriter.operations import texts
-from jitcore.rewriter.operations.hooks import make_hooks
+from jitcore.rewriter.operations.hooks import Hooks
 from jitcore.rewriter.operations.redirects import REDIRECTS
 from jitcore.rewriter.operations.texts import find_method
 from jitcore.rewriter.user_code import (
@@ -33,9 +34,8 @@ from jitcore.rewriter.user_code import (
     is_user_code,
     is_wrapper,
 )
-from jitcore.rewriter.writing.emission import UNDEFINED, Suspended, Template
-from jitcore.rewriter.writing.entry import Entry
-from jitcore.rewriter.writing.generators import hook_generator
+from jitcore.rewriter.writing.hooked import hook_generator
+from jitcore.rewriter.writing.resumable import Entry, Suspended, Template
 
 _KEPT = "__jitcore_rewritten__"
 #: A function with this attribute is never rewritten.
@@ -52,7 +52,7 @@ def rewrite_function(fun: Callable) -> Callable:
     """
     resolved = resolve(fun, is_asked_for=True)
     if resolved is fun and isinstance(fun, types.FunctionType) and not {_KEPT, _MARK} & fun.__dict__.keys():
-        reason = _find_template(fun.__code__)
+        reason = _find_template(fun.__code__, fun.__code__.co_filename)
         name, place = locate_function(fun)
         if isinstance(reason, str):
             warnings.warn(f"{name} at {place} is not rewritten: {reason}", RuntimeWarning, stacklevel=2)
@@ -115,14 +115,11 @@ def _find_redirect(callee: Any) -> Any:
         return None
 
 
-def _find_template(code: types.CodeType) -> tuple[Template, Entry] | str:
-    """The template and the entry of a code object, or why it has none."""
-    return _make_template(code, code.co_filename)
-
-
 @functools.lru_cache(maxsize=1000)
-def _make_template(code: types.CodeType, path: str) -> tuple[Template, Entry] | str:
-    """path: of the file, which messages show; Python calls code of two files equal where it is alike."""
+def _find_template(code: types.CodeType, path: str) -> tuple[Template, Entry] | str:
+    """The template and the entry of a code object, or why it has none.
+
+    path: of the file, which messages show; Python calls code of two files equal where it is alike."""
     try:
         if VERSION not in SUPPORTED:
             raise Unsupported(f"Python {VERSION[0]}.{VERSION[1]} is not supported")
@@ -140,35 +137,26 @@ def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.Function
         return function
     if current.mode is not None and is_generator(function.__code__):
         return _hook(function)
-    found = _find_template(function.__code__)
+    found = _find_template(function.__code__, function.__code__.co_filename)
     if isinstance(found, str):
         if current.mode is not None:
             current.mode.refuse_unhooked(function, found)
         return function
     template, entry = found
     kept = _Kept(function)
-    code = entry.make_code(_Runner(template, kept))
-    made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
-                              function.__closure__)
-    made.__kwdefaults__ = function.__kwdefaults__
-    functools.update_wrapper(made, function)
-    made.__dict__[_KEPT] = function.__dict__[_KEPT] = kept
-    kept.made = made
-    return made
+    kept.made = remake(function, entry.make_code(_Runner(template, kept)))
+    kept.made.__dict__[_KEPT] = function.__dict__[_KEPT] = kept
+    return kept.made
 
 
 def _hook(function: types.FunctionType) -> types.FunctionType:
     """A generator function with hooks."""
     code = function.__code__
     try:
-        hooked = hook_generator(code, code.co_filename, HOOKS)
+        return remake(function, hook_generator(code, code.co_filename, HOOKS))
     except Unsupported as reason:
         current.mode.refuse_unhooked(function, str(reason))
         return function
-    made = types.FunctionType(hooked, function.__globals__, function.__name__, function.__defaults__,
-                              function.__closure__)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return functools.update_wrapper(made, function)
 
 
 def _rewrite_wrapped(wrapper: types.FunctionType) -> types.FunctionType:
@@ -180,10 +168,7 @@ def _rewrite_wrapped(wrapper: types.FunctionType) -> types.FunctionType:
     found = [resolve(x) if type(x) is types.FunctionType else x for x in held]
     if all(new is old for new, old in zip(found, held)):
         return wrapper
-    made = types.FunctionType(wrapper.__code__, wrapper.__globals__, wrapper.__name__, wrapper.__defaults__,
-                              tuple(map(types.CellType, found)))
-    made.__kwdefaults__ = wrapper.__kwdefaults__
-    return functools.update_wrapper(made, wrapper)
+    return remake(wrapper, wrapper.__code__, tuple(map(types.CellType, found)))
 
 
 class _Kept:
@@ -207,10 +192,9 @@ class _Kept:
 
 def make_function(template: Template, original: types.FunctionType, cells: tuple, mode: Mode | None):
     """The function with many entries of one activation. cells: of its own variables."""
-    namespace, closure = original.__globals__, original.__closure__ or ()
-    if mode is not None:
-        namespace, closure = mode.namespace_of(original), mode.cells_of(original)
-    made = types.FunctionType(template.code, namespace, original.__name__, None, (*closure, *cells) or None)
+    namespace = original.__globals__ if mode is None else mode.namespace_of(original)
+    closure = (*(original.__closure__ or ()), *cells) or None
+    made = types.FunctionType(template.code, namespace, original.__name__, None, closure)
     made.__qualname__ = original.__qualname__
     return made
 
@@ -239,7 +223,7 @@ class _Runner:
         result = function(first, template.entry, state, None)
         if type(result) is not Suspended:
             return result
-        return Driver(template, function, arguments).finish(result)
+        return Driver(template, function, arguments, trace_loop).finish(result)
 
     def _make_cells(self, arguments: tuple) -> tuple:
         given = dict(zip(self.template.arguments, arguments))
@@ -247,4 +231,4 @@ class _Runner:
                       for name in self.template.cells])
 
 
-HOOKS = make_hooks(resolve)
+HOOKS = Hooks(resolve)

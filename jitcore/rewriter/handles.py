@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,16 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import DebugInfo
 from jitcore.core.source import SourcePosition
 from jitcore.core.trace import JaxprTrace, Trace
+
+
+class Undefined:
+    """Stands for a variable that is not bound."""
+
+    def __repr__(self) -> str:
+        return "UNDEFINED"
+
+
+UNDEFINED = Undefined()
 
 
 class ConflictError(Exception):
@@ -55,10 +65,40 @@ class Alias(NamedTuple):
     is_rare: bool = False
 
 
-class Handle:
-    """A traced value that is no bare Array: an ndarray with memory, a NumPy scalar, a Python number."""
+class Compound:
+    """What several values are carried for, as for a tuple: an array and the number of its elements, an
+    iterator and its position."""
 
     __slots__ = ()
+
+    def children(self) -> list:
+        """The values that it is made of."""
+        raise NotImplementedError
+
+    def structure(self) -> Any:
+        """Equal for those that are put together alike."""
+        raise NotImplementedError
+
+    def rebuild(self, children: Sequence) -> Any:
+        raise NotImplementedError
+
+
+class Handle:
+    """A traced value that is no bare Array: an ndarray with memory, a NumPy scalar, a Python number.
+
+    Attributes:
+        memory: what handles on the same mutable memory have in common (compared by identity); its `location`,
+            if it has one, is that of its contents (`journal.Location`). None where the value cannot change.
+        is_shared: whether the memory may be that of another handle; is_given: whether it is the caller's, who
+            sees it under names of his own.
+        is_whole: whether it is all of its memory, in order, which is known to be no other handle's and may be
+            written.
+        defers: whether its operators leave an operand that they do not know to that, as Python's numbers do.
+    """
+
+    __slots__ = ()
+    memory: Any = None
+    is_shared = is_given = is_whole = defers = False
 
     @property
     def leaf_type(self) -> LeafType:
@@ -84,37 +124,10 @@ class Handle:
         """How messages show it before the program runs."""
         return repr(self)
 
-    @property
-    def memory(self) -> Any:
-        """What handles on the same mutable memory have in common (compared by identity); its `location`, if
-        it has one, is that of its contents (`journal.Location`). None where the value cannot change."""
-        return None
-
     def choose_object(self, predicate: Any, other: Handle) -> Handle:
         """The handle that is this Python object where a predicate holds, else another one, which is the same
         value."""
         return self
-
-    @property
-    def defers(self) -> bool:
-        """Whether its operators leave an operand that they do not know to that, as Python's numbers do."""
-        return False
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the memory may be that of another handle."""
-        return False
-
-    @property
-    def is_given(self) -> bool:
-        """Whether the memory is the caller's, who sees it under names of his own."""
-        return False
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is all of its memory, in order, which is known to be no other handle's and may be
-        written."""
-        return False
 
     def is_object(self, other: Any) -> Any:
         """Whether it and another value stand for one Python object: a bool, or a traced predicate. Raises:
@@ -127,22 +140,10 @@ class Handle:
         known."""
 
 
-class CompoundHandle(Handle):
-    """A handle that several values are carried for, as for a tuple: an array and the number of its
-    elements."""
+class CompoundHandle(Compound, Handle):
+    """A handle that several values are carried for."""
 
     __slots__ = ()
-
-    def children(self) -> list:
-        """The values that it is made of."""
-        raise NotImplementedError
-
-    def structure(self) -> Any:
-        """Equal for handles that are put together alike."""
-        raise NotImplementedError
-
-    def rebuild(self, children: Sequence) -> CompoundHandle:
-        raise NotImplementedError
 
     def join_structure(self, other: Any) -> Callable[[Any], CompoundHandle] | None:
         """A function that gives this handle and another value the same structure, in memory of their own;
@@ -283,10 +284,6 @@ class Mode:
     def list_captured(self) -> list:
         """What traced functions have read from global names."""
         return []
-
-    def cells_of(self, function: FunctionType) -> tuple[CellType, ...]:
-        """The cells of a function's free variables."""
-        return function.__closure__ or ()
 
 
 class _Current(threading.local):

@@ -14,15 +14,14 @@ import operator
 import threading
 import types
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitcore.core.trace import JaxprTrace
-from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.handles import UNDEFINED, Handle
 from jitcore.rewriter.user_code import find_in_class
-from jitcore.rewriter.writing.emission import UNDEFINED
 
 
 class Location:
@@ -161,6 +160,12 @@ def record(location: Location) -> None:
         logs.stack[-1][location.key] = (location, old)
 
 
+def change(location: Location, value: Any) -> None:
+    """Puts a value there, noted. Raises: as `Unknown.note_store`."""
+    record(location)
+    location.write(value)
+
+
 class _Attempts(threading.local):
     """What takes back the marks that were made in each attempt to trace code in one way, innermost last."""
 
@@ -222,6 +227,23 @@ def read_slot(value: Any, kind: type, name: str) -> Any:
         return kind.__dict__[name].__get__(value)
     except AttributeError:
         return UNDEFINED
+
+
+#: Types of what holds nothing, and is the same wherever it is.
+ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType, types.NoneType])
+
+
+def walk(values: Iterable[Any], list_parts: Callable | None = None) -> Iterator[Any]:
+    """Each object that can be reached from some, once. list_parts: what is reached from one at once, or None;
+    by itself `list_children`."""
+    list_parts = list_parts or list_children
+    waiting, seen = list(values), {}
+    while waiting:
+        value = waiting.pop()
+        if type(value) not in ATOMS and id(value) not in seen:
+            seen[id(value)] = value
+            yield value
+            waiting += list_parts(value) or ()
 
 
 def list_children(value: Any) -> list | None:

@@ -17,18 +17,17 @@ import threading
 import types
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
+from copy import copy as copy_object
 from typing import Any
 
 import numpy as np
 
 from jitcore.core.trace import context
 from jitcore.process.effort import spend
-from jitcore.rewriter.control_flow.iterators import SharedIterator, TracedIterator
 from jitcore.rewriter.control_flow.raising import make_conditional
-from jitcore.rewriter.handles import current
-from jitcore.rewriter.journal import ItemLocation, Location, is_a, list_children, logs, read_variables
+from jitcore.rewriter.handles import UNDEFINED, Compound, current
+from jitcore.rewriter.journal import ATOMS, ItemLocation, Location, is_a, list_children, logs, read_variables
 from jitcore.rewriter.user_code import is_user_code
-from jitcore.rewriter.writing.emission import UNDEFINED
 
 #: How many values are looked at.
 _MAX_ITEMS = 20_000
@@ -152,7 +151,7 @@ class Snapshot:
         waiting, before = list(roots), self._count + len(self.reached)
         while waiting and self._count < _MAX_ITEMS:
             value = waiting.pop()
-            if value is None or type(value) in _ATOMS or id(value) in self.reached:
+            if type(value) in ATOMS or id(value) in self.reached:
                 continue
             children = self._note(value)
             if children is None:
@@ -180,7 +179,7 @@ class Snapshot:
         if kind_of(value) is not None:
             self._copies.append((value, copy_contents(value)))
         variables = read_variables(value)
-        if type(variables) is dict and not is_a(value, (TracedIterator, SharedIterator)):
+        if type(variables) is dict and not is_a(value, (Compound, SharedIterator)):
             self._variables.append((variables, dict(variables)))
             self.reached[id(variables)] = variables
         return children
@@ -199,13 +198,13 @@ class Snapshot:
 
     def find_written(self) -> list[np.ndarray]:
         """The arrays that have changed."""
-        return [copy.array for copy in self._arrays if copy.has_changed()]
+        return [one.array for one in self._arrays if one.has_changed()]
 
     def read_contents(self) -> dict[int, Any]:
         """What the containers that have changed hold now, by id."""
         copies = (*self._copies, *self._variables)
         return {id(container): copy_contents(container) for container, copy in copies
-                if _has_changed(container, copy)}
+                if has_changed(container, copy)}
 
     def find_described(self, contents: dict[int, Any], stores: Iterable[Location]) -> set[int]:
         """The ids of containers that hold what stores have put there, and else what they held."""
@@ -237,12 +236,12 @@ class Snapshot:
                 copy.restore()
         changes, attributes = [], []
         for container, copy in self._copies:
-            if _has_changed(container, copy):
+            if has_changed(container, copy):
                 if id(container) not in described:
                     changes.append((container, contents[id(container)]))
                 ContainerLocation(container).write(copy)
         for variables, copy in self._variables:
-            if _has_changed(variables, copy):
+            if has_changed(variables, copy):
                 new = contents[id(variables)]
                 for name in dict.fromkeys([*copy, *new]):
                     if new.get(name, UNDEFINED) is not copy.get(name, UNDEFINED):
@@ -262,7 +261,7 @@ def _is_described(contents: Any, copy: Any, stores: list[ItemLocation]) -> bool:
             if isinstance(copy, list) and location.index >= len(copy):
                 return False
             expected[location.index] = value
-    return not _has_changed(contents, expected)
+    return not has_changed(contents, expected)
 
 
 class _Open(threading.local):
@@ -314,9 +313,6 @@ def refuse_changes(values: Iterable[Any], reason: str) -> Iterator[None]:
         raise current.mode.refuse(reason)
 
 
-_ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType])
-
-
 def _list_captured(function: types.FunctionType) -> list | None:
     """What a function of the user's reads from its cells and from global names."""
     if not is_user_code(function.__code__):
@@ -327,7 +323,8 @@ def _list_captured(function: types.FunctionType) -> list | None:
     return found
 
 
-def _has_changed(container, copy) -> bool:
+def has_changed(container: Any, copy: Any) -> bool:
+    """Whether a container holds other objects than a copy of its contents."""
     if len(container) != len(copy):
         return True
     if isinstance(copy, list):
@@ -357,9 +354,67 @@ def _is_one(one: Any, other: Any) -> bool:
     return one is other or type(one) is type(other) and type(one) in (int, str, _Items) and one == other
 
 
+RANGE_ITERATORS = (type(iter(range(0))), type(iter(range(1 << 70))))
+# Iterators that can be asked for what they are made of, other iterators among it.
+_COMPOUND = (enumerate, zip, map, filter, reversed)
+_PLAIN = tuple(type(iter(kind())) for kind in (list, tuple, str, dict, set, bytes)) + (
+    type(iter({}.values())), type(iter({}.items())), *RANGE_ITERATORS)
+
+
+class SharedIterator:
+    """A generator, or another iterator that cannot be copied: copies share what was taken from it, and each
+    has its own position."""
+
+    __slots__ = ("source", "taken", "position")
+
+    def __init__(self, source: Iterator, taken: list, position: int = 0):
+        self.source, self.taken, self.position = source, taken, position
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.position == len(self.taken):
+            self.taken.append(next(self.source))
+        self.position += 1
+        return self.taken[self.position - 1]
+
+
+def copy_iterator(iterator):
+    """An iterator over the same elements that goes on by itself; a traced one never changes."""
+    if isinstance(iterator, SharedIterator):
+        return SharedIterator(iterator.source, iterator.taken, iterator.position)
+    if isinstance(iterator, _PLAIN):
+        return copy_object(iterator)
+    if isinstance(iterator, _COMPOUND):
+        make, parts, *state = iterator.__reduce__()
+        copied = make(*map(copy_iterator, parts))
+        if state:
+            copied.__setstate__(*state)
+        return copied
+    if isinstance(iterator, Compound) or not isinstance(iterator, Iterator):
+        return iterator
+    return SharedIterator(iterator, [])
+
+
+def is_same_position(one, other) -> bool:
+    """Whether two iterators are copies of one and have come equally far."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, SharedIterator):
+        return one.taken is other.taken and one.position == other.position
+    if isinstance(one, (*_PLAIN, *_COMPOUND)):
+        return is_same_position(one.__reduce__()[1:], other.__reduce__()[1:])
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(is_same_position, one, other))
+    return isinstance(one, (int, str, range)) and one == other
+
+
 def find_position(iterator: Any) -> _Items:
     """How far an iterator has come: unequal behind a `next`, as far as that can be seen."""
-    if is_a(iterator, TracedIterator):
+    if is_a(iterator, Compound):
         return _Items(iterator.children())
     if is_a(iterator, SharedIterator):
         return _Items([iterator.position])
@@ -380,12 +435,12 @@ def find_position(iterator: Any) -> _Items:
 
 _SEQUENCES = tuple(type(iter(kind())) for kind in (list, tuple, str, bytes))
 #: Those that can be put back, and those that are where they were when what they take from is.
-_REWOUND = (TracedIterator, SharedIterator, *_SEQUENCES, zip, map, filter)
+_REWOUND = (Compound, SharedIterator, *_SEQUENCES, zip, map, filter)
 
 
 def _save(iterator: Any) -> Any:
     """What `_restore` needs; None for iterators that only go on."""
-    if is_a(iterator, TracedIterator):
+    if is_a(iterator, Compound):
         return dict(vars(iterator))
     if is_a(iterator, SharedIterator):
         return iterator.position
@@ -396,7 +451,7 @@ def _save(iterator: Any) -> Any:
 
 
 def _restore(iterator: Any, saved: Any) -> None:
-    if is_a(iterator, TracedIterator):
+    if is_a(iterator, Compound):
         vars(iterator).update(saved)
     elif is_a(iterator, SharedIterator):
         iterator.position = saved

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from jitcore.core.source import SourcePosition, format_snippet
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _FOLDERS = {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 #: Where transformations are, and what keeps our frames out of tracebacks.
@@ -33,6 +35,11 @@ def is_wrapper(function: FunctionType) -> bool:
 
 def is_user_code(code: CodeType) -> bool:
     return not code.co_filename.startswith(_OF_OTHERS)
+
+
+def is_user_function(value: Any) -> bool:
+    """Whether it is a Python function of the user's. Asks its type: `__class__` may be the code of a user."""
+    return issubclass(type(value), FunctionType) and is_user_code(value.__code__)
 
 
 #: Classes of libraries that somebody asked about.
@@ -61,9 +68,8 @@ def find_in_class(kind: type, name: str) -> tuple[type | None, Any]:
 
 def is_compiled_by_numba(callee: Any) -> bool:
     """Whether Numba made this of a Python function: with `njit`, or for kernels."""
-    return type(callee).__module__.startswith("numba.") and isinstance(
-        getattr(callee, "py_func", None), FunctionType
-    )
+    return (type(callee).__module__.startswith("numba.")
+            and isinstance(getattr(callee, "py_func", None), FunctionType))
 
 
 def find_special(value: Any, name: str) -> Callable | None:
@@ -72,6 +78,30 @@ def find_special(value: Any, name: str) -> Callable | None:
     if kind in LIBRARY_CLASSES or not is_user_class(kind):
         return None
     found = find_in_class(kind, name)[1]
-    if isinstance(found, FunctionType) and is_user_code(found.__code__):
-        return MethodType(found, value)
-    return None
+    return MethodType(found, value) if is_user_function(found) else None
+
+
+def is_changeable(kind: type) -> bool:
+    """Whether a class was made by a class statement."""
+    return bool(kind.__flags__ & _HEAP_TYPE)
+
+
+class Place:
+    """A line of the user's where a traced value decides.
+
+    columns: (last line, first column, column behind the last) of the expression that decides, where known."""
+
+    def __init__(self, code: CodeType, line: int, columns: tuple[int | None, ...] = (None, None, None)):
+        self.position = SourcePosition(code.co_filename, line, *columns, code.co_qualname)
+
+    def resolve(self) -> SourcePosition:
+        return self.position
+
+    @property
+    def lines(self) -> list[str]:
+        return format_snippet(self)
+
+    def __str__(self) -> str:
+        text = self.lines[1].strip() if len(self.lines) > 1 else ""
+        place = f"{self.position.file}:{self.position.line} in {self.position.function}()"
+        return f"{place}: `{text}`" if text else place

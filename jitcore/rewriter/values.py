@@ -13,18 +13,26 @@ from typing import Any
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of, is_array_like
-from jitcore.core.trace import JaxprTrace, Tracer, to_array, user_snippet
+from jitcore.core.trace import JaxprTrace, Tracer, context, to_array, user_snippet
 from jitcore.errors import bool_conversion_error
 from jitcore.lax import elementwise
 from jitcore.lax.define import cast
 from jitcore.process.effort import spend
-from jitcore.rewriter.control_flow.iterators import TracedIterator, is_same_position
 from jitcore.rewriter.control_flow.raising import MaybeUnbound
-from jitcore.rewriter.errors import Place
-from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, LeafType, current
+from jitcore.rewriter.handles import (
+    UNDEFINED,
+    Compound,
+    CompoundHandle,
+    ConflictError,
+    Handle,
+    LeafType,
+    current,
+)
 from jitcore.rewriter.journal import MAX_DEPTH, Location, Unknown, list_children, read_variables
-from jitcore.rewriter.writing.emission import UNDEFINED
+from jitcore.rewriter.snapshots import is_same_position
+from jitcore.rewriter.user_code import Place
 from jitcore.transforms.jvp import JvpTracer
+from jitcore.transforms.partial_eval import PartialTrace
 from jitcore.transforms.tangents import fill
 
 
@@ -77,9 +85,11 @@ def type_of(leaf) -> LeafType | None:
     """The type with which a value is carried; None for what can not be."""
     if isinstance(leaf, Handle):
         return leaf.leaf_type
+    if leaf is UNDEFINED or isinstance(leaf, Poison):
+        return None
     if current.mode is not None and not isinstance(leaf, Array):
-        return None if leaf is UNDEFINED or isinstance(leaf, Poison) else current.mode.type_of(leaf)
-    return LeafType(aval_of(leaf)) if is_numeric(leaf) else None
+        return current.mode.type_of(leaf)
+    return LeafType(aval_of(leaf)) if is_array_like(leaf) else None
 
 
 def join_types(one: LeafType, other: LeafType) -> LeafType:
@@ -232,7 +242,7 @@ def _flatten(value: Any) -> Parts:
         keys = list(value)
         leaves, structure, rebuild = _flatten_sequence(list(value.values()), "dict", list)
         return leaves, (tuple(keys), structure), lambda items: dict(zip(keys, rebuild(items)))
-    if isinstance(value, (TracedIterator, CompoundHandle)):
+    if isinstance(value, Compound):
         return value.children(), value.structure(), value.rebuild
     if type(value) is MaybeUnbound:
         parts = _flatten(value.value)
@@ -315,5 +325,9 @@ def is_same_leaf(one, other) -> bool:
     return isinstance(one, _SCALARS) and (one == other or one != one and other != other)
 
 
-def is_numeric(leaf) -> bool:
-    return leaf is not UNDEFINED and not isinstance(leaf, Poison) and is_array_like(leaf)
+def find_recording() -> JaxprTrace | None:
+    """The trace whose equations become part of a program."""
+    trace: Any = context.trace
+    while trace is not None and (not isinstance(trace, JaxprTrace) or isinstance(trace, PartialTrace)):
+        trace = trace.parent
+    return trace

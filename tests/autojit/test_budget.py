@@ -13,10 +13,10 @@ import jitcore
 from benchmarks.plain_programs import ROWS
 from jitcore.autojitted import function
 from jitcore.autojitted.tiers import budget
-from jitcore.autojitted.tiers.ways import Tier
+from jitcore.autojitted.tiers.report import Tier
 from jitcore.cli import patience
 from jitcore.process import effort
-from jitcore.process.watched import Pool, drop_watching
+from jitcore.process.generated import Pool, drop_watching
 from jitcore.rewriter.handles import Mode
 from tests.autojit.checking import assert_same
 
@@ -252,7 +252,7 @@ def test_that_plain_python_takes_less_time_is_not_final(calls):
     state = getattr(made, STATE)
     for n in (4, 5, 300_000, 300_000, 300_000):
         assert made(n) == count_up(n)
-    kinds = [one.tier for of_key in state.served.values() for one in of_key]
+    kinds = [one.tier for one in state.signatures]
     assert Tier.TRACED in kinds
     hits = made.cache_info().traces
     for _ in range(3):

@@ -7,8 +7,8 @@ import pytest
 
 import jitcore
 from jitcore import autojit
-from jitcore.dispatch.counters import counters
 from jitcore.errors import BackendNotFoundError
+from jitcore.process.effort import counters
 
 DEVICES = ["cuda:emulated", jitcore.devices("cuda:emulated")[0], "reference", "xla"]
 

@@ -351,7 +351,7 @@ def test_loops_are_compiled_in_the_first_call():
         made(np.linspace(0, 1, 300), 4)
     state = made.__dict__["__jitcore_autojit_state__"]
     inner = state.loops.loops[1]
-    assert inner.info().traces == 1 and len(inner.served) == 1  # the step is no input of it
+    assert inner.info().traces == 1 and len(inner.signatures) == 1  # the step is no input of it
 
 
 # -- variables of functions around and inside ----------------------------------------------------------------

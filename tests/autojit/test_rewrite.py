@@ -40,3 +40,16 @@ def test_what_is_no_function():
 def test_names_do_not_depend_on_what_is_imported_first(first):
     code = f"import {first}, jitcore; assert callable(jitcore.rewrite) and callable(jitcore.autojit)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_loops_are_traced_whatever_else_was_imported():
+    code = """
+import jitcore
+@jitcore.rewrite
+def halve(x):
+    while x > 10:
+        x = x / 2
+    return x
+assert jitcore.jit(halve)(100.0) == 6.25
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

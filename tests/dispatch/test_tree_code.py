@@ -18,6 +18,7 @@ import jitcore
 from jitcore import lax, tree_util
 from jitcore.array import ConcreteArray
 from jitcore.dispatch import fast_call, function
+from jitcore.process import generated
 from jitcore.tree_util.nodes import NAMESPACE
 
 
@@ -70,13 +71,13 @@ class DictSubclass(dict):
 
 def take_apart(spec: optree.PyTreeSpec, tree) -> list | None:
     """The leaves that the written code finds, None where it refuses the tree."""
-    constants = fast_call.Constants()
+    constants = generated.Constants()
     leaves = [f"x{i}" for i in range(spec.num_leaves)]
     lines = fast_call.write_taking_apart(spec, "root", leaves, constants)
     body = "".join(f"            {line}\n" for line in lines)
     source = (f"def make({constants.names}):\n    def take(root):\n        while True:\n{body}"
               f"            return [{', '.join(leaves)}]\n        return None\n    return take\n")
-    take = fast_call.compile_function(source, "make", __name__)(*constants.values)
+    take = generated.compile_function(source, "make", __name__, "")(*constants.values)
     try:
         return take(tree)
     except Exception:
@@ -188,7 +189,7 @@ def test_deep_structures_need_no_deep_code():
 def test_huge_structures_are_left_to_the_library(monkeypatch):
     structure = tree_util.tree_structure(list(range(fast_call.MAX_NODES)))
     assert not fast_call.is_small(structure)
-    monkeypatch.setattr(fast_call, "compile_function", lambda *args: pytest.fail("code was written"))
+    monkeypatch.setattr(generated, "compile_function", lambda *args: pytest.fail("code was written"))
     values = [np.ones(1)] * structure.num_leaves
     out = fast_call.make_rebuilder(structure, [False] * len(values))(values)
     assert len(out) == len(values) and all(leaf.__class__ is ConcreteArray for leaf in out)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from jitcore import autojit, jit
-from jitcore.autojitted.tiers.ways import AutojitWarning, Tier
+from jitcore.autojitted.tiers.report import AutojitWarning, Tier
 from jitcore.rewriter import rewrite_function
 from tests.rewrite.identity import look_out_always
 from tests.rewrite.random_functions import write_program

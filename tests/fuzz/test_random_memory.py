@@ -12,7 +12,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import autojit, jit
 from jitcore.autojitted import function as autojit_function
-from jitcore.autojitted.tiers.ways import Tier
+from jitcore.autojitted.tiers.report import Tier
 from jitcore.errors import ControlFlowError
 from jitcore.rewriter import rewrite_function
 from tests.codegens import codegen, pytest_generate_tests  # noqa: F401

@@ -9,8 +9,8 @@ import pytest
 
 from jitcore import jit
 from jitcore.rewriter.control_flow import loops
-from jitcore.rewriter.control_flow.foresight import find_changed
-from jitcore.rewriter.writing.emission import normalize_graph
+from jitcore.rewriter.control_flow.carries import find_changed
+from jitcore.rewriter.writing.resumable import normalize_graph
 from tests.numpy_semantics.tracing import check
 
 A = np.arange(60.0).reshape(3, 4, 5) % 7 - 2

@@ -9,11 +9,10 @@ import contextlib
 import types
 from collections.abc import Iterator
 
-from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label
+from jitcore.rewriter.bytecode.assembler import Assembler
 from jitcore.rewriter.bytecode.graph import Graph
-from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Jump, NoneBranch, Raise, Return
-from jitcore.rewriter.bytecode.versions import LOOP_ENDS
-from jitcore.rewriter.writing.entry import PROBE
+from jitcore.rewriter.writing.hooked import BlockWriter
+from jitcore.rewriter.writing.resumable import PROBE
 
 
 def rebuild_code(code: types.CodeType, change=lambda graph: None) -> types.CodeType:
@@ -23,48 +22,13 @@ def rebuild_code(code: types.CodeType, change=lambda graph: None) -> types.CodeT
     cells = (*code.co_freevars, *code.co_cellvars)
     arguments = arguments_of(code)
     variables = [name for name in code.co_varnames if name not in cells or name in arguments]
-    out = Assembler(code, variables, cells)
-    labels = {number: Label() for number in graph.blocks}
-    out.begin((code.co_firstlineno, code.co_firstlineno, 0, 0))
-    ordered, pads = graph.in_order(), []
+    writer = BlockWriter(graph, Assembler(code, variables, cells), graph.blocks)
+    writer.out.begin((code.co_firstlineno, code.co_firstlineno, 0, 0))
+    ordered = graph.in_order()
     if ordered[0].number != graph.entry:
-        out.jump(labels[graph.entry])
-    for block, following in zip(ordered, [*ordered[1:], None]):
-        out.place(labels[block.number])
-        out.handler = None
-        if block.can_raise:
-            target, depth, pushes = block.handler
-            out.handler = Handler(labels[target], depth, pushes)
-        for instruction in block.instructions:
-            out.add(instruction)
-        at = block.position
-        match block.terminator:
-            case Jump(target):
-                if following is None or following.number != target:
-                    out.jump(labels[target])
-            case Branch(true, false):
-                out.branch("TRUE", labels[true], at)
-                out.jump(labels[false])
-            case NoneBranch(none, other):
-                out.branch("NONE", labels[none], at)
-                out.jump(labels[other])
-            case ForIter(body, exit_block):
-                if block.handler is not None:
-                    target, depth, pushes = block.handler
-                    out.handler = Handler(labels[target], depth, pushes)
-                pad = Label()
-                pads.append((pad, exit_block))
-                out.emit("FOR_ITER", pad, at)
-                out.jump(labels[body])
-            case Return() | Raise():
-                pass
-    out.handler = None
-    for pad, exit_block in pads:
-        out.place(pad)
-        for name in LOOP_ENDS:
-            out.emit(name)
-        out.jump(labels[exit_block])
-    return out.assemble(graph.max_depth + 2)
+        writer.out.jump(writer.labels[graph.entry])
+    writer.write_blocks(ordered)
+    return writer.out.assemble(graph.max_depth + 2)
 
 
 def arguments_of(code: types.CodeType) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 import jitcore
 from jitcore.backends.cpu.compiler import code_cache
-from jitcore.dispatch.counters import counters
+from jitcore.process.effort import counters
 
 
 def check_selu(notebook) -> None:

@@ -12,8 +12,8 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import grad, hessian, jacfwd, jacrev, jit, jvp, linear_transpose, linearize, value_and_grad, vjp
-from jitcore.dispatch.counters import counters
 from jitcore.dtypes import float0
+from jitcore.process.effort import counters
 from jitcore.test_util import check_grads, check_jvp, check_vjp
 from jitcore.tree_util import Partial, register_pytree_node_class, tree_flatten, tree_map
 from tests.jax_answers import ask, jax

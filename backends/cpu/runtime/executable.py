@@ -35,8 +35,8 @@ from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch import disk_cache
-from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions, NativeCall
+from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.loopir.index import Address
 from jitcore.loopir.program import Call, Program, While
 from jitcore.loopir.text import format_program

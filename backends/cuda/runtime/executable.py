@@ -20,8 +20,8 @@ from jitcore.backends.python.cuda import write_file
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.tracing import specialize_jaxpr
 from jitcore.loopir.program import Program
 from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program

@@ -8,11 +8,7 @@ Modules:
                 code of the user's is entered.
     captures    Captures: global, closure and module variables, read as further arguments and set as further
                 results.
-    copies      Copies of arguments, for trials whose writes nobody may see, and comparison of what trials
-                gave.
-    guards      What the code of a program was: methods, operators and properties of classes, code of
-                functions.
-    reading     From values to specs, and from specs to checks and stand-ins.
+    guards      What classes and functions were when a program was made: it serves only while they are that.
+    reading     From values to specs.
     specs       Specs: what the program of a call depends on, value by value.
-    watching    Attributes of classes and functions that traced code reaches by their names.
 """

@@ -63,6 +63,19 @@ class Attributes:
             return _check_constant(getattr(owner, name), owner, name)
         return self._read_object(owner, kind, name) if is_user_class(kind) else getattr(owner, name)
 
+    def get(self, owner: Any, name: str, *default: Any) -> Any:
+        """`getattr(owner, name, default)`."""
+        try:
+            return self.read(owner, name)
+        except AttributeError:
+            if not default:
+                raise
+            return default[0]
+
+    def list_variables(self, *owner: Any) -> Any:
+        """`vars(owner)`."""
+        return self.read(*owner, "__dict__") if len(owner) == 1 else vars(*owner)
+
     def has(self, owner: Any, name: str) -> bool:
         """`hasattr(owner, name)`."""
         if isinstance(owner, Handle):

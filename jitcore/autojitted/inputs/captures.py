@@ -18,17 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.array import ConcreteArray
-from jitcore.autojitted.inputs.guards import Guards, is_changeable
+from jitcore.autojitted.inputs.guards import Guards, Watch, list_names
 from jitcore.autojitted.inputs.reading import Unreadable
 from jitcore.autojitted.inputs.specs import ABSENT, IdentitySpec, Spec
-from jitcore.autojitted.inputs.watching import Watch, list_names
-from jitcore.autojitted.recording.sentry import Sentry
+from jitcore.autojitted.recording.side_effects import EffectGuard
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.joining import has_part, join_parts
 from jitcore.numpy_semantics.values.ndarray import new_array
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.snapshots import note_captured
-from jitcore.rewriter.user_code import is_library_file
+from jitcore.rewriter.user_code import is_changeable, is_library_file
 
 
 class Source(NamedTuple):
@@ -53,13 +52,14 @@ class Captures:
 
     Args:
         stand_in: gives (spec, stand-in) for a value and its path. Raises: Unreadable.
+        effects: looks after code of the user's that runs without being entered.
 
     Attributes:
         found: in the order in which they were met; stand_ins: of their values.
         owners: dicts of attributes that traced code has, and their objects, by id of the dict.
     """
 
-    def __init__(self, stand_in: Callable[[Any, tuple], tuple[Spec, Any]]):
+    def __init__(self, stand_in: Callable[[Any, tuple], tuple[Spec, Any]], effects: EffectGuard):
         self._stand_in = stand_in
         self.found: list[Capture] = []
         self.stand_ins: list[Any] = []
@@ -72,7 +72,7 @@ class Captures:
         self._arrays: dict[int, tuple[np.ndarray, Any]] = {}
         self._variables: dict[tuple[int, str], Any] = {}
         self._watch = Watch()
-        self.sentry = Sentry(lambda names: isinstance(names, Namespace))
+        self.effects = effects
         self._guards = Guards()
 
     def capture(self, source: Source, value: Any, path: tuple) -> Any:
@@ -101,10 +101,8 @@ class Captures:
         """The stand-in of an array that came up in another way: as an attribute, as an item."""
         known = self._arrays.get(id(array))
         if known is None:
-            known = self._arrays[id(array)] = (
-                array,
-                self.capture(Source(array, "{owner}"), array, ("an array",)),
-            )
+            stand_in = self.capture(Source(array, "{owner}"), array, ("an array",))
+            known = self._arrays[id(array)] = array, stand_in
         return known[1]
 
     def read_variables(self, owner: Any) -> dict:
@@ -117,7 +115,7 @@ class Captures:
     def note_instance(self, stand_in: Any) -> None:
         """An object of a user's class."""
         self._watch.add_class_of(stand_in)
-        self.sentry.meet_class(type(stand_in))
+        self.effects.meet_class(type(stand_in))
         self._guards.add_class(type(stand_in))
 
     def is_old(self, kind: type) -> bool:
@@ -142,11 +140,11 @@ class Captures:
 
         Raises: NotTraceable where it has changed that; it is what it was again."""
         functions = [self._first, *self._functions]
-        for owner, name, spec in self._watch.settle(functions):
+        names = {name for function in functions for name in list_names(function.__code__)}
+        for owner, name, spec in self._watch.settle(names):
             if (id(owner), name) not in self._variables:
                 source = Source(owner, f"{{owner}}.__dict__.get({name!r}, ABSENT)")
                 self.found.append(Capture(source, spec))
-        names = {name for function in functions for name in list_names(function.__code__)}
         for owner, read, spec in self._guards.settle(names):
             self.found.append(Capture(Source(owner, read), spec))
 
@@ -157,9 +155,8 @@ class Captures:
         self._guards.add_code(function)
         return self._make(function)
 
-    def enter(
-        self, function: types.FunctionType, called: types.FunctionType | None = None
-    ) -> types.FunctionType:
+    def enter(self, function: types.FunctionType, called: types.FunctionType | None = None
+              ) -> types.FunctionType:
         """A function that it calls, over captured variables; itself if it was made by traced code.
 
         called: under which it is called, a wrapper with defaults of its own."""
@@ -225,7 +222,7 @@ class Captures:
     def view(self, value: Any) -> Any:
         """What stands for an object that is known by its identity."""
         self._watch.add(value)
-        self.sentry.meet_class(value if isinstance(value, type) else type(value))
+        self.effects.meet_class(value if isinstance(value, type) else type(value))
         self._guards.add(value)
         if isinstance(value, enum.Enum):
             self._guards.add_class(type(value))

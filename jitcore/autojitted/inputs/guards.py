@@ -1,9 +1,14 @@
-"""What the code of a program was: methods, operators and properties of classes, code of functions.
+"""What classes and functions were when a program was made: it serves only while they are that.
 
-In: the classes and functions that traced code has met. Out: specs that are checked at each call, so that the
-program serves only while they do what they did. A class costs one comparison, of CPython's version of it,
-which is another one as soon as the class or one of its bases has changed; only then its variables are
-compared. Its data are no part of this: they are read where traced code reads them (`captures`, `watching`).
+In: the classes and functions that traced code has met. Out: specs that are checked at each call.
+
+Code (`Guards`): methods, operators and properties of classes, code of functions. A class costs one
+comparison, of CPython's version of it, which is another one as soon as the class or one of its bases has
+changed; only then its variables are compared.
+
+Data (`Watch`): attributes that traced code reaches by their names, as `C.variable`; NotTraceable where the
+traced code has changed one. That is taken back, and plain Python runs the call. Objects of a class find its
+variables through their stand-ins (`captures`).
 """
 
 from __future__ import annotations
@@ -14,17 +19,18 @@ import ctypes
 import enum
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import IdentitySpec, Spec
+from jitcore.autojitted.inputs.reading import Reader, Unreadable
+from jitcore.autojitted.inputs.specs import ABSENT, IdentitySpec, Spec, StaticSpec
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.user_code import is_user_code
+from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, has_changed
+from jitcore.rewriter.user_code import is_changeable, is_user_class, is_user_function
 
-_HEAP_TYPE = 1 << 9
-#: Types of variables of classes that are data, whatever has their names.
+#: Types of variables of classes and functions that are data, whatever has their names.
 DATA = (type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, np.ndarray)
 #: Variables that tell people about a class.
 _DESCRIPTIONS = frozenset(("__doc__", "__annotations__", "__firstlineno__", "__static_attributes__"))
@@ -98,16 +104,11 @@ class ClassGuard:
         for _, _, parts in self.found:
             for name, part in parts.items():
                 if name in names or name.startswith("__") and name != "__init__":
-                    yield from [one for one in _list_functions(part) if is_user_code(one.__code__)]
+                    yield from filter(is_user_function, _list_functions(part))
 
     def list_values(self, names: set[str]) -> list[Any]:
         """What code with these names finds."""
         return [part for _, _, parts in self.found for name, part in parts.items() if name in names]
-
-
-def is_changeable(kind: type) -> bool:
-    """Whether a class was made by a class statement."""
-    return bool(kind.__flags__ & _HEAP_TYPE)
 
 
 def _read_variables(kind: type) -> tuple[frozenset[str], dict[str, Any]]:
@@ -181,22 +182,13 @@ def _is_alike(one: Any, other: Any) -> bool:
     return kind is type(other) and (kind is tuple or kind in _TEXTS and repr(one) == repr(other))
 
 
-class CheckSpec(Spec):
+class CheckSpec(IdentitySpec):
     """What a guard looks at is what it was."""
 
-    __slots__ = ("guard",)
-
-    def __init__(self, guard: Any):
-        object.__setattr__(self, "guard", guard)
-
-    def __eq__(self, other):
-        return type(other) is type(self) and self.guard is other.guard
-
-    def __hash__(self):
-        return id(self.guard)
+    __slots__ = ()
 
     def write(self, matcher, value):
-        matcher.check(f"{matcher.constants.add(self.guard.check)}()")
+        matcher.check(f"{matcher.constants.add(self.value.check)}()")
 
 
 class ClassSpec(CheckSpec):
@@ -205,7 +197,7 @@ class ClassSpec(CheckSpec):
     __slots__ = ()
 
     def write(self, matcher, value):
-        add, guard = matcher.constants.add, self.guard
+        add, guard = matcher.constants.add, self.value
         matcher.check(f"{add(guard.version)}.value == {add(guard.known)}[0] or {add(guard.check)}()")
 
 
@@ -232,7 +224,7 @@ class Guards:
             self.add_class(value)
         elif isinstance(value, types.MethodType):
             self.add(value.__func__)
-        elif isinstance(value, types.FunctionType) and is_user_code(value.__code__):
+        elif is_user_function(value):
             self._functions.setdefault(value, dict(vars(value)))
 
     def add_class(self, kind: type) -> None:
@@ -267,9 +259,8 @@ class Guards:
         for function, variables in self._functions.items():
             found += _list_attributes(function, variables, names)
         if names & _TESTS and any(isinstance(guard.kind, abc.ABCMeta) for guard in self._classes.values()):
-            found.append((abc.get_cache_token, "{owner}()", _TokenSpec(self._token)))
+            found.append((abc.get_cache_token, "{owner}()", StaticSpec(type(self._token), self._token)))
         return found
-
 
     def _reach(self, names: set[str]) -> list[Any]:
         """What traced code with these names may have found: classes and functions, and what these hold."""
@@ -301,19 +292,127 @@ def _list_attributes(function: types.FunctionType, variables: dict, names: set[s
         yield function, f"{{owner}}.__dict__.keys().isdisjoint({missing!r})", IdentitySpec(True)
 
 
-class _TokenSpec(Spec):
-    """A number that says which classes are registered with abstract ones."""
+# -- data ----------------------------------------------------------------------------------------------------
+class Watched(NamedTuple):
+    """variables: of the owner, when it was met; contents: of the lists and dicts among them, by name."""
 
-    __slots__ = ("token",)
+    owner: Any
+    variables: dict[str, Any]
+    contents: dict[str, Any]
 
-    def __init__(self, token: Any):
-        object.__setattr__(self, "token", token)
 
-    def __eq__(self, other):
-        return isinstance(other, _TokenSpec) and self.token == other.token
+class Watch:
+    """The classes and functions that one trace has met."""
 
-    def __hash__(self):
-        return hash(self.token)
+    def __init__(self):
+        self._watched: dict[int, Watched] = {}
+        self._of_instances: dict[int, Watched] = {}
 
-    def write(self, matcher, value):
-        matcher.check(f"{value} == {matcher.constants.add(self.token)}")
+    def add(self, owner: Any) -> None:
+        """A class or function that traced code can name."""
+        for part in _list_owners(owner):
+            if id(part) not in self._watched:
+                self._watched[id(part)] = self._of_instances.pop(id(part), None) or _note(part)
+                self._add_inner(part)
+
+    def add_class_of(self, instance: Any) -> None:
+        """The class of an object: traced code can name it by `type(x)` and `x.__class__`."""
+        for part in _list_owners(type(instance)):
+            if id(part) not in self._watched and id(part) not in self._of_instances:
+                self._of_instances[id(part)] = _note(part)
+                self._add_inner(part)
+
+    def _add_inner(self, owner: Any) -> None:
+        for inner in vars(owner).values():
+            if isinstance(inner, type):
+                self.add(inner)
+
+    def settle(self, names: set[str]) -> list[tuple[Any, str, Spec]]:
+        """What has to be checked at each call: (owner, name, spec). names: in the traced code.
+
+        Raises: NotTraceable where that code has changed a variable; it is what it was again."""
+        found, changed = [], []
+        watched, of_instances = [*self._watched.values()], [*self._of_instances.values()]
+        found += _list_shadows([*watched, *of_instances], names)
+        if names & {"type", "__class__"}:
+            watched += of_instances
+        for one in watched:
+            now = _list_variables(one.owner)
+            for name in sorted(names & (one.variables.keys() | now.keys())):
+                if _take_back(one, name, now.get(name, ABSENT)):
+                    changed.append(f"{one.owner.__qualname__}.{name}")
+                elif type(now[name]) in DATA:
+                    found.append((one.owner, name, _make_spec(now[name])))
+        if changed:
+            raise not_traceable(f"the attribute {changed[0]} is changed")
+        return found
+
+
+def _list_shadows(watched: list[Watched], names: set[str]) -> Iterator[tuple[Any, str, Spec]]:
+    """Variables that classes do not have, and their bases have: with one they would have another value."""
+    variables = {id(one.owner): one.variables for one in watched}
+    for one in watched:
+        if isinstance(one.owner, type):
+            known = [variables.get(id(base), {}).items() for base in one.owner.__mro__[1:]]
+            inherited = {name for items in known for name, value in items if type(value) in DATA}
+            for name in sorted((inherited & names) - one.variables.keys()):
+                yield one.owner, name, IdentitySpec(ABSENT)
+
+
+def _list_owners(owner: Any) -> Iterator[Any]:
+    if isinstance(owner, types.FunctionType):
+        yield owner
+    elif isinstance(owner, type):
+        for base in owner.__mro__[:-1]:
+            if is_user_class(base):
+                yield base
+
+
+def _note(owner: Any) -> Watched:
+    variables = _list_variables(owner)
+    contents = {name: copy_contents(value) for name, value in variables.items()
+                if type(value) in (list, dict, set)}
+    return Watched(owner, variables, contents)
+
+
+def _list_variables(owner: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(owner).items() if not name.startswith("__")}
+
+
+def list_names(code: types.CodeType) -> Iterator[str]:
+    """Names of attributes, and texts that may be such, in code and in the functions that it makes."""
+    yield from code.co_names
+    for const in code.co_consts:
+        if isinstance(const, str):
+            yield const
+        elif isinstance(const, types.CodeType):
+            yield from list_names(const)
+
+
+def _take_back(watched: Watched, name: str, now: Any) -> bool:
+    """Whether a variable has changed; then it is given back what it was."""
+    before = watched.variables.get(name, ABSENT)
+    if now is not before:
+        if before is ABSENT:
+            delattr(watched.owner, name)
+        else:
+            setattr(watched.owner, name, before)
+        return True
+    if name not in watched.contents or not has_changed(now, watched.contents[name]):
+        return False
+    ContainerLocation(now).write(watched.contents[name])
+    return True
+
+
+def _make_spec(value: Any) -> Spec:
+    """Of a value that is a part of the program; the elements of an array are read in each call."""
+    if type(value) in (np.ndarray, set):
+        return IdentitySpec(value)
+    if value is None:
+        return StaticSpec(type(None), None)
+    reader = Reader(lambda path, number: True)
+    try:
+        spec = reader.read(value, ("an attribute",))
+    except Unreadable:
+        return IdentitySpec(value)
+    return IdentitySpec(value) if any(isinstance(part, np.ndarray) for part in reader.values) else spec

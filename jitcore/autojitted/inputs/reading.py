@@ -1,9 +1,11 @@
-"""From values to specs, and from specs to checks and stand-ins.
+"""From values to specs.
 
 In: arguments and captured variables, one after the other. Out: the `Spec` of each, and what stands at the
-places; `Unreadable` for what cannot be traced. Specs are then asked one after the other: `Matcher` takes the
-lines of a call that check its values and name their places; `Builder` the stand-ins that are traced in their
-places.
+places; `Unreadable` for what cannot be traced.
+
+Python numbers are static (part of the program) or traced (inputs), as `NumberPolicy` says for each path: an
+int is static until it has had a few values; a float is traced. A number whose value Python needed while
+tracing is static for good.
 """
 
 from __future__ import annotations
@@ -12,24 +14,21 @@ import enum
 import functools
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.autojitted.inputs.guards import is_changeable
 from jitcore.autojitted.inputs.specs import (
     ABSENT,
     FLAGS,
     TRACED_INTS,
     ArraySpec,
-    BuiltinMethodSpec,
     DictSpec,
     IdentitySpec,
     InstanceSpec,
-    MethodSpec,
-    PartialSpec,
+    PartsSpec,
     RepeatSpec,
     ScalarSpec,
     SequenceSpec,
@@ -38,95 +37,74 @@ from jitcore.autojitted.inputs.specs import (
     is_constant_key,
     list_key_types,
 )
-from jitcore.dispatch.fast_call import Constants
+from jitcore.config import drop_oldest
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
-from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
+from jitcore.rewriter.user_code import find_in_class, is_changeable, is_user_class, is_user_function
+
+#: Values of an int after which it is traced, if that works.
+VALUES_BEFORE_TRACING = 3
+#: Values of a number that has to be static for which programs are made.
+MAX_STATIC_VALUES = 16
+#: Programs that are made for arguments of the same kinds, because code or variables are not what they were;
+#: when there were more, the calls for each other one.
+MAX_VERSIONS, CALLS_PER_VERSION = 32, 64
+
+Path = tuple
 
 
-# -- from specs to code ------------------------------------------------------------------------------------
-class Matcher:
-    """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
+class NumberPolicy:
+    """Args: names of parameters that are always static; of those whose ints have another value each time."""
 
-    Attributes:
-        places: the spec at each place.
-        variables: names of dicts, those of attributes among them.
-    """
+    def __init__(self, static_names: Iterable[str], varying_names: Iterable[str] = ()):
+        self._names = frozenset(static_names)
+        self._varying = frozenset(varying_names)
+        self._pinned: set[Path] = set()
+        self._traced: set[Path] = set()
+        self._values: dict[Path, set] = {}
+        self._versions: dict[Hashable, int] = {}
 
-    def __init__(self, constants: Constants):
-        self.constants = constants
-        self.lines: list[str] = []
-        self.places: list[Spec] = []
-        self.variables: list[str] = []
-        self._temporaries = 0
+    def is_static(self, path: Path, value: Any) -> bool:
+        if path[0] in self._names:
+            return True
+        if path in self._pinned:
+            self._note(path, value)
+            return True
+        if value.__class__ is not int or path[0] in self._varying:
+            return False
+        if path not in self._traced and self._note(path, value) >= VALUES_BEFORE_TRACING:
+            self._traced.add(path)
+        return path not in self._traced
 
-    def name(self, value: str, spec: Spec) -> str:
-        x = f"x{len(self.places)}"
-        self.places.append(spec)
-        self.lines.append(f"{x} = {value}")
-        return x
+    def _note(self, path: Path, value: Any) -> int:
+        values = self._values.setdefault(path, set())
+        if len(values) <= MAX_STATIC_VALUES:
+            values.add(value)
+        return len(values)
 
-    def temporary(self, value: str) -> str:
-        self._temporaries += 1
-        self.lines.append(f"t{self._temporaries} = {value}")
-        return f"t{self._temporaries}"
+    def may_make_version(self, specs: Hashable) -> bool:
+        """Whether one more program is made for arguments of the same kinds; of many, one in some calls."""
+        self._versions[specs] = count = self._versions.get(specs, 0) + 1
+        drop_oldest(self._versions)
+        return count <= MAX_VERSIONS or count % CALLS_PER_VERSION == 0
 
-    def check(self, condition: str) -> None:
-        self.lines.append(f"if not ({condition}): return MISS")
+    def pin(self, paths: Iterable[Path]) -> None:
+        """Numbers whose value is needed while tracing."""
+        self._pinned.update(paths)
 
-    def check_distinct(self) -> None:
-        """No object stands at two places, and no dict of attributes is that of two objects."""
-        self._check_names(self.variables)
-        self._check_names([f"x{i}" for i, spec in enumerate(self.places)
-                           if not (isinstance(spec, (ScalarSpec, DictSpec))
-                                   or isinstance(spec, SequenceSpec) and spec.kind is not list)])
+    def unpin(self, paths: Iterable[Path]) -> None:
+        self._pinned.difference_update(paths)
 
-    def _check_names(self, names: list[str]) -> None:
-        if len(names) > 4:
-            self.check(f"len({{{', '.join(f'id({x})' for x in names)}}}) == {len(names)}")
-            return
-        for i, x in enumerate(names):
-            for y in names[:i]:
-                self.lines.append(f"if {x} is {y}: return MISS")
+    def find_exhausted(self, paths: Iterable[Path]) -> Path | None:
+        """A number that has to be static and has had too many values."""
+        for path in paths:
+            if path in self._pinned and len(self._values.get(path, ())) > MAX_STATIC_VALUES:
+                return path
+        return None
 
-
-# -- from specs to what is traced --------------------------------------------------------------------------
-class Builder:
-    """Makes the stand-ins.
-
-    Args:
-        make_leaf: of an array or scalar; make_object: of what is taken as it is.
-        note_instance: is told of the stand-in of an object of a user's class.
-
-    Attributes:
-        places, stand_ins: spec and stand-in of each place.
-    """
-
-    def __init__(self, make_leaf: Callable[[Spec], Any], make_object: Callable[[Any], Any],
-                 note_instance: Callable[[Any], None]):
-        self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
-        self.places: list[Spec] = []
-        self.stand_ins: list[Any] = []
-        self._ids: set[int] = set()
-
-    def add(self, spec: Spec, stand_in: Any) -> Any:
-        self.places.append(spec)
-        self.stand_ins.append(stand_in)
-        self._ids.add(id(stand_in))
-        return stand_in
-
-    def has_made(self, value: Any) -> bool:
-        """Whether a value is a stand-in."""
-        return id(value) in self._ids
-
-    def reserve(self, spec: Spec) -> int:
-        """The place of what is made of others, whose places follow."""
-        self.add(spec, None)
-        return len(self.places) - 1
-
-    def fill(self, place: int, stand_in: Any) -> Any:
-        self.stand_ins[place] = stand_in
-        return stand_in
+    @property
+    def pinned(self) -> frozenset[Path]:
+        return frozenset(self._pinned)
 
 
 #: Values that are passed, those in containers among them: more make a call's overhead larger than its work.
@@ -167,10 +145,6 @@ def _describe_rule(kind: type) -> str:
     return f", which has {own[0]}" if own else ""
 
 
-def _is_of_user(function: Any) -> bool:
-    return isinstance(function, types.FunctionType) and is_user_code(function.__code__)
-
-
 class Reader:
     """Reads values. is_static: whether the Python number found by a path is part of the program.
 
@@ -193,15 +167,16 @@ class Reader:
         """Lets go of the values: nothing more is read."""
         self.values, self._seen, self._variables = [], {}, {}
 
-    def _add(self, value: Any, path: tuple) -> None:
-        self._seen[id(value)] = len(self.values)
+    def _add(self, value: Any, path: tuple, *, repeats: bool = True) -> None:
+        """Gives a value a place. repeats: whether it is one object wherever it is met."""
+        if repeats:
+            self._seen[id(value)] = len(self.values)
         self.values.append(value)
         self.paths.append(path)
 
-    def _find_repeat(self, value: Any) -> RepeatSpec | None:
-        """The spec of an object that was met already."""
-        place = self._seen.get(id(value))
-        return None if place is None else RepeatSpec(place)
+    def read_all(self, names: Sequence[str], values: Sequence) -> tuple[Spec, ...]:
+        """The specs of the arguments of a call. Raises: Unreadable."""
+        return tuple([self.read(value, (name,)) for name, value in zip(names, values)])
 
     def read_whole(self, value: Any, path: tuple) -> Spec:
         """As `read`; what was met of a value that is unreadable is forgotten. Raises: Unreadable."""
@@ -223,42 +198,27 @@ class Reader:
         kind = type(value)
         if is_user_class(kind) and isinstance(find_in_class(kind, "__getattribute__")[1], types.FunctionType):
             raise Unreadable(f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}")
+        if id(value) in self._seen:
+            return RepeatSpec(self._seen[id(value)])
         if kind is np.ndarray:
             return self._read_array(value, path)
         if kind in NUMBER_DTYPES:
             return self._read_number(value, path)
         if isinstance(value, np.generic):
-            if value.dtype not in dtypes.SHORT_NAMES or kind is not value.dtype.type:
-                raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
-            if self.is_static(path, value):
-                return StaticSpec(kind, value, repr(value))
-            self._add(value, path)
-            return ScalarSpec(kind)
+            return self._read_scalar(value, path)
         if kind is functools.partial:
-            repeat = self._find_repeat(value)
-            if repeat is not None:
-                return repeat
             self._add(value, path)
-            parts = (value.func, ".func"), (value.args, ".args"), (value.keywords, ".keywords")
-            return PartialSpec(*[self.read(part, (*path, name)) for part, name in parts])
-        of_user = kind is types.MethodType and _is_of_user(value.__func__)
+            return PartsSpec(kind, self._read_parts(value, path, "func", "args", "keywords"))
+        of_user = kind is types.MethodType and is_user_function(value.__func__)
         if of_user or kind in BOUND_METHODS and not isinstance(value.__self__, _UNCHANGING_OWNERS):
             return self._read_method(value, path)
-        if (
-            isinstance(value, _IDENTITIES)
-            or value is ABSENT
-            or isinstance(value, enum.Enum)
-            or _is_wrapper(value)
-        ):
+        if value is ABSENT or isinstance(value, (*_IDENTITIES, enum.Enum)) or _is_wrapper(value):
             return IdentitySpec(value)
         if kind is slice and not is_constant_key((value.start, value.stop, value.step)):
             raise Unreadable(f"{describe_path(path)} is a slice of objects")
         if kind in _STATICS or isinstance(value, np.dtype):
             return StaticSpec(kind, value, repr(value) if kind in (slice, range) else "")
         if kind in (list, dict) or self._is_instance(kind):
-            repeat = self._find_repeat(value)
-            if repeat is not None:
-                return repeat
             self._add_container(value, kind, path)
         return self._read_container(value, kind, path)
 
@@ -273,38 +233,44 @@ class Reader:
             self._variables[key] = len(self.values)
         self._add(value, path)
 
+    def _read_parts(self, value: Any, path: tuple, *names: str) -> tuple[Spec, ...]:
+        return tuple([self.read(getattr(value, name), (*path, f".{name}")) for name in names])
+
     def _read_method(self, value: Any, path: tuple) -> Spec:
-        repeat = self._find_repeat(value)
-        if repeat is not None:
-            return repeat
         self._add(value, path)
         function = getattr(value, "__func__", None)
-        known = None if function is None else self.read(function, (*path, ".__func__"))
+        known = () if function is None else self._read_parts(value, path, "__func__")
         try:
-            owner = self.read(value.__self__, (*path, ".__self__"))
+            owner = self._read_parts(value, path, "__self__")
         except Unreadable:
-            if _is_of_user(function):
+            if is_user_function(function):
                 raise
             kind, name = type(value.__self__), describe_path(path)
             text = f"{name} is a method of an object of type {kind.__module__}.{kind.__qualname__}"
             raise Unreadable(text) from None
-        return MethodSpec(known, owner) if known else BuiltinMethodSpec(type(value), value.__name__, owner)
+        return PartsSpec(type(value), known + owner, "" if known else value.__name__)
 
     def _read_array(self, value: np.ndarray, path: tuple) -> Spec:
-        repeat = self._find_repeat(value)
-        if repeat is not None:
-            return repeat
         if value.dtype not in dtypes.SHORT_NAMES:
             raise Unreadable(f"{describe_path(path)} is an array of dtype {value.dtype}")
         self._add(value, path)
         return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS)
+
+    def _read_scalar(self, value: np.generic, path: tuple) -> Spec:
+        kind = type(value)
+        if value.dtype not in dtypes.SHORT_NAMES or kind is not value.dtype.type:
+            raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
+        if self.is_static(path, value):
+            return StaticSpec(kind, value, repr(value))
+        self._add(value, path, repeats=False)
+        return ScalarSpec(kind)
 
     def _read_number(self, value: Any, path: tuple) -> Spec:
         kind = type(value)
         self.number_paths.append(path)
         if kind is bool or self.is_static(path, value) or kind is int and value not in TRACED_INTS:
             return StaticSpec(kind, value, repr(value) if kind in (float, complex) else "")
-        self._add(value, path)
+        self._add(value, path, repeats=False)
         return ScalarSpec(kind)
 
     def _read_container(self, value: Any, kind: type, path: tuple) -> Spec:
@@ -312,8 +278,7 @@ class Reader:
             if kind not in (list, tuple) and not hasattr(kind, "_fields") or getattr(value, "__dict__", None):
                 raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
             if kind is not list:
-                self.values.append(value)
-                self.paths.append(path)
+                self._add(value, path, repeats=False)
             return SequenceSpec(kind, tuple([self.read(item, (*path, i)) for i, item in enumerate(value)]))
         if kind is dict:
             if not all(key.__class__ in (str, int, tuple) and is_constant_key(key) for key in value):

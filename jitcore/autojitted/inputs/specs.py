@@ -1,101 +1,26 @@
 """Specs: what the program of a call depends on, value by value.
 
 In: arguments and captured variables. Out: for each a `Spec`, hashable. `reading` makes it from a value; its
-rule `write` writes code that checks whether another value has it and takes that value apart
-(`reading.Matcher`), `build` makes the stand-in that is traced in its place (`reading.Builder`).
+rule `write` writes code that checks whether another value has it and takes that value apart (`Matcher`),
+`build` makes the stand-in that is traced in its place (`Builder`).
 
 Places: arrays, scalars, traced numbers and mutable containers are numbered in the order in which they are
 met, arguments first. An object that is met again is a `RepeatSpec` of its place, so that aliases stay
 aliases.
-
-Python numbers are static (part of the program) or traced (inputs), as `Policy` says for each path: an int is
-static until it has had a few values; a float is traced. A number whose value Python needed while tracing is
-static for good.
 """
 
 from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from jitcore.config import drop_oldest
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
-
-if TYPE_CHECKING:
-    from jitcore.autojitted.inputs.reading import Builder, Matcher
-
-
-#: Values of an int after which it is traced, if that works.
-VALUES_BEFORE_TRACING = 3
-#: Values of a number that has to be static for which programs are made.
-MAX_STATIC_VALUES = 16
-#: Programs that are made for arguments of the same kinds, because code or variables are not what they were;
-#: when there were more, the calls for each other one.
-MAX_VERSIONS, CALLS_PER_VERSION = 32, 64
-#: Programs that are made of one loop.
-MAX_PROGRAMS = 32
-
-Path = tuple
-
-
-class NumberPolicy:
-    """Args: names of parameters that are always static; of those whose ints have another value each time."""
-
-    def __init__(self, static_names: Iterable[str], varying_names: Iterable[str] = ()):
-        self._names = frozenset(static_names)
-        self._varying = frozenset(varying_names)
-        self._pinned: set[Path] = set()
-        self._traced: set[Path] = set()
-        self._values: dict[Path, set] = {}
-        self._versions: dict[Hashable, int] = {}
-
-    def is_static(self, path: Path, value: Any) -> bool:
-        if path[0] in self._names:
-            return True
-        if path in self._pinned:
-            self._note(path, value)
-            return True
-        if value.__class__ is not int or path[0] in self._varying:
-            return False
-        if path not in self._traced and self._note(path, value) >= VALUES_BEFORE_TRACING:
-            self._traced.add(path)
-        return path not in self._traced
-
-    def _note(self, path: Path, value: Any) -> int:
-        values = self._values.setdefault(path, set())
-        if len(values) <= MAX_STATIC_VALUES:
-            values.add(value)
-        return len(values)
-
-    def may_make_version(self, specs: Hashable) -> bool:
-        """Whether one more program is made for arguments of the same kinds; of many, one in some calls."""
-        self._versions[specs] = count = self._versions.get(specs, 0) + 1
-        drop_oldest(self._versions)
-        return count <= MAX_VERSIONS or count % CALLS_PER_VERSION == 0
-
-    def pin(self, paths: Iterable[Path]) -> None:
-        """Numbers whose value is needed while tracing."""
-        self._pinned.update(paths)
-
-    def unpin(self, paths: Iterable[Path]) -> None:
-        self._pinned.difference_update(paths)
-
-    def find_exhausted(self, paths: Iterable[Path]) -> Path | None:
-        """A number that has to be static and has had too many values."""
-        for path in paths:
-            if path in self._pinned and len(self._values.get(path, ())) > MAX_STATIC_VALUES:
-                return path
-        return None
-
-    @property
-    def pinned(self) -> frozenset[Path]:
-        return frozenset(self._pinned)
-
+from jitcore.process.generated import Constants
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -210,7 +135,7 @@ class IdentitySpec(Spec):
         object.__setattr__(self, "value", value)
 
     def __eq__(self, other):
-        return isinstance(other, IdentitySpec) and self.value is other.value
+        return type(other) is type(self) and self.value is other.value
 
     def __hash__(self):
         return id(self.value)
@@ -244,9 +169,8 @@ class SequenceSpec(Spec):
 
     def write(self, matcher, value):
         x = matcher.name(value, self)
-        matcher.check(
-            f"{x}.__class__ is {matcher.constants.add(self.kind)} and len({x}) == {len(self.children)}"
-        )
+        kind = matcher.constants.add(self.kind)
+        matcher.check(f"{x}.__class__ is {kind} and len({x}) == {len(self.children)}")
         for i, child in enumerate(self.children):
             child.write(matcher, f"{x}[{i}]")
 
@@ -309,63 +233,35 @@ class InstanceSpec(Spec):
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class MethodSpec(Spec):
-    """A Python function, bound to an object."""
-
-    function: Spec
-    owner: Spec
-
-    def write(self, matcher, value):
-        x = matcher.name(value, self)
-        matcher.check(f"{x}.__class__ is {matcher.constants.add(types.MethodType)}")
-        self.function.write(matcher, f"{x}.__func__")
-        self.owner.write(matcher, f"{x}.__self__")
-
-    def build(self, builder):
-        place = builder.reserve(self)
-        made = types.MethodType(self.function.build(builder), self.owner.build(builder))
-        return builder.fill(place, made)
+#: What an object that is put together of others has as its parts, and what makes it of these.
+_PUT_TOGETHER = {
+    types.MethodType: (("__func__", "__self__"), types.MethodType),
+    functools.partial: (("func", "args", "keywords"), lambda function, arguments, keywords: functools.partial(
+        function, *arguments, **keywords))}
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltinMethodSpec(Spec):
-    """A method of an object of Python's or NumPy's, bound to it: `values.append`, `x.sum`."""
+class PartsSpec(Spec):
+    """A Python function bound to an object, a `functools.partial`; with a name the method of this name, bound
+    to an object of Python's or NumPy's: `values.append`, `x.sum`."""
 
     kind: type
-    name: str
-    owner: Spec
+    parts: tuple[Spec, ...]
+    name: str = ""
 
     def write(self, matcher, value):
         x = matcher.name(value, self)
-        kind = matcher.constants.add(self.kind)
-        matcher.check(f"{x}.__class__ is {kind} and {x}.__name__ == {self.name!r}")
-        self.owner.write(matcher, f"{x}.__self__")
+        is_named = f" and {x}.__name__ == {self.name!r}" if self.name else ""
+        matcher.check(f"{x}.__class__ is {matcher.constants.add(self.kind)}{is_named}")
+        names = ("__self__",) if self.name else _PUT_TOGETHER[self.kind][0]
+        for name, part in zip(names, self.parts):
+            part.write(matcher, f"{x}.{name}")
 
     def build(self, builder):
         place = builder.reserve(self)
-        return builder.fill(place, getattr(self.owner.build(builder), self.name))
-
-
-@dataclass(frozen=True, slots=True)
-class PartialSpec(Spec):
-    """A `functools.partial`."""
-
-    function: Spec
-    arguments: Spec
-    keywords: Spec
-
-    def write(self, matcher, value):
-        x = matcher.name(value, self)
-        matcher.check(f"{x}.__class__ is {matcher.constants.add(functools.partial)}")
-        self.function.write(matcher, f"{x}.func")
-        self.arguments.write(matcher, f"{x}.args")
-        self.keywords.write(matcher, f"{x}.keywords")
-
-    def build(self, builder):
-        place = builder.reserve(self)
-        function, arguments = self.function.build(builder), self.arguments.build(builder)
-        return builder.fill(place, functools.partial(function, *arguments, **self.keywords.build(builder)))
+        parts = [part.build(builder) for part in self.parts]
+        made = getattr(parts[0], self.name) if self.name else _PUT_TOGETHER[self.kind][1](*parts)
+        return builder.fill(place, made)
 
 
 class _Absent:
@@ -398,3 +294,88 @@ def meets_place(spec: Spec, count: int) -> bool:
     parts = [getattr(spec, name) for name in getattr(spec, "__dataclass_fields__", ())]
     children = [part for value in parts for part in (value if isinstance(value, tuple) else (value,))]
     return any(meets_place(child, count) for child in children if isinstance(child, Spec))
+
+
+# -- from specs to code ------------------------------------------------------------------------------------
+class Matcher:
+    """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
+
+    Attributes:
+        places: the spec at each place.
+        variables: names of dicts, those of attributes among them.
+    """
+
+    def __init__(self, constants: Constants):
+        self.constants = constants
+        self.lines: list[str] = []
+        self.places: list[Spec] = []
+        self.variables: list[str] = []
+        self._temporaries = 0
+
+    def name(self, value: str, spec: Spec) -> str:
+        x = f"x{len(self.places)}"
+        self.places.append(spec)
+        self.lines.append(f"{x} = {value}")
+        return x
+
+    def temporary(self, value: str) -> str:
+        self._temporaries += 1
+        self.lines.append(f"t{self._temporaries} = {value}")
+        return f"t{self._temporaries}"
+
+    def check(self, condition: str) -> None:
+        self.lines.append(f"if not ({condition}): return MISS")
+
+    def check_distinct(self) -> None:
+        """No object stands at two places, and no dict of attributes is that of two objects."""
+        self._check_names(self.variables)
+        self._check_names([f"x{i}" for i, spec in enumerate(self.places)
+                           if not (isinstance(spec, (ScalarSpec, DictSpec))
+                                   or isinstance(spec, SequenceSpec) and spec.kind is not list)])
+
+    def _check_names(self, names: list[str]) -> None:
+        if len(names) > 4:
+            self.check(f"len({{{', '.join(f'id({x})' for x in names)}}}) == {len(names)}")
+            return
+        for i, x in enumerate(names):
+            for y in names[:i]:
+                self.lines.append(f"if {x} is {y}: return MISS")
+
+
+# -- from specs to what is traced --------------------------------------------------------------------------
+class Builder:
+    """Makes the stand-ins.
+
+    Args:
+        make_leaf: of an array or scalar; make_object: of what is taken as it is.
+        note_instance: is told of the stand-in of an object of a user's class.
+
+    Attributes:
+        places, stand_ins: spec and stand-in of each place.
+    """
+
+    def __init__(self, make_leaf: Callable[[Spec], Any], make_object: Callable[[Any], Any],
+                 note_instance: Callable[[Any], None]):
+        self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
+        self.places: list[Spec] = []
+        self.stand_ins: list[Any] = []
+        self._ids: set[int] = set()
+
+    def add(self, spec: Spec, stand_in: Any) -> Any:
+        self.places.append(spec)
+        self.stand_ins.append(stand_in)
+        self._ids.add(id(stand_in))
+        return stand_in
+
+    def has_made(self, value: Any) -> bool:
+        """Whether a value is a stand-in."""
+        return id(value) in self._ids
+
+    def reserve(self, spec: Spec) -> int:
+        """The place of what is made of others, whose places follow."""
+        self.add(spec, None)
+        return len(self.places) - 1
+
+    def fill(self, place: int, stand_in: Any) -> Any:
+        self.stand_ins[place] = stand_in
+        return stand_in

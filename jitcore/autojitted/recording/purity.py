@@ -108,15 +108,15 @@ class Callables(Mapping):
     def __init__(self, redirects: Mapping, captures: Captures, attributes: Attributes):
         self._redirects, self._captures, self._resolve = redirects, captures, attributes.resolve
         self._own = {
-            getattr: functools.partial(_get_attribute, attributes), hasattr: attributes.has,
+            getattr: attributes.get, hasattr: attributes.has,
             setattr: attributes.store, delattr: attributes.delete,
-            vars: functools.partial(_read_variables, attributes), hash: self._call_hash,
+            vars: attributes.list_variables, hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
                for function, name in _OF_SPECIAL_METHODS.items()},
         }
 
     def get(self, callee: Any, default: Any = None) -> Any:
-        self._captures.sentry.check()
+        self._captures.effects.check()
         kind = type(callee)
         if is_user_class(kind):
             return default  # the traced form of its `__call__` is called
@@ -177,7 +177,7 @@ class Callables(Mapping):
 
     def _construct(self, kind: type, /, *args: Any, **kwargs: Any) -> Any:
         """What `type.__call__` does, where the methods are those of a class of the user's."""
-        self._captures.sentry.meet_class(kind)
+        self._captures.effects.meet_class(kind)
         if find_in_class(kind, "__del__")[0]:
             raise not_traceable(f"an object of type {kind.__qualname__}, which has a __del__(), is made")
         new, initialize = kind.__new__, kind.__init__
@@ -194,13 +194,13 @@ class Callables(Mapping):
 
     def _call_vectorized(self, callee: np.vectorize, /, *args: Any, **kwargs: Any) -> Any:
         if may_enter(callee.pyfunc):
-            self._captures.sentry.arm()
+            self._captures.effects.arm()
         return find_vectorized(callee)(*args, **kwargs)
 
     def _call_watched(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls code that is not traced; what it is given it may call."""
         if may_enter(callee) or any(map(may_enter, (*args, *kwargs.values()))):
-            self._captures.sentry.arm()
+            self._captures.effects.arm()
         return callee(*args, **kwargs)
 
     def _call_with_functions(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -209,11 +209,11 @@ class Callables(Mapping):
         return callee(*map(self._enter, args), **given)
 
     def _enter(self, value: Any) -> Any:
-        """The traced form of a function; the sentry looks after all else in which code of the user's is."""
+        """The traced form of a function; the guard looks after all else in which code of the user's is."""
         if isinstance(value, (types.FunctionType, types.MethodType)):
             return self._resolve(value)
         if may_enter(value):
-            self._captures.sentry.arm()
+            self._captures.effects.arm()
         return self._resolve(value) if isinstance(value, functools.partial) else value
 
     def _call_on_arrays(self, callee: Callable, /, *args: Any, **kwargs: Any) -> Any:
@@ -224,7 +224,7 @@ class Callables(Mapping):
                 raise not_traceable("a function of jitcore is called with a traced Python number")
             return leaf.read() if isinstance(leaf, Handle) else leaf
 
-        with plain_semantics(), self._captures.sentry.look_away():
+        with plain_semantics(), self._captures.effects.look_away():
             return callee(*tree_util.tree_map(enter, args), **tree_util.tree_map(enter, kwargs))
 
     def __getitem__(self, callee: Any) -> Any:
@@ -276,15 +276,6 @@ def may_enter(value: Any, depth: int = 2) -> bool:
     return False
 
 
-def _get_attribute(attributes: Attributes, owner: Any, name: str, *default: Any) -> Any:
-    try:
-        return attributes.read(owner, name)
-    except AttributeError:
-        if not default:
-            raise
-        return default[0]
-
-
 def _hashes_place(value: Any) -> bool:
     """Whether a hash depends on which object it is, which traced code does not have."""
     if isinstance(value, (tuple, frozenset)):
@@ -292,10 +283,6 @@ def _hashes_place(value: Any) -> bool:
     if isinstance(value, BOUND_METHODS):
         return not isinstance(value.__self__, OWNERLESS)
     return type(value).__hash__ is object.__hash__ and is_user_class(type(value))
-
-
-def _read_variables(attributes: Attributes, *owner: Any) -> Any:
-    return attributes.read(*owner, "__dict__") if len(owner) == 1 else vars(*owner)
 
 
 @contextlib.contextmanager

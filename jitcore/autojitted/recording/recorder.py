@@ -3,6 +3,10 @@
 In: the function and the specs of its arguments. Out: a `Recording`. The leaves of arguments and captured
 variables are the inputs of the jaxpr; its outputs are new arrays and scalars, the arrays that were written,
 and the flag that says whether the program met what only plain Python can do.
+
+A call with traced arguments, in a function under `autojit`, or under `jit`, `grad`, `vmap` and so on, becomes
+a part of what is being traced (`call_inline`). Under the transformations arrays come in as Arrays and leave
+as Arrays.
 """
 
 from __future__ import annotations
@@ -14,30 +18,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+from jitcore import tree_util
+from jitcore.array import Array
 from jitcore.autojitted.inputs.attributes import Attributes
-from jitcore.autojitted.inputs.captures import Capture, Captures
-from jitcore.autojitted.inputs.reading import Builder, Reader
-from jitcore.autojitted.inputs.specs import ArraySpec, ScalarSpec, Spec
-from jitcore.autojitted.recording.printed import refuse_output
+from jitcore.autojitted.inputs.captures import Capture, Captures, Namespace
+from jitcore.autojitted.inputs.reading import Reader
+from jitcore.autojitted.inputs.specs import ArraySpec, Builder, ScalarSpec, Spec
 from jitcore.autojitted.recording.purity import Callables
 from jitcore.autojitted.recording.results import Effects, ResultWriter
-from jitcore.autojitted.tiers.ways import Reason, find_loop_reason
+from jitcore.autojitted.recording.side_effects import EffectGuard, refuse_output
+from jitcore.autojitted.tiers.report import Reason, find_loop_reason
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import DebugInfo, slice_eqns
 from jitcore.core.source import SourcePosition, locate_function
-from jitcore.core.trace import JaxprTrace, Trace, Tracer, open_trace
-from jitcore.dispatch.counters import counters
+from jitcore.core.trace import JaxprTrace, Trace, Tracer, context, eval_trace, open_trace
 from jitcore.dispatch.tracing import TracedFunction
+from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.numpy_semantics.errors import NeedsIdentity, not_traceable
 from jitcore.numpy_semantics.mode import NumpyMode
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.storage import Storage
-from jitcore.process.effort import spend
+from jitcore.process.effort import counters, spend
 from jitcore.rewriter import rewrite_function
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle, current
+from jitcore.rewriter.journal import is_a, walk
 from jitcore.tree_util import tree_structure
 
 
@@ -81,9 +88,8 @@ class LimitedTrace(JaxprTrace):
         self.work[0] += 1
         spend(EQUATION_STEPS)
         if len(self.eqns) >= MAX_EQUATIONS or self.work[0] > MAX_RECORDED:
-            raise not_traceable(
-                f"the program has more than {MAX_EQUATIONS} operations: a loop cannot be compiled as a loop"
-            )
+            text = f"more than {MAX_EQUATIONS} operations: a loop cannot be compiled as a loop"
+            raise not_traceable(f"the program has {text}")
         return super().record(primitive, atoms, out_avals, params)
 
 
@@ -96,8 +102,10 @@ class AutojitMode(NumpyMode):
         self._given: dict[int, Any] = {}
         self._has_made = session.builder.has_made
         self.found_unrolled: dict[tuple[str, int], Reason] = {}
-        self._attributes = Attributes(captures, resolve)
-        self._callables = Callables(super().redirects, captures, self._attributes)
+        attributes = Attributes(captures, resolve)
+        self.read_attribute, self.store_attribute = attributes.read, attributes.store
+        self.delete_attribute = attributes.delete
+        self._callables = Callables(super().redirects, captures, attributes)
 
     @property
     def redirects(self) -> Callables:
@@ -112,15 +120,6 @@ class AutojitMode(NumpyMode):
     def adopt(self, array: np.ndarray) -> NDArray:
         """An array that came up as an operand, whose contents are read in each call."""
         return self.captures.adopt(array)
-
-    def read_attribute(self, owner: Any, name: str) -> Any:
-        return self._attributes.read(owner, name)
-
-    def store_attribute(self, owner: Any, name: str, value: Any) -> None:
-        self._attributes.store(owner, name, value)
-
-    def delete_attribute(self, owner: Any, name: str) -> None:
-        self._attributes.delete(owner, name)
 
     def is_given(self, container: Any) -> bool:
         return id(container) in self._given or self._has_made(container)
@@ -151,7 +150,7 @@ class Session:
 
     def __init__(self, trace: JaxprTrace, reader: Reader):
         self.trace, self.reader = trace, reader
-        self.captures = Captures(self.stand_in)
+        self.captures = Captures(self.stand_in, EffectGuard(lambda names: isinstance(names, Namespace)))
         self.builder = Builder(self._make_leaf, self.captures.view, self.captures.note_instance)
         self.storages: dict[int, Storage] = {}
         self.initial: dict[int, Tracer] = {}
@@ -216,22 +215,13 @@ def copy_contents(stand_in: Any) -> Any:
         return stand_in.shape
     if isinstance(stand_in, Handle):
         return None
-    if type(stand_in) is list:
-        return list(stand_in)
-    if type(stand_in) is dict:
-        return dict(stand_in)
+    if type(stand_in) in (list, dict):
+        return stand_in.copy()
     return dict(vars(stand_in)) if hasattr(stand_in, "__dict__") else None
 
 
-def record_call(
-    function: types.FunctionType,
-    call: Callable,
-    specs: Sequence[Spec],
-    reader: Reader,
-    origins: list[tuple],
-    *,
-    grows: bool = True,
-) -> Recording:
+def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Spec], reader: Reader,
+                origins: list[tuple], *, grows: bool = True) -> Recording:
     """Runs the function on stand-ins of its arguments.
 
     Args:
@@ -251,7 +241,7 @@ def record_call(
         mode.grows = grows
         previous, current.mode = current.mode, mode
         try:
-            with session.captures.sentry.watch():
+            with session.captures.effects.watch():
                 arguments = [session.build(spec) for spec in specs]
                 try:
                     with refuse_output(mode.refuse):
@@ -277,3 +267,58 @@ def record_call(
 def has_grown(error: Exception) -> bool:
     """Whether lists had become ones of traced length before a recording failed: without these it may not."""
     return error.__dict__.get("jitcore_has_grown", False)
+
+
+# -- calls with traced arguments -----------------------------------------------------------------------------
+def is_traced_call(values: tuple) -> bool:
+    """Whether some argument is traced."""
+    if current.mode is None and context.trace is eval_trace:
+        return False
+    return any(is_a(value, (Tracer, Handle)) for value in walk(values))
+
+
+def call_inline(owner: Any, values: tuple) -> Any:
+    """Runs the function's traced form on these values."""
+    if current.mode is not None:
+        found = current.mode.redirects.get(owner.function, owner.function)
+        return owner.parameters.call(found, values)
+    return _call_under_transform(owner, rewrite_function(owner.function), values)
+
+
+def _call_under_transform(owner: Any, function: Callable, values: tuple) -> Any:
+    storages: list[tuple[Storage, Array]] = []
+
+    def enter(leaf: Any) -> Any:
+        if not isinstance(leaf, Array):
+            return leaf
+        if not leaf.shape and leaf.weak_type:
+            return Number(leaf.dtype.type(0).item().__class__, leaf)
+        if not leaf.shape:
+            return Scalar(leaf)
+        storage = Storage(leaf)
+        storages.append((storage, leaf))
+        return NDArray(storage)
+
+    mode = NumpyMode()
+    current.mode = mode
+    try:
+        arguments = [tree_util.tree_map(enter, value) for value in values]
+        result = owner.parameters.call(function, arguments)
+        found = tree_util.tree_map(lambda leaf: leaf.read() if isinstance(leaf, Handle) else leaf, result)
+        if mode.can_fail:
+            raise_if(mode.failed, _join_errors(mode.failures))
+    finally:
+        current.mode = None
+    for storage, before in storages:
+        if storage.value is not before:
+            name = owner.function.__qualname__
+            raise not_traceable(f"{name} writes to an array that is traced by a transformation: pass a copy")
+    return found
+
+
+def _join_errors(errors: list[BaseException]) -> BaseException:
+    """What is raised where plain Python would raise one of several errors."""
+    kinds = {type(error): error for error in errors}
+    if len(kinds) == 1:
+        return errors[0]
+    return RuntimeError("; ".join(dict.fromkeys(f"{type(error).__name__}: {error}" for error in errors)))

@@ -16,10 +16,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from jitcore.array import Array, ConcreteArray
 from jitcore.autojitted.inputs.captures import ModuleView, Namespace
-from jitcore.autojitted.inputs.guards import is_changeable
 from jitcore.autojitted.inputs.specs import ABSENT, is_constant_key
 from jitcore.core.trace import Tracer
-from jitcore.dispatch.fast_call import Constants
 from jitcore.numpy_semantics.dynamic_extents.packing import pack
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.memory import Bits, Sliding
@@ -38,9 +36,11 @@ from jitcore.numpy_semantics.values.views import (
     Window,
     is_same_view,
 )
+from jitcore.process.generated import Constants
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.operations.texts import Text, prepare
+from jitcore.rewriter.user_code import is_changeable
 from jitcore.rewriter.values import Poison
 
 
@@ -377,9 +377,8 @@ class ResultWriter:
 
     def _write_container(self, name: str, stand_in: Any, before: Any) -> list[str]:
         if isinstance(stand_in, NDArray):
-            return (
-                [] if stand_in.shape == before else [f"{name}.shape = {self.constants.add(stand_in.shape)}"]
-            )
+            is_same = stand_in.shape == before
+            return [] if is_same else [f"{name}.shape = {self.constants.add(stand_in.shape)}"]
         if before is None:
             return []
         if type(stand_in) is list:

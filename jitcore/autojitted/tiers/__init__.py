@@ -5,7 +5,6 @@ In: bytecode, arguments, and how long calls took. Out: decisions, and what they 
 Modules:
     budget  What compiling a function may cost, whether it can pay, and whether it did.
     native  The tier below tracing: the whole function compiled by Numba, if it gives what plain Python gives.
-    report  What became of a function, for people: the tier of each region and what stood in the way of a
-            better one.
-    ways    The ways in which a call can be served, and the warning that says when a slower one is taken.
+    report  The tiers of a function, for people: which serves a call, why no better one, and the warning that
+            says so.
 """

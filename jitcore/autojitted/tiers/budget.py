@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jitcore.autojitted.entry import MISS, Entry
-from jitcore.autojitted.inputs.copies import copy_values
+from jitcore.autojitted.entry import Entry, Signature
 from jitcore.autojitted.inputs.specs import (
     ArraySpec,
     DictSpec,
@@ -39,17 +38,19 @@ from jitcore.autojitted.inputs.specs import (
     Spec,
     StaticSpec,
 )
-from jitcore.autojitted.recording.printed import silence
 from jitcore.autojitted.recording.purity import ORIGINAL
+from jitcore.autojitted.recording.side_effects import silence
+from jitcore.autojitted.tiers.native import copy_values
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.core.source import raise_interruption
+from jitcore.dispatch.fast_call import MISS
 from jitcore.process.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
-from jitcore.process.watched import Pool
+from jitcore.process.generated import Pool
+from jitcore.rewriter.journal import walk
 from jitcore.rewriter.user_code import is_library_file, is_user_class
 
 if TYPE_CHECKING:
     from jitcore.autojitted.function import AutojitFunction
-    from jitcore.autojitted.served import Served
 
 
 #: Seconds of work that are free for a function without arrays, which plain Python runs well as long as it is
@@ -189,7 +190,7 @@ def uses_arrays(function: types.FunctionType, specs: Sequence[Spec]) -> bool:
     methods = [method for spec in _walk_specs(specs) if isinstance(spec, InstanceSpec)
                for method in _list_methods(spec.kind)]
     return any(isinstance(value, np.ndarray) or _find_package(value) in _ARRAYS
-               for one in _walk_functions([function, *methods]) for value in _list_named(one))
+               for one in walk([function, *methods], _list_functions) for value in _list_named(one))
 
 
 def find_hindrance(function: types.FunctionType, specs: Sequence[Spec]) -> str:
@@ -202,8 +203,8 @@ def find_hindrance(function: types.FunctionType, specs: Sequence[Spec]) -> str:
             return "it works on a text"
         if isinstance(spec, StaticSpec) and spec.kind is int and abs(spec.value) >= 1 << 62:
             return "it works on ints of more than 64 bits"
-    for one in _walk_functions([function]):
-        if one in _walk_functions(_list_called(one), _list_called):
+    for one in walk([function], _list_functions):
+        if one in walk(_list_called(one), _list_called):
             return f"{one.__name__} calls itself"
         if one.__code__.co_flags & inspect.CO_GENERATOR:
             return f"{one.__name__} is a generator"
@@ -237,19 +238,6 @@ def _walk_specs(specs: Sequence[Spec]) -> Iterator[Spec]:
         yield spec
         if isinstance(spec, (SequenceSpec, DictSpec, InstanceSpec)):
             waiting += spec.children
-
-
-def _walk_functions(functions: Sequence[types.FunctionType],
-                    list_functions: Callable | None = None) -> Iterator[types.FunctionType]:
-    """Functions of the user, and those that they name, each once."""
-    list_functions = list_functions or _list_functions
-    waiting, seen = list(functions), set()
-    while waiting:
-        function = waiting.pop()
-        if function not in seen:
-            seen.add(function)
-            yield function
-            waiting += list_functions(function)
 
 
 def _list_functions(function: types.FunctionType) -> list[types.FunctionType]:
@@ -388,8 +376,8 @@ def comparing() -> Iterator[None]:
 class Probe:
     """The first calls of a program: they are timed, and the last of them is compared with plain Python."""
 
-    def __init__(self, owner: AutojitFunction, served: Served, entry: Entry):
-        self.owner, self.served, self.entry = owner, served, entry
+    def __init__(self, owner: AutojitFunction, signature: Signature, entry: Entry):
+        self.owner, self.signature, self.entry = owner, signature, entry
         self.count, self.best = 0, float("inf")
 
     def __call__(self, *values: Any) -> Any:
@@ -406,9 +394,9 @@ class Probe:
         self.count += 1
         self.best = min(self.best, seconds)
         if self.count >= PROBED_CALLS or self.best >= limit and self.count > 1:
-            self.owner.settle(self.served, self.entry.call)
+            self.owner.signatures.settle(self.signature, self.entry.call)
             if copies is not None and self._is_slower(copies):
-                self.owner.give_way(self.served, self.best)
+                self.owner.give_way(self.signature, self.best)
         return result
 
     def _is_slower(self, copies: Sequence[Any]) -> bool:

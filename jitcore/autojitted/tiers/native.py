@@ -1,25 +1,118 @@
 """The tier below tracing: the whole function compiled by Numba, if it gives what plain Python gives.
 
 In: a function whose calls take long in plain Python. Out: the compiled function, tried on copies of the
-arguments of one call and compared with plain Python: types and values of the result and of everything that
-was written.
+arguments of one call, whose writes nobody may see, and compared with plain Python: types and values of the
+result and of everything that was written.
 """
 
 from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitcore.autojitted.inputs.copies import copy_values, is_alike
 from jitcore.autojitted.recording.purity import find_effect
 from jitcore.core.source import raise_interruption
-from jitcore.rewriter.user_code import is_user_class, is_user_code
+from jitcore.rewriter.journal import BOUND_METHODS, list_children, walk
+from jitcore.rewriter.user_code import is_user_class, is_user_function
+
+#: Relative difference of floating-point results that another order of operations explains.
+_TOLERANCE = {"f": 1e-7, "c": 1e-7}
+_SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType, np.ufunc,
+           np.vectorize)
+
+
+def copy_values(values: Sequence[Any]) -> list[Any] | None:
+    """The values with arrays and containers of their own; what was one object is one object. None where
+    functions or methods among them know what would be copied: they would change it, and not the copy."""
+    known: dict[int, Any] = {}
+    found = [_copy(value, known) for value in values]
+    return None if any(_knows(value, known) for value in values) else found
+
+
+def _knows(value: Any, copied: Mapping[int, Any]) -> bool:
+    """Whether a function or method that can be reached from a value knows an object that was copied."""
+    waiting, seen = [(value, False)], set()
+    while waiting:
+        value, is_known = waiting.pop()
+        if is_known and id(value) in copied:
+            return True
+        if (id(value), is_known) in seen:
+            continue
+        seen.add((id(value), is_known))
+        if isinstance(value, types.FunctionType):
+            inner, is_known = [*(value.__closure__ or ()), *(value.__defaults__ or ())], True
+        else:
+            inner = [] if isinstance(value, np.ndarray) else list_children(value) or ()
+            is_known |= isinstance(value, (*BOUND_METHODS, functools.partial))
+        waiting += [(one, is_known) for one in inner]
+    return False
+
+
+def _copy(value: Any, known: dict[int, Any]) -> Any:
+    if id(value) in known:
+        return known[id(value)]
+    made: Any
+    if isinstance(value, np.ndarray):
+        made = known[id(value)] = np.copy(value, order="K", subok=True)
+        return made
+    kind = type(value)
+    if kind is list:
+        made = known[id(value)] = []
+        made.extend([_copy(item, known) for item in value])
+        return made
+    if kind is dict:
+        made = known[id(value)] = {}
+        made.update({key: _copy(item, known) for key, item in value.items()})
+        return made
+    if isinstance(value, tuple):
+        items = [_copy(item, known) for item in value]
+        return tuple(items) if kind is tuple else kind(*items)
+    if isinstance(value, _SHARED) or not hasattr(value, "__dict__") or kind.__new__ is not object.__new__:
+        return value
+    made = known[id(value)] = object.__new__(kind)
+    made.__dict__.update({name: _copy(item, known) for name, item in vars(value).items()})
+    return made
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Whether two results are of the same types and their values equal but for rounding."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (np.ndarray, np.generic)):
+        if one.dtype != other.dtype or one.shape != other.shape:
+            return False
+        return _is_close(np.asarray(one), np.asarray(other))
+    if isinstance(one, (float, complex)):
+        return _is_close(np.asarray(one), np.asarray(other))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(is_alike, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(is_alike(one[key], other[key]) for key in one)
+    if hasattr(one, "__dict__") and type(one).__eq__ is object.__eq__:
+        return is_alike(vars(one), vars(other))
+    return bool(one == other)
+
+
+def _is_close(one: np.ndarray, other: np.ndarray) -> bool:
+    if one.dtype.kind not in _TOLERANCE:
+        return bool(np.array_equal(one, other))
+    tolerance = max(_TOLERANCE[one.dtype.kind], 50 * float(np.finfo(one.dtype).eps))
+    finite = np.isfinite(one)
+    if not np.array_equal(finite, np.isfinite(other)):
+        return False
+    if not np.array_equal(one[~finite], other[~finite], equal_nan=True):
+        return False
+    scale = np.max(np.abs(one[finite]), initial=0.0)
+    distances, sizes = np.abs(one[finite] - other[finite]), np.abs(one[finite])
+    return bool(np.all(distances <= tolerance * np.maximum(sizes, 1e-3 * scale)))
+
 
 #: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
 #: asked.
@@ -40,17 +133,10 @@ def find_obstacle(function: types.FunctionType) -> str:
     if not any("JUMP_BACKWARD" in instruction.opname for instruction in dis.get_instructions(function)):
         return "it has no loop"
     # The trial runs the function on copies, which must not be seen.
-    seen: set[types.FunctionType] = set()
-    waiting = [function]
-    while waiting:
-        current = waiting.pop()
-        if current in seen:
-            continue
-        seen.add(current)
+    for current in walk([function], _list_functions):
         if current.__closure__:
             return f"{current.__name__} has closure variables, which Numba would freeze"
-        effect = find_called_effect(current)
-        if effect:
+        if effect := find_called_effect(current):
             return effect
         for name in current.__code__.co_names:
             value = current.__globals__.get(name)
@@ -60,9 +146,13 @@ def find_obstacle(function: types.FunctionType) -> str:
             is_known = value is None or issubclass(kind, (bool, str, types.ModuleType)) or callable(value)
             if not is_known or is_user_class(kind):
                 return f"{current.__name__} reads the global variable {name}, which Numba does not know"
-            if kind is types.FunctionType and is_user_code(value.__code__):
-                waiting.append(value)
     return ""
+
+
+def _list_functions(function: types.FunctionType) -> list[types.FunctionType]:
+    """The functions of the user that a function finds under global names."""
+    found = [function.__globals__.get(name) for name in function.__code__.co_names]
+    return [value for value in found if is_user_function(value)]
 
 
 def find_called_effect(function: types.FunctionType) -> str:
@@ -80,11 +170,9 @@ def find_called_effect(function: types.FunctionType) -> str:
             continue
         else:
             found = None
-        is_users = type(found) is types.FunctionType and is_user_code(found.__code__)
-        if callable(found) and not is_users and not is_user_class(type(found)):
-            effect = find_effect(found)
-            if effect:
-                return effect
+        is_users = is_user_function(found) or is_user_class(type(found))
+        if callable(found) and not is_users and (effect := find_effect(found)):
+            return effect
     return ""
 
 
@@ -110,9 +198,8 @@ def try_numba(function: types.FunctionType, call: Callable, values: tuple) -> Tr
         own = perf_counter() - start
     except Exception as error:  # whatever Numba cannot do, it says in its own ways
         raise_interruption(error)
-        return Trial(
-            result, None, f"Numba: {str(error).strip().splitlines()[0] if str(error).strip() else error!r}"
-        )
+        text = str(error).strip()
+        return Trial(result, None, f"Numba: {text.splitlines()[0] if text else repr(error)}")
     if not (is_alike(result, found) and is_alike(result, again)):
         return Trial(result, None, "Numba's result differs from that of plain Python")
     if not (is_alike(list(values), copies) and is_alike(list(values), spare)):
@@ -145,7 +232,7 @@ class Frozen:
                 if isinstance(value, types.ModuleType):
                     if not any(vars(value) is known for known in waiting):
                         waiting.append(vars(value))
-                elif isinstance(value, types.FunctionType) and is_user_code(value.__code__):
+                elif is_user_function(value):
                     found.append(value)
         return found
 
@@ -165,7 +252,6 @@ def compile_by_numba(function: types.FunctionType) -> Callable:
     # An optional package.
     import numba
 
-    made: dict[str, Any] = {}
     known: dict[types.FunctionType, Any] = {}
 
     def convert(current: types.FunctionType) -> Any:
@@ -176,9 +262,8 @@ def compile_by_numba(function: types.FunctionType) -> Callable:
         known[current] = dispatcher = numba.njit(boundscheck=True)(fresh)
         for name in current.__code__.co_names:
             value = namespace.get(name)
-            if isinstance(value, types.FunctionType) and is_user_code(value.__code__):
+            if is_user_function(value):
                 namespace[name] = convert(value)
         return dispatcher
 
-    made[function.__name__] = convert(function)
-    return made[function.__name__]
+    return convert(function)

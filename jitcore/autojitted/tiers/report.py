@@ -1,17 +1,104 @@
-"""What became of a function, for people: the tier of each region and what stood in the way of a better one.
+"""The tiers of a function, for people: which serves a call, why no better one, and the warning that says so.
 
-In: the signatures of a function. Out: a `Report`, whose text is a short table.
+In: what could not be compiled, and where. Out: a `Reason`; a warning; and of all signatures of a function a
+`Report`, whose text is a short table.
 """
 
 from __future__ import annotations
 
 import dis
+import enum
+import linecache
+import re
 import types
+import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jitcore.autojitted.recording.purity import ORIGINAL
-from jitcore.autojitted.tiers.ways import Reason, Tier
+from jitcore.core.source import SourcePosition
+from jitcore.errors import AutojitWarning, NotTraceable
+from jitcore.numpy_semantics.errors import describe_reason
 from jitcore.rewriter.user_code import is_library_file
+
+__all__ = ["AutojitWarning", "Reason", "Tier", "find_reason", "warn_of"]
+
+
+class Tier(enum.Enum):
+    """Best first."""
+
+    TRACED = "traced"
+    NUMBA = "numba"
+    PYTHON = "python"
+
+
+class Reason(NamedTuple):
+    """Why a tier was left: what could not be done, and the user's line.
+
+    details: what a message says of it below its first line, where the error said it."""
+
+    file: str
+    line: int
+    text: str
+    details: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+    def as_error(self) -> NotTraceable:
+        """The error that is raised with `strict`."""
+        return describe_reason(self.text, _show_line(self.file, self.line))
+
+
+def _show_line(file: str, line: int) -> list[str]:
+    """The lines of a message that show a line of the user's."""
+    text = linecache.getline(file, line).strip()
+    return [f"  {file}:{line}", f"    {text}"] if text else []
+
+
+def find_reason(error: BaseException, function: types.FunctionType) -> Reason:
+    """Where in the user's code an exception arose, and what it says."""
+    code = function.__code__
+    file, line = code.co_filename, code.co_firstlineno
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not is_library_file(name) and not name.startswith("<jitcore") and trace.tb_lineno:
+            file, line = name, trace.tb_lineno
+        trace = trace.tb_next
+    text, details = _split_message(error)
+    return Reason(file, line, text, details if "To fix: " in details else "")
+
+
+def find_loop_reason(position: SourcePosition, error: Exception) -> Reason:
+    """Why a loop is no loop of the program."""
+    return Reason(position.file, position.line, _split_message(error)[0])
+
+
+def _split_message(error: BaseException) -> tuple[str, str]:
+    """The first line of a message, with the exception's type where that says more, and the rest."""
+    try:
+        text, _, details = str(error).strip().partition("\n")
+    except NotTraceable:  # the user's own, with a traced value in it
+        text = details = ""
+    if not isinstance(error, NotTraceable):
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text, details
+
+
+def warn_of(reason: Reason, name: str, tier: Tier, loops: Sequence[int] = ()) -> None:
+    """Says that a function goes on in a lower tier, why, and what to write instead.
+
+    loops: lines of the loops that are compiled for themselves."""
+    how = {Tier.NUMBA: "is compiled by Numba", Tier.PYTHON: "runs in plain Python"}[tier]
+    if loops:
+        *first, last = map(str, dict.fromkeys(loops))
+        lines = f"lines {', '.join(first)} and {last}" if first else f"line {last}"
+        how = f"{how}, except for its loops at {lines}, which are compiled"
+    details = reason.details or str(reason.as_error()).partition("\n")[2]
+    details = re.sub(r"\nSee help\(.*\)$", "\nSee help(jitcore.errors.AutojitWarning)", details)
+    message = f"{reason}; {name} {how}\n{details}"
+    warnings.warn_explicit(message, AutojitWarning, reason.file, reason.line)
 
 
 class Region(NamedTuple):
@@ -52,21 +139,20 @@ class Report(NamedTuple):
 
 
 def make_report(owner: Any) -> Report:
-    served = [one for of_key in owner.served.values() for one in of_key]
+    served = list(owner.signatures)
     tiers = tuple(sorted({one.tier for one in served}, key=list(Tier).index))
     if not tiers and (owner.reasons or owner.is_left):
         tiers = (Tier.PYTHON,)
     regions = []
     for function in list_functions(owner.function):
         code = function.__code__
-        regions.append(
-            Region("function", function.__qualname__, code.co_filename, code.co_firstlineno, tiers)
-        )
+        place = function.__qualname__, code.co_filename
+        regions.append(Region("function", *place, code.co_firstlineno, tiers))
         for line in find_loops(code) if function is not owner.function else list_own_loops(owner):
             reason = owner.unrolled.get((code.co_filename, line))
             text = reason.text if reason else None
             own = find_loop_tiers(owner, line, tiers) if function is owner.function else tiers
-            regions.append(Region("loop", function.__qualname__, code.co_filename, line, own, text))
+            regions.append(Region("loop", *place, line, own, text))
     reasons = dict.fromkeys([*owner.reasons, *[one.reason for one in served if one.reason]])
     if owner.loops is not None:
         reasons |= dict.fromkeys(owner.loops.list_reasons())

@@ -7,7 +7,7 @@ with line, column and exception tables. Stage: the last of a rewrite.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -21,16 +21,15 @@ from jitcore.rewriter.bytecode.versions import (
     LOAD_ATTR_SHIFT,
     LOAD_CELL,
     MATRIX_MULTIPLY,
+    NULL_BELOW,
     OPCODES,
 )
 
 _SLOT_OPS = {ours: theirs for theirs, ours in CELL_SLOT_OPS.items()}
 _EXTENDED_ARG = OPCODES["EXTENDED_ARG"]
-_LOAD = OPCODES["LOAD_FAST_CHECK" if HAS_CHECKED_LOAD else "LOAD_FAST"]
-_STORE, _LOAD_CONST = OPCODES["STORE_FAST"], OPCODES["LOAD_CONST"]
+_LOAD = "LOAD_FAST_CHECK" if HAS_CHECKED_LOAD else "LOAD_FAST"
 _SIZES = [1 + count for count in CACHES]  # in units of two bytes
 _OPPOSITE = {"TRUE": "FALSE", "FALSE": "TRUE", "NONE": "NOT_NONE", "NOT_NONE": "NONE"}
-
 
 Runs = list[tuple[Position | None, int]]
 
@@ -53,7 +52,7 @@ class Handler(NamedTuple):
 
 
 class Assembler:
-    """Collects instructions and makes a code object of them.
+    """Collects instructions and makes a code object of them: what all code of the rewriter is written with.
 
     Args:
         code: whose constants, names and properties the result keeps; what is not said otherwise is its own.
@@ -62,12 +61,12 @@ class Assembler:
         own_cells: names of variables for which the new code makes cells; they may be arguments.
 
     Attributes:
-        handler: of the instructions that are added from now on, or None.
+        handler, position: of the instructions that are added from now on, or None.
     """
 
     def __init__(self, code: CodeType, variables: Iterable[str], cells: Iterable[str] = (),
                  own_cells: Iterable[str] = ()):
-        self.code, self.handler = code, None
+        self.code, self.handler, self.position = code, None, None
         self.consts = list(code.co_consts)
         self._names = list(code.co_names)
         self._items: list[tuple[int, int, Position | None, Handler | None]] = []  # opcode, argument, ...
@@ -76,22 +75,16 @@ class Assembler:
         self._labels: dict[Label, int] = {}  # how many instructions stand before each
         self._const_places: dict[int, int] = {}
         self._cells, self._own_cells = tuple(cells), tuple(own_cells)
+        self._in_cells = {*self._cells, *self._own_cells}
+        self._unbound: list[tuple[Label, Label, Any, Position | None]] = []
         self._variables: dict[str, int] = {}
         for name in variables:
             self.variable(name)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of attributes and global variables, by number."""
-        return tuple(self._names)
-
-    # -- what is added ---------------------------------------------------------------------------------------
+    # -- instructions ----------------------------------------------------------------------------------------
     def variable(self, name: str) -> int:
         """The number of a fast variable."""
-        number = self._variables.get(name)
-        if number is None:
-            number = self._variables[name] = len(self._variables)
-        return number
+        return self._variables.setdefault(name, len(self._variables))
 
     def const(self, value: Any) -> int:
         """The number of a constant; any object may be one."""
@@ -104,7 +97,7 @@ class Assembler:
     def place(self, label: Label) -> None:
         self._labels[label] = len(self._items)
 
-    def emit(self, op: str, arg: int | Label | str = 0, position: Position | None = None) -> None:
+    def emit(self, op: str, arg: int | Label | str = 0) -> None:
         """Adds an instruction of this interpreter. arg: a number, where to jump to, or the name of a cell."""
         if type(arg) is not int:
             if isinstance(arg, str):
@@ -112,67 +105,24 @@ class Assembler:
             else:
                 self._jumps.append((len(self._items), arg, "BACKWARD" in op))
             arg = 0
-        self._items.append((OPCODES[op], arg, position, self.handler))
+        self._items.append((OPCODES[op], arg, self.position, self.handler))
 
     def begin(self, position: Position, *, is_generator: bool = False) -> None:
         if self._cells:
             self.emit("COPY_FREE_VARS", len(self._cells))
         for name in self._own_cells:
             self.emit("MAKE_CELL", name)
+        self.position = position
         if is_generator:
-            self.emit("RETURN_GENERATOR", 0, position)
-            self.emit("POP_TOP", 0, position)
-        self.emit("RESUME", 0, position)
-
-    def load(self, name: str, position: Position | None = None) -> None:
-        """Adds a load of a fast variable; an unbound one raises."""
-        self._items.append((_LOAD, self.variable(name), position, self.handler))
-
-    def store(self, name: str, position: Position | None = None) -> None:
-        self._items.append((_STORE, self.variable(name), position, self.handler))
-
-    def load_const(self, value: Any, position: Position | None = None) -> None:
-        self._items.append((_LOAD_CONST, self.const(value), position, self.handler))
-
-    def load_attribute(self, name: str, position: Position | None = None) -> None:
-        """Replaces the value on top of the stack by one of its attributes."""
-        if name not in self._names:
-            self._names.append(name)
-        self.emit("LOAD_ATTR", self._names.index(name) << LOAD_ATTR_SHIFT, position)
-
-    def apply(self, helper: Any, position: Position | None = None) -> None:
-        """Replaces the value x on top of the stack by `helper @ x`, a call that all versions encode alike.
-
-        helper: with `__matmul__`, which must not return NotImplemented."""
-        self.load_const(helper, position)
-        self.emit("SWAP", 2, position)
-        self.emit("BINARY_OP", MATRIX_MULTIPLY, position)
-
-    def jump(self, label: Label, position: Position | None = None) -> None:
-        self.emit("JUMP_BACKWARD" if label in self._labels else "JUMP_FORWARD", label, position)
-
-    def branch(self, kind: str, label: Label, position: Position | None = None, *, exact=False) -> None:
-        """Adds a jump that takes a value from the stack.
-
-        kind: TRUE, FALSE, NONE or NOT_NONE. exact: whether the value is a bool already."""
-        if HAS_TO_BOOL and not exact and kind in ("TRUE", "FALSE"):
-            self.emit("TO_BOOL", 0, position)
-        goes_back = label in self._labels
-        if HAS_BACKWARD_BRANCHES:
-            self.emit(f"POP_JUMP_{'BACKWARD' if goes_back else 'FORWARD'}_IF_{kind}", label, position)
-        elif not goes_back:
-            self.emit(f"POP_JUMP_IF_{kind}", label, position)
-        else:
-            skip = Label()
-            self.emit(f"POP_JUMP_IF_{_OPPOSITE[kind]}", skip, position)
-            self.emit("JUMP_BACKWARD", label, position)
-            self.place(skip)
+            self.emit("RETURN_GENERATOR")
+            self.pop()
+        self.emit("RESUME")
 
     def add(self, instruction: Instruction) -> None:
         """Adds an instruction of the normal form."""
-        op, arg, position = instruction.op, instruction.arg, instruction.position
+        op, arg, self.position = instruction.op, instruction.arg, instruction.position
         if op == "LOAD_FAST":
-            self.load(arg, position)
+            self.emit(_LOAD, self.variable(arg))
             return
         if op in ("STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
             arg = self.variable(arg)
@@ -181,18 +131,140 @@ class Assembler:
         elif op in _SLOT_OPS:
             op = _SLOT_OPS[op]
         elif op == "CALL" and HAS_PRECALL:
-            self.emit("PRECALL", arg, position)
-        self.emit(op, arg, position)
+            self.emit("PRECALL", arg)
+        self.emit(op, arg)
+
+    # -- variables -------------------------------------------------------------------------------------------
+    def load(self, name: str) -> None:
+        """Adds a load of a variable; an unbound one raises."""
+        self._use("LOAD_DEREF", _LOAD, name)
+
+    def store(self, name: str) -> None:
+        self._use("STORE_DEREF", "STORE_FAST", name)
+
+    def delete(self, name: str) -> None:
+        self._use("DELETE_DEREF", "DELETE_FAST", name)
+
+    def _use(self, of_cell: str, of_fast: str, name: str) -> None:
+        is_cell = name in self._in_cells
+        self.emit(of_cell if is_cell else of_fast, name if is_cell else self.variable(name))
+
+    def unbind_if(self, name: str, unbound: Any) -> None:
+        """Deletes a variable that has the value that stands for none."""
+        bound = Label()
+        self.load(name)
+        self.branch_is(unbound, bound, holds=False)
+        self.delete(name)
+        self.place(bound)
+
+    def load_or(self, name: str, unbound: Any, depth: int) -> None:
+        """Loads a variable, or what stands for its lack of a value. depth: of the stack."""
+        around, absent, known = self.handler, Label(), Label()
+        self.handler = Handler(absent, depth, False)
+        self.load(name)
+        self.handler = around
+        self.place(known)
+        self._unbound.append((absent, known, unbound, self.position))
+
+    def write_unbound(self) -> None:
+        """Adds what `load_or` jumps to: the last of all instructions."""
+        self.handler = None
+        for absent, known, unbound, self.position in self._unbound:
+            self.place(absent)
+            self.pop()
+            self.load_const(unbound)
+            self.jump(known)
+
+    # -- the stack -------------------------------------------------------------------------------------------
+    def load_const(self, value: Any) -> None:
+        self.emit("LOAD_CONST", self.const(value))
+
+    def load_attribute(self, name: str) -> None:
+        """Replaces the value on top of the stack by one of its attributes."""
+        if name not in self._names:
+            self._names.append(name)
+        self.emit("LOAD_ATTR", self._names.index(name) << LOAD_ATTR_SHIFT)
+
+    def pop(self) -> None:
+        self.emit("POP_TOP")
+
+    def copy(self, depth: int = 1) -> None:
+        self.emit("COPY", depth)
+
+    def swap(self, depth: int = 2) -> None:
+        self.emit("SWAP", depth)
+
+    def apply(self, helper: Any, count: int = 1) -> None:
+        """Replaces the value x on top of the stack by `helper @ x`, a call that all versions encode alike; or
+        so many values by the same of the tuple of them.
+
+        helper: with `__matmul__`, which must not return NotImplemented."""
+        if count != 1:
+            self.emit("BUILD_TUPLE", count)
+        self.load_const(helper)
+        self.swap()
+        self.emit("BINARY_OP", MATRIX_MULTIPLY)
+
+    def push_callee(self, function: Callable) -> None:
+        """Begins a call; its arguments follow, and `call`."""
+        if NULL_BELOW:
+            self.emit("PUSH_NULL")
+        self.load_const(function)
+        if not NULL_BELOW:
+            self.emit("PUSH_NULL")
+
+    def call(self, count: int) -> None:
+        if HAS_PRECALL:
+            self.emit("PRECALL", count)
+        self.emit("CALL", count)
+
+    # -- where control goes ----------------------------------------------------------------------------------
+    def jump(self, label: Label) -> None:
+        self.emit("JUMP_BACKWARD" if label in self._labels else "JUMP_FORWARD", label)
+
+    def branch(self, kind: str, label: Label, *, exact: bool = False) -> None:
+        """Adds a jump that takes a value from the stack.
+
+        kind: TRUE, FALSE, NONE or NOT_NONE. exact: whether the value is a bool already."""
+        if HAS_TO_BOOL and not exact and kind in ("TRUE", "FALSE"):
+            self.emit("TO_BOOL")
+        goes_back = label in self._labels
+        if HAS_BACKWARD_BRANCHES:
+            self.emit(f"POP_JUMP_{'BACKWARD' if goes_back else 'FORWARD'}_IF_{kind}", label)
+        elif not goes_back:
+            self.emit(f"POP_JUMP_IF_{kind}", label)
+        else:
+            skip = Label()
+            self.emit(f"POP_JUMP_IF_{_OPPOSITE[kind]}", skip)
+            self.emit("JUMP_BACKWARD", label)
+            self.place(skip)
+
+    def branch_is(self, value: Any, label: Label, *, holds: bool = True) -> None:
+        """Takes a value from the stack, and goes to the label if it is, or is not, an object."""
+        self.load_const(value)
+        self.emit("IS_OP")
+        self.branch("TRUE" if holds else "FALSE", label, exact=True)
+
+    def branch_in(self, container: Any, label: Label, *, holds: bool = True) -> None:
+        """The same, if the value is in a container, or is not: a guard, with `__contains__`."""
+        self.load_const(container)
+        self.emit("CONTAINS_OP")
+        self.branch("TRUE" if holds else "FALSE", label, exact=True)
+
+    def branch_both(self, kinds: tuple[str, str], labels: Sequence[Label], following: Label | None) -> None:
+        """Takes a value; goes to the first label where it is of the first kind, else to the other one.
+
+        following: where control goes by itself."""
+        if labels[0] is following:
+            self.branch(kinds[1], labels[1])
+            return
+        self.branch(kinds[0], labels[0])
+        if labels[1] is not following:
+            self.jump(labels[1])
 
     # -- the result ------------------------------------------------------------------------------------------
     def assemble(self, stack_size: int, **changes: Any) -> CodeType:
         """The code object. changes: as for `code.replace`."""
-        first_cell = len(self._variables)
-        apart = [name for name in self._own_cells if name not in self._variables]
-        numbers = {name: first_cell + number for number, name in enumerate((*apart, *self._cells))}
-        numbers |= {name: self._variables[name] for name in self._own_cells if name in self._variables}
-        for place, name in self._cell_uses:
-            self._items[place] = (self._items[place][0], numbers[name], *self._items[place][2:])
         data, positions, ranges = self.encode()
         return self.code.replace(
             co_code=data, co_consts=tuple(self.consts), co_names=tuple(self._names),
@@ -203,6 +275,9 @@ class Assembler:
 
     def encode(self) -> tuple[bytes, Runs, list[tuple[int, int, Handler]]]:
         """(bytes, positions with the units of code that have them, (start, end, handler) in units)."""
+        numbers = self._number_cells()
+        for place, name in self._cell_uses:
+            self._items[place] = (self._items[place][0], numbers[name], *self._items[place][2:])
         ops, args, positions, handlers = map(list, zip(*self._items))
         sizes = self._settle_sizes(ops, args)
         data = bytearray()
@@ -217,6 +292,11 @@ class Assembler:
         runs: Runs = [(position, units) for position, units, _ in _list_runs(positions, sizes)]
         handled = [run for run in _list_runs(handlers, sizes) if run[0] is not None]
         return bytes(data), runs, [(start, start + units, handler) for handler, units, start in handled]
+
+    def _number_cells(self) -> dict[str, int]:
+        apart = [name for name in self._own_cells if name not in self._variables]
+        numbers = {name: number for number, name in enumerate((*apart, *self._cells), len(self._variables))}
+        return numbers | {name: self._variables[name] for name in self._own_cells if name in self._variables}
 
     def _settle_sizes(self, ops: Sequence[int], args: list[int]) -> list[int]:
         """Finds the arguments of jumps and the units of each instruction, EXTENDED_ARGs among them: jumps get

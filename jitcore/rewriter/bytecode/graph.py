@@ -119,16 +119,7 @@ class Graph:
         self.remove_unreachable()
 
     def remove_unreachable(self) -> None:
-        seen, waiting = set(), [self.entry]
-        while waiting:
-            number = waiting.pop()
-            if number in seen:
-                continue
-            seen.add(number)
-            block = self.blocks[number]
-            waiting += block.successors
-            if block.can_raise:
-                waiting.append(block.handler[0])
+        seen = find_reachable(list_successors(self), [self.entry])
         self.blocks = {number: block for number, block in self.blocks.items() if number in seen}
 
     # -- the stack -------------------------------------------------------------------------------------------
@@ -402,18 +393,6 @@ def is_reducible(graph: Graph) -> bool:
     """Whether each edge that goes back leads to a block that dominates its origin."""
     successors = list_successors(graph)
     dominators = find_dominators(successors, ROOT)
-    finished: dict[Node, bool] = {ROOT: False}
-    waiting = [(ROOT, iter(successors[ROOT]))]
-    while waiting:
-        node, rest = waiting[-1]
-        for following in rest:
-            if following not in finished:
-                finished[following] = False
-                waiting.append((following, iter(successors[following])))
-                break
-            if not finished[following] and not dominates(dominators, following, node):
-                return False
-        else:
-            finished[node] = True
-            waiting.pop()
-    return True
+    place = {node: number for number, node in enumerate(list_postorder(successors, ROOT))}
+    return all(place[following] < place[node] or dominates(dominators, following, node)
+               for node in place for following in successors[node])

@@ -295,3 +295,11 @@ def _normalize_jump(raw: Raw):
             return [], NoneBranch(target, NEXT)
         return [], Branch(target, NEXT) if name.endswith("TRUE") else Branch(NEXT, target)
     raise Unsupported(name)
+
+
+def count_arguments(code: CodeType) -> int:
+    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+
+
+def find_first_position(code: CodeType) -> tuple[int, int, int, int]:
+    return code.co_firstlineno, code.co_firstlineno, 0, 0

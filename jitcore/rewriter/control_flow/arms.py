@@ -28,8 +28,8 @@ from jitcore.rewriter.control_flow.raising import (
     make_conditional,
     note_place,
 )
-from jitcore.rewriter.errors import Place, iterator_error, name_container, reordered_error
-from jitcore.rewriter.handles import LeafType, current
+from jitcore.rewriter.errors import iterator_error, name_container, reordered_error
+from jitcore.rewriter.handles import UNDEFINED, LeafType, current
 from jitcore.rewriter.journal import (
     ArrayLocation,
     AttributeLocation,
@@ -45,14 +45,10 @@ from jitcore.rewriter.snapshots import (
     find_variables,
     watch_captures,
 )
-from jitcore.rewriter.values import (
-    Flat,
-    is_made_in,
-)
-from jitcore.rewriter.writing.emission import UNDEFINED, Point
+from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.values import Flat, is_made_in
+from jitcore.rewriter.writing.resumable import Point
 
-#: The variable that holds what a function returns.
-RESULT = "$result"
 #: Steps of a side, apart from what is done in it.
 _ARM = 100
 
@@ -236,3 +232,17 @@ def _is_new(location: Location, old: Any, trace: JaxprTrace, snapshot: Snapshot)
     if not is_part or old is not UNDEFINED and current.mode is None:
         return is_made_in(old, trace)
     return snapshot.is_complete and id(location.owner) not in snapshot.reached
+
+
+class Region(NamedTuple):
+    """What the code that is being run is part of.
+
+    exits: points at which it stops. stepped: headers of the loops whose iteration it is a part of: a decision
+    in them does not begin the loop again.
+    """
+
+    exits: frozenset[Point] = frozenset()
+    stepped: frozenset[int] = frozenset()
+
+    def until(self, *points: Point | None) -> Region:
+        return self._replace(exits=self.exits | {point for point in points if point is not None})

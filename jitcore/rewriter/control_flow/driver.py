@@ -8,10 +8,11 @@ structured: it is the code from one point until one of some exits, or a return.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from types import CellType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from jitcore import dtypes
 from jitcore.core.jaxpr import DebugInfo
@@ -20,17 +21,19 @@ from jitcore.lax import elementwise
 from jitcore.rewriter.bytecode.flow import AGAIN, Loop
 from jitcore.rewriter.bytecode.graph import ROOT, find_reachable, is_site
 from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Return
-from jitcore.rewriter.control_flow.arms import RESULT, Arm, Outcome, is_final, raise_where, run_arm
+from jitcore.rewriter.control_flow.arms import Arm, Outcome, Region, is_final, raise_where, run_arm
 from jitcore.rewriter.control_flow.growing import MIN_COUNT
-from jitcore.rewriter.control_flow.iterators import TracedIterator, copy_iterator, lift_iterator
-from jitcore.rewriter.control_flow.joining import Scope, merge_arms
+from jitcore.rewriter.control_flow.iterators import TracedIterator, lift_iterator
+from jitcore.rewriter.control_flow.merging import Scope, merge_arms
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, assume, fail, negate
-from jitcore.rewriter.control_flow.rolling import is_due
-from jitcore.rewriter.errors import Place, iterator_error, recursion_error
-from jitcore.rewriter.handles import current
+from jitcore.rewriter.control_flow.while_loops import is_due
+from jitcore.rewriter.errors import RESULT, iterator_error, recursion_error
+from jitcore.rewriter.handles import UNDEFINED, current
 from jitcore.rewriter.journal import attempt
+from jitcore.rewriter.snapshots import copy_iterator
+from jitcore.rewriter.user_code import Place
 from jitcore.rewriter.values import as_predicate
-from jitcore.rewriter.writing.emission import UNDEFINED, Point, Suspended, Template, name_slot
+from jitcore.rewriter.writing.resumable import Point, Suspended, Template, name_slot
 
 #: The exit of a function that has returned.
 RETURN = Point(-1, None)
@@ -45,7 +48,7 @@ class NotLiftable(Exception):
 
 class _Active(threading.local):
     """The templates whose activations are being driven, and whether one of them called itself too deep.
-    precedents: how their loops were traced before (`foresight`)."""
+    precedents: how their loops were traced before (`carries.Forecast`)."""
 
     def __init__(self):
         self.templates: list[Template] = []
@@ -56,30 +59,15 @@ class _Active(threading.local):
 _active = _Active()
 
 
-class Region(NamedTuple):
-    """What the code that is being run is part of.
-
-    exits: points at which it stops. stepped: headers of the loops whose iteration it is a part of: a decision
-    in them does not begin the loop again.
-    """
-
-    exits: frozenset[Point] = frozenset()
-    stepped: frozenset[int] = frozenset()
-
-    def until(self, *points: Point | None) -> Region:
-        return self._replace(exits=self.exits | {point for point in points if point is not None})
-
-
 class Driver:
     """One activation of a rewritten function in which a traced value decided."""
 
-    trace_loop: Callable  # (site, state, region) -> outcome; `loops` puts its own here
-
-    def __init__(self, template: Template, function: FunctionType, arguments: tuple):
-        """function: of the template's code."""
+    def __init__(self, template: Template, function: FunctionType, arguments: tuple, trace_loop: Callable):
+        """function: of the template's code. trace_loop: (driver, site, state, region) -> outcome."""
         self.template, self.function, self.arguments = template, function, arguments
         self.first = arguments[0] if arguments else None
-        self.growing: list = []  # the lists of the loops that are being traced, the outer ones first
+        self.trace_loop = functools.partial(trace_loop, self)
+        self.loops: list = []  # that are being traced, the outer ones first
         self.flow, self.blocks = template.flow, template.graph.blocks
         self.info = DebugInfo(template.source.co_qualname, template.source.co_filename, "rewrite", None)
         self._duplications = 0
@@ -100,7 +88,8 @@ class Driver:
             if not _active.templates:
                 _active.recursive = False
                 _active.precedents.clear()
-        raise recursion_error(self.template.source)
+        code = self.template.source
+        raise recursion_error(code.co_qualname, Place(code, code.co_firstlineno))
 
     @property
     def precedents(self) -> dict[tuple, Any]:
@@ -288,7 +277,9 @@ class Driver:
         Raises: ControlFlowError for a traced loop over an iterator that is read elsewhere too."""
         loop = self.flow.loop_of[site.number]
         if not is_site(site.block):
-            return self._roll_known(site, state, region)
+            # A `while` whose test Python can read, and which goes on for long: compiled from here on.
+            rolled = self._try_loop(site, state, region)
+            return self.drive(site, state, region, is_inside=True) if rolled is None else rolled
         name = find_name(state, self.top_slot(site)) if isinstance(site.block.terminator, ForIter) else None
         if name is not None:
             raise iterator_error(f"The iterator '{name}'", self.describe(site), in_loop=True)
@@ -297,9 +288,12 @@ class Driver:
             return self.branch(site, state, region)
         iterator = state.get(f"{name_slot(loop.base)}@{site.number}") if loop.iterates else None
         if isinstance(iterator, TracedIterator) and iterator.is_known and loop.header == site.number:
-            if loop.is_comprehension and not self._is_worth_rolling(loop, iterator):
-                return self._go_through(site, state, region, iterator)
-            return self._roll(site, state, region, iterator)
+            is_tried = not loop.is_comprehension or self._is_worth_rolling(loop, iterator)
+            rolled = self._try_loop(site, state, region) if is_tried else None
+            if rolled is not None:
+                return rolled
+            state = {**state, self.top_slot(site): iterator.read()}
+            return self.drive(site, state, region, is_inside=True)
         try:
             with attempt():
                 if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
@@ -319,30 +313,15 @@ class Driver:
         outcome = self.go_on(self.branch(site, state, inner), inner)
         return self.settle(outcome, region.until(*outs))
 
-    def _roll(self, site: Point, state: dict[str, Any], region: Region, iterator: TracedIterator) -> Outcome:
-        """A loop over a range that Python knows: compiled as a loop if its body can do with a traced element
-        and a carry of fixed types, else gone through by Python."""
-        rolled = self._try_loop(site, state, region)
-        return self._go_through(site, state, region, iterator) if rolled is None else rolled
-
-    def _go_through(self, site: Point, state: dict[str, Any], region: Region, iterator: TracedIterator):
-        """A loop over a range that Python knows, gone through by Python."""
-        return self.drive(site, {**state, self.top_slot(site): iterator.read()}, region, is_inside=True)
-
     def _is_worth_rolling(self, loop: Loop, iterator: TracedIterator) -> bool:
         """Whether a comprehension is compiled as a loop: a long one, and one with a condition."""
         count = iterator.count_left()
         has_sites = any(number != loop.header and number in self.flow.join for number in loop.body)
         return current.mode is not None and (has_sites or count is None or count >= MIN_COUNT)
 
-    def _roll_known(self, header: Point, state: dict[str, Any], region: Region) -> Outcome:
-        """A `while` whose test Python can read, and which goes on for long: compiled as a loop from here on,
-        if its body can do without the values of what it changes."""
-        rolled = self._try_loop(header, state, region)
-        return self.drive(header, state, region, is_inside=True) if rolled is None else rolled
-
     def _try_loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome | None:
-        """A compiled loop; None, with all undone, where its body does not allow it."""
+        """A loop that Python could go through, compiled; None, with all undone, where its body cannot do with
+        a traced element, without the values of what it changes, or with a carry of fixed types."""
         try:
             with attempt():
                 return self.trace_loop(site, dict(state), region)
@@ -408,10 +387,10 @@ class Driver:
         roots, scope = self.list_roots(state), self.surround(site, state)
 
         def run_side(holds: bool, region: Region) -> Arm:
-            place = f"the {'true' if holds else 'false'} side of the traced condition at {scope.place}"
             run = run_first if holds else run_second
+            what = f"the {'true' if holds else 'false'} side of the traced condition"
             with assume(predicate, holds):
-                return self.trace_arm(lambda trace: run(region), roots, place)
+                return self.trace_arm(lambda trace: run(region), roots, what, scope.place)
 
         def run_both(region: Region) -> tuple[Arm, Arm]:
             return run_side(True, region), run_side(False, region)
@@ -464,12 +443,12 @@ class Driver:
                 return None
         return self.point(join)
 
-    def trace_arm(self, run: Callable, roots: list, what: str) -> Arm:
+    def trace_arm(self, run: Callable, roots: list, what: str, place: Place) -> Arm:
         """`run_arm`; an error says what was being traced."""
         try:
             return run_arm(run, roots, self.info)
         except Exception as error:
-            note = f"[jitcore] raised while tracing {what}"
+            note = f"[jitcore] raised while tracing {what} at {place}"
             if note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
             raise

@@ -113,7 +113,7 @@ class Growth:
         names = sum(value is container for value in direct)
         return has_name and count_containers(values)[id(container)] <= names
 
-    def replace_all(self, error: Exception, loops: Sequence[Growth], carries: Mapping) -> bool:
+    def replace_all(self, error: Exception, loops: Sequence[Any], carries: Mapping) -> bool:
         """Whether an error was about lists of which lists of traced length can be made: they are that now.
 
         loops: around this one; carries: of this one."""
@@ -125,7 +125,7 @@ class Growth:
         grows = current.mode is not None and current.mode.grows
         return pair is not None and grows and self._replace(error, *pair, loops, carries)
 
-    def _replace(self, error: Exception, container: list, item: Any, loops: Sequence[Growth],
+    def _replace(self, error: Exception, container: list, item: Any, loops: Sequence[Any],
                  carries: Mapping) -> bool:
         count = error.__dict__.get("jitcore_count", 1) * (1000 if self.count is None else self.count)
         error.__dict__["jitcore_count"] = count

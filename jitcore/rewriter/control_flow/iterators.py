@@ -7,34 +7,32 @@ As ordinary iterators they work where their length is known: in comprehensions, 
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import jitcore.numpy as jnp
+from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
-from jitcore.rewriter.errors import traced_iterable_error
-from jitcore.rewriter.handles import Handle, current
+from jitcore.rewriter.errors import traced_iterable_error, traced_length_error
+from jitcore.rewriter.handles import Compound, CompoundHandle, Handle, current
+from jitcore.rewriter.snapshots import RANGE_ITERATORS
+from jitcore.rewriter.values import is_traced, type_of
 
 
-class TracedIterator:
-    """An iterator with leaves: `children()`, their `structure()`, and `rebuild(leaves)`. Where it `is_known`,
-    Python could go through it instead, by what `read()` returns."""
+class TracedIterator(Compound):
+    """An iterator whose children are traced. Where it `is_known`, Python could go through it instead, by what
+    `read()` returns."""
 
     is_known = False
+    position: Any
+
+    def children(self) -> list:
+        return [self.position]
 
     def __iter__(self):
         return self
-
-    def children(self) -> list:
-        raise NotImplementedError
-
-    def structure(self) -> Any:
-        raise NotImplementedError
-
-    def rebuild(self, children: Sequence) -> TracedIterator:
-        raise NotImplementedError
 
     def has_next(self):
         raise NotImplementedError
@@ -45,6 +43,13 @@ class TracedIterator:
 
     def advance(self) -> tuple[Any, TracedIterator]:
         raise NotImplementedError
+
+    def __next__(self):
+        if not self.has_next():  # raises where that is traced
+            raise StopIteration
+        element, behind = self.advance()
+        self.position = behind.position
+        return element
 
 
 class CountIterator(TracedIterator):
@@ -67,9 +72,6 @@ class CountIterator(TracedIterator):
             return itertools.count(self.start + self.position * self.step, self.step)
         places = range(self.start, self.start + self.count * self.step, self.step)
         return iter(places[self.position :])
-
-    def children(self) -> list:
-        return [self.position]
 
     def structure(self) -> Any:
         return "range", *map(_identify, (self.start, self.step, self.count))
@@ -105,13 +107,6 @@ class CountIterator(TracedIterator):
             last = None if self.count is None else self.start + (self.count - 1) * self.step
         return (self.start, last) if self.step > 0 else (last, self.start)
 
-    def __next__(self):
-        if not self.has_next():  # raises where that is traced
-            raise StopIteration
-        element, behind = self.advance()
-        self.position = behind.position
-        return element
-
 
 def _identify(value) -> Any:
     """Equal for numbers that are one number."""
@@ -139,9 +134,6 @@ class SequenceIterator(TracedIterator):
         """The ordinary iterator over the rest."""
         return iterate_elements(self.array, self.position)
 
-    def children(self) -> list:
-        return [self.position]
-
     def structure(self) -> Any:
         return "array", id(self.array)
 
@@ -160,13 +152,6 @@ class SequenceIterator(TracedIterator):
         if current.mode is not None:
             place = current.mode.bound_index(place, 0, self.array.shape[0] - 1)
         return self.array[place], SequenceIterator(self.array, self.position + 1)
-
-    def __next__(self):
-        if not self.has_next():
-            raise StopIteration
-        element, behind = self.advance()
-        self.position = behind.position
-        return element
 
 
 class JointIterator(TracedIterator):
@@ -242,7 +227,7 @@ class TracedIterable:
         if current.mode is not None:
             bool(self._make().has_next())  # raises where that is traced, for that value
             raise current.mode.refuse(f"a {self.kind.__name__}() of traced values that is no loop's")
-        raise traced_iterable_error(self.kind.__name__)
+        raise traced_iterable_error(self.kind.__name__, None)
 
     __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = _refuse
     start = stop = step = index = count = property(_refuse)
@@ -261,72 +246,11 @@ def as_traced_iterator(value) -> TracedIterator | None:
     return None
 
 
-# -- ordinary iterators -------------------------------------------------------------------------------------
-_RANGE_ITERATORS = (type(iter(range(0))), type(iter(range(1 << 70))))
-
-
-# Iterators that can be asked for what they are made of, other iterators among it.
-_COMPOUND = (enumerate, zip, map, filter, reversed)
-_PLAIN = tuple(type(iter(kind())) for kind in (list, tuple, str, dict, set, bytes)) + (
-    type(iter({}.values())), type(iter({}.items())), *_RANGE_ITERATORS)
-
-
-class SharedIterator:
-    """A generator, or another iterator that cannot be copied: copies share what was taken from it, and each
-    has its own position."""
-
-    __slots__ = ("source", "taken", "position")
-
-    def __init__(self, source: Iterator, taken: list, position: int = 0):
-        self.source, self.taken, self.position = source, taken, position
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.position == len(self.taken):
-            self.taken.append(next(self.source))
-        self.position += 1
-        return self.taken[self.position - 1]
-
-
-def copy_iterator(iterator):
-    """An iterator over the same elements that goes on by itself; a traced one never changes."""
-    if isinstance(iterator, SharedIterator):
-        return SharedIterator(iterator.source, iterator.taken, iterator.position)
-    if isinstance(iterator, _PLAIN):
-        return copy.copy(iterator)
-    if isinstance(iterator, _COMPOUND):
-        make, parts, *state = iterator.__reduce__()
-        copied = make(*map(copy_iterator, parts))
-        if state:
-            copied.__setstate__(*state)
-        return copied
-    if isinstance(iterator, TracedIterator) or not isinstance(iterator, Iterator):
-        return iterator
-    return SharedIterator(iterator, [])
-
-
-def is_same_position(one, other) -> bool:
-    """Whether two iterators are copies of one and have come equally far."""
-    if one is other:
-        return True
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, SharedIterator):
-        return one.taken is other.taken and one.position == other.position
-    if isinstance(one, (*_PLAIN, *_COMPOUND)):
-        return is_same_position(one.__reduce__()[1:], other.__reduce__()[1:])
-    if isinstance(one, (tuple, list)):
-        return len(one) == len(other) and all(map(is_same_position, one, other))
-    return isinstance(one, (int, str, range)) and one == other
-
-
 def lift_iterator(iterator) -> TracedIterator | None:
     """The traced form of an ordinary iterator over a range, with its position; None for all others."""
     if isinstance(iterator, TracedIterator):
         return iterator
-    if not isinstance(iterator, _RANGE_ITERATORS):
+    if not isinstance(iterator, RANGE_ITERATORS):
         return None
     # The range begins where the iterator is; older versions keep where it was, and a number of steps.
     _, (values,), *steps = iterator.__reduce__()
@@ -340,3 +264,60 @@ def join_iterators(one, other) -> tuple[TracedIterator, TracedIterator] | None:
     if lifted[0] is None or lifted[1] is None or lifted[0].structure() != lifted[1].structure():
         return None
     return lifted
+
+
+def make_range(*bounds):
+    if not any(map(is_traced, bounds)):
+        return range(*bounds)
+    bounds = tuple([bound.as_index() if isinstance(bound, CompoundHandle) else bound for bound in bounds])
+    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
+    for bound in (start, stop, step):
+        aval = type_of(bound).aval if is_traced(bound) else None
+        if aval is not None and (aval.shape or not dtypes.is_integer(aval.dtype)):
+            raise TypeError(f"'{aval.long()}' object cannot be interpreted as an integer")
+    if current.mode is not None:  # the elements are Python's ints, whatever the bounds are
+        start, stop, step = map(current.mode.as_bound, (start, stop, step))
+    if not is_traced(step) and step in (1, -1):
+        count = stop - start if step == 1 else start - stop
+    elif is_traced(step):
+        up = _find_sign(step > 0)
+        count = (stop - start + step - up) // step
+    elif step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    else:
+        count = (stop - start + (step - 1 if step > 0 else step + 1)) // step
+    return TracedIterable(range, lambda: CountIterator(start, step, count, 0, stop))
+
+
+def _find_sign(is_positive):
+    """1 or -1."""
+    if isinstance(is_positive, bool):
+        return 1 if is_positive else -1
+    if current.mode is not None:
+        return 2 * current.mode.redirects.get(int)(is_positive) - 1
+    return jnp.where(is_positive, 1, -1)
+
+
+def _is_traced_iterable(value) -> bool:
+    return isinstance(value, TracedIterable) or is_traced(value)
+
+
+def make_enumerate(iterable, start=0):
+    if not (_is_traced_iterable(iterable) or is_traced(start)):
+        return enumerate(iterable, start)
+    count = CountIterator(start, 1, None)
+    return TracedIterable(enumerate, lambda: JointIterator([count, as_traced_iterator(iterable)]))
+
+
+def make_zip(*iterables, strict: bool = False):
+    if any(map(_is_traced_iterable, iterables)):
+        parts = list(map(as_traced_iterator, iterables))
+        if all(part is not None for part in parts):
+            return TracedIterable(zip, lambda: JointIterator(list(map(as_traced_iterator, iterables))))
+    return zip(*iterables, strict=strict)
+
+
+def find_length(value):
+    if isinstance(value, TracedIterable) and current.mode is None:
+        raise traced_length_error(None)
+    return len(value)

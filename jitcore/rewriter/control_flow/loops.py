@@ -3,14 +3,13 @@
 In: a driver at a point of a loop that every iteration comes to. Out: an `Outcome`. The body is traced from
 that point until it comes there again or leaves the loop. What it changes is carried; since that is known only
 behind the trace, and a carry may take another type in an iteration than it had before, the body is traced
-again until both have settled; `foresight` guesses them, so that mostly once is enough. Where the loop begins
-with a test that only computes (`loop_tests`), it is cut before the test, which becomes the condition of the
-`while`.
+again until both have settled (`fixpoint`); they are predicted, so that mostly once is enough. Where the loop
+begins with a test that only computes (`while_loops`), it is cut before the test, which becomes the condition
+of the `while`.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,12 +24,13 @@ from jitcore.lax.control_flow.while_loop import while_loop
 from jitcore.rewriter import errors
 from jitcore.rewriter.bytecode.graph import is_site
 from jitcore.rewriter.bytecode.instructions import ForIter, Unsupported
-from jitcore.rewriter.control_flow.arms import KIND, Arm, Outcome, refuse_advanced, refuse_reordered
-from jitcore.rewriter.control_flow.carries import NO_ALIASES, Key, bind_if
-from jitcore.rewriter.control_flow.driver import Driver, Region, lift_slot
-from jitcore.rewriter.control_flow.foresight import Forecast
+from jitcore.rewriter.control_flow.arms import KIND, Arm, Outcome, Region, refuse_advanced, refuse_reordered
+from jitcore.rewriter.control_flow.carries import NO_ALIASES, Forecast, Key, advance, bind_if, lend
+from jitcore.rewriter.control_flow.driver import Driver, lift_slot
+from jitcore.rewriter.control_flow.fixpoint import CarriedState, binds_cell
 from jitcore.rewriter.control_flow.growing import Growth, note_growth
-from jitcore.rewriter.control_flow.loop_tests import (
+from jitcore.rewriter.control_flow.raising import fail, negate, note_place
+from jitcore.rewriter.control_flow.while_loops import (
     ImpureTest,
     Test,
     find_test,
@@ -39,18 +39,9 @@ from jitcore.rewriter.control_flow.loop_tests import (
     run_test,
     trace_test,
 )
-from jitcore.rewriter.control_flow.raising import fail, negate, note_place
-from jitcore.rewriter.control_flow.rotation import advance, lend
-from jitcore.rewriter.control_flow.settling import CarriedState, binds_cell
-from jitcore.rewriter.handles import current
-from jitcore.rewriter.journal import (
-    ArrayLocation,
-    AttributeLocation,
-    CellLocation,
-    ItemLocation,
-    record,
-)
-from jitcore.rewriter.snapshots import copy_contents
+from jitcore.rewriter.handles import UNDEFINED, current
+from jitcore.rewriter.journal import ArrayLocation, AttributeLocation, CellLocation, ItemLocation, change
+from jitcore.rewriter.snapshots import copy_contents, has_changed
 from jitcore.rewriter.values import (
     Flat,
     as_predicate,
@@ -63,7 +54,7 @@ from jitcore.rewriter.values import (
     type_of,
     wrap,
 )
-from jitcore.rewriter.writing.emission import UNDEFINED, Point, name_slot
+from jitcore.rewriter.writing.resumable import Point, name_slot
 
 _MAX_ATTEMPTS = 12
 _PREDICATE = ShapedArray((), dtypes.bool_)
@@ -75,7 +66,8 @@ def trace_loop(driver: Driver, site: Point, state: dict[str, Any], region: Regio
     Raises: NotLiftable for a loop over an iterator without a traced form; ControlFlowError for a carry whose
         shape or structure changes from one iteration to the next."""
     bound = {name: value for name, value in state.items() if value is not UNDEFINED}
-    test = find_test(driver, driver.flow.loop_of[site.number])
+    loop = driver.flow.loop_of[site.number]
+    test = None if loop.iterates else find_test(driver, loop)
     if test is not None and (site is test.header or site in test.sites):
         moved = dict(bound) if site is test.header else go_back(driver, site, dict(bound), test)
         if moved is not None:
@@ -86,9 +78,6 @@ def trace_loop(driver: Driver, site: Point, state: dict[str, Any], region: Regio
     return _LoopTracer(driver, site, bound, region).run()
 
 
-Driver.trace_loop = trace_loop
-
-
 class _LoopTracer(CarriedState):
     """One loop that is being traced.
 
@@ -96,7 +85,8 @@ class _LoopTracer(CarriedState):
         iterates: whether the point is the head of a `for`; begins: whether it is no decision at all, but the
             loop's header. Otherwise a predicate decides there, which is carried.
         stays, leaves: the successors inside and outside of the loop, where exactly one is inside.
-        growth: lists to which the body only appends; stacks: what all iterations appended, by leaf.
+        growth: of lists to which the body only appends, if there are any; stacks: what all iterations
+            appended, by leaf.
     """
 
     def __init__(self, driver: Driver, site: Point, state: dict[str, Any], region: Region,
@@ -122,6 +112,7 @@ class _LoopTracer(CarriedState):
         self.initial_predicate = self.stays(state.pop(self.top)) if self.has_predicate else None
         mode = current.mode
         self.failure = ("location", mode.failure.key) if mode and mode.failure else None
+        self.growth: Growth | None = None
         outs = frozenset(map(driver.point, loop.outs))
         self.inner = Region(region.exits | outs | {site}, region.stepped | {loop.header})
         super().__init__()
@@ -134,8 +125,6 @@ class _LoopTracer(CarriedState):
     # -- tracing --------------------------------------------------------------------------------------------
     def run(self) -> Outcome:
         forecast = Forecast(self)
-        count = self.state[self.top].count_left() if self.iterates else None
-        self.growth = Growth(self.driver, self.state, count)
         for _ in range(_MAX_ATTEMPTS):
             arm = self._try_body()
             if arm is None:
@@ -187,22 +176,28 @@ class _LoopTracer(CarriedState):
 
     def _try_body(self) -> Arm | None:
         """`_trace_body`, or None where a list has become one of traced length."""
-        loops = self.driver.growing
-        loops.append(self.growth)
+        around = self.driver.loops
+        around.append(self)
         try:
             return self._trace_body()
         except (errors.ControlFlowError, Unsupported) as error:
-            if not self.growth.replace_all(error, loops[:-1], self.carries):
+            if not self._find_growth().replace_all(error, around[:-1], self.carries):
                 raise
             return None
         finally:
-            loops.pop()
+            around.pop()
+
+    def _find_growth(self) -> Growth:
+        if self.growth is None:
+            count = self.state[self.top].count_left() if self.iterates else None
+            self.growth = Growth(self.driver, self.state, count)
+        return self.growth
 
     def _trace_body(self) -> Arm | None:
         """The arm of an iteration; None where there are lists that grow, as was not known."""
         roots = self.driver.list_roots(self.state)
         with self._lend_memory():
-            arm = self.driver.trace_arm(self._run_body, roots, f"the body of the traced loop at {self.place}")
+            arm = self.driver.trace_arm(self._run_body, roots, "the body of the traced loop", self.place)
         refuse_advanced(arm, self.state, self.place, in_loop=True)
         refuse_reordered(arm, self.state, self.place)
         for location, _ in arm.stores.values():
@@ -215,7 +210,7 @@ class _LoopTracer(CarriedState):
             if is_changed and isinstance(location, (AttributeLocation, ItemLocation, CellLocation)):
                 arm.trace.abandon()
                 raise errors.loop_attribute_error(location.name, self.place)
-        if arm.changes and self.growth.accepts(arm):
+        if arm.changes and self._find_growth().accepts(arm):
             arm.trace.abandon()
             return None
         for container, behind in arm.changes.values():
@@ -223,7 +218,7 @@ class _LoopTracer(CarriedState):
             name = errors.name_container(container, self.state)
             error = errors.loop_container_error(name, container, behind.value, self.place)
             raise note_growth(error, container, behind.value, is_certain=len(arm.kinds) == 1)
-        if arm.error is None:
+        if arm.error is None and self.growth is not None:
             self.growth.leave(arm)
         return arm
 
@@ -237,7 +232,7 @@ class _LoopTracer(CarriedState):
                     for key, value in self.values.items()}
         outcome = self._run_iteration(state)
         self.stored = {key for key, pairs in contents.items()
-                       if not all(has_same_items(one, before) for one, before in pairs)}
+                       if any(has_changed(one, before) for one, before in pairs)}
         return outcome
 
     def _enter_iteration(self, trace) -> dict[str, Any]:
@@ -248,7 +243,7 @@ class _LoopTracer(CarriedState):
             self.mark_containers(key, carry)
             self._assign(state, key, self.values[key])
         self.predicate = trace.new_arg(_PREDICATE) if self.has_predicate else None
-        return self.growth.enter(state, self.values.values())
+        return state if self.growth is None else self.growth.enter(state, self.values.values())
 
     def _run_iteration(self, state: dict[str, Any]) -> Outcome:
         driver, site = self.driver, self.site
@@ -267,8 +262,7 @@ class _LoopTracer(CarriedState):
         if location is None:
             state[key[1]] = value
         else:
-            record(location)
-            location.write(value)
+            change(location, value)
 
     # -- the equation ---------------------------------------------------------------------------------------
     def _finish(self, arm: Arm) -> Outcome:
@@ -276,7 +270,8 @@ class _LoopTracer(CarriedState):
         if begins is False:
             return self._skip(arm)
         aliases = self.find_aliases(arm, begins)
-        self.growth.note_names(arm, self.values, self.next_leaves)
+        if self.growth is not None:
+            self.growth.note_names(arm, self.values, self.next_leaves)
         results = self._bind(arm)
         for slot, constant in self._list_constants() if begins is not False else ():
             before = self._find_initial(*slot, constant.aval)
@@ -296,7 +291,8 @@ class _LoopTracer(CarriedState):
         new |= self.fixed
         self._bind_cells(begins, new)
         state |= {name: value if name[0] == "$" else bind_if(begins, value) for name, value in new.items()}
-        self.growth.finish(self.stacks, state)
+        if self.growth is not None:
+            self.growth.finish(self.stacks, state)
         if self.leave is not None:
             state |= self._leave_by_test(arm, state, results)
         return self._list_ends(arm, state, results)
@@ -318,8 +314,7 @@ class _LoopTracer(CarriedState):
                 continue
             if begins is not True:
                 current.mode.fail(negate(begins), NameError(f"variable {location.name!r} has no value"))
-            record(location)
-            location.write(value)
+            change(location, value)
 
     def _bind(self, arm: Arm) -> dict[tuple, Any]:
         """Closes the body and applies the loop: the last carries, by (key, place of the leaf)."""
@@ -351,7 +346,8 @@ class _LoopTracer(CarriedState):
                     slots.append(("turn", length))
                     outs.append(advance(trace.new_arg(KIND.aval), length))
             avals = [var.aval for var in trace.invars]
-            body, body_consts = trace.close(outs + self.growth.list_outputs())
+            grown = [] if self.growth is None else self.growth.list_outputs()
+            body, body_consts = trace.close(outs + grown)
         for (key, place), aval in zip(slots, avals):
             initial.append(self._find_initial(key, place, aval))
         body_jaxpr, body_operands = close_over_consts(body, body_consts)
@@ -454,12 +450,6 @@ class _LoopTracer(CarriedState):
             by_test = elementwise.eq(kind, dtypes.int32.type(self.site.number))
             kind = elementwise.select_n(by_test, kind, dtypes.int32.type(self.leave.number))
         return Outcome(tuple(ends), state, kind)
-
-
-def has_same_items(container: list | dict, before: list | dict) -> bool:
-    if isinstance(container, dict):
-        return list(container) == list(before) and all(container[key] is before[key] for key in before)
-    return len(container) == len(before) and all(map(operator.is_, container, before))
 
 
 def _select(predicate, one, other):

@@ -22,9 +22,9 @@ from jitcore.lax import elementwise
 from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.rewriter.bytecode.instructions import read_handlers
 from jitcore.rewriter.bytecode.versions import NAMES
-from jitcore.rewriter.errors import Place, caught_outside_error
+from jitcore.rewriter.errors import caught_outside_error
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.user_code import is_user_code
+from jitcore.rewriter.user_code import Place, is_user_code
 
 _RAISES = frozenset({"RAISE_VARARGS", "RERAISE"})
 
@@ -100,11 +100,10 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 #: Modules that do what Python does, or call what does it.
-_ON_BEHALF = frozenset(
-    {"jitcore.rewriter.operations.hooks", "jitcore.rewriter.operations.special",
-     "jitcore.rewriter.operations.redirects",
-     "jitcore.numpy_semantics.values.conversions", "jitcore.autojitted.inputs.attributes"}
-)
+_ON_BEHALF = frozenset({
+    "jitcore.rewriter.operations.hooks", "jitcore.rewriter.operations.redirects",
+    "jitcore.rewriter.control_flow.iterators", "jitcore.numpy_semantics.values.conversions",
+    "jitcore.autojitted.inputs.attributes"})
 
 
 def make_conditional(error: BaseException) -> None:
@@ -181,7 +180,7 @@ def check_callers(error: BaseException) -> None:
     the caller's code is not traced a second time. A mode knows what to do."""
     place = None if current.mode is not None else _find_catcher()
     if place is not None:
-        raise caught_outside_error(error, place) from error
+        raise caught_outside_error(type(error).__name__, place) from error
 
 
 def _find_catcher() -> Place | None:

@@ -1,19 +1,23 @@
 """Hooks: what rewritten code does in place of operations in which a traced value means something else.
 
-In: operands from the stack, by `helper @ operand` or `value in guard` (`emission.py` says why). Out: the
-result that plain Python would give, or a traced one.
+In: operands from the stack, by `helper @ operand` or `value in guard` (`hooked.py` says why). Out: the result
+that plain Python would give, or a traced one.
+
+Special methods of the user's classes are called by their rewritten form where Python's operators call them.
+Classes of libraries keep their own way: so do ints, arrays and handles.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 import sys
+import types
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from jitcore.core.trace import JaxprTrace, context
 from jitcore.process.effort import spend
 from jitcore.rewriter.bytecode.versions import REMAINDER, REMAINDER_IN_PLACE
 from jitcore.rewriter.control_flow.iterators import TracedIterator, as_traced_iterator
@@ -21,11 +25,13 @@ from jitcore.rewriter.control_flow.raising import (
     choose_caught,
     choose_suppressed,
     enter_handler,
+    is_doubtful,
+    is_refusal,
     negate,
     pass_refusal,
     read_variable,
 )
-from jitcore.rewriter.control_flow.rolling import ROLL_GUARD
+from jitcore.rewriter.control_flow.while_loops import ROLL_GUARD
 from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.journal import (
     ArrayLocation,
@@ -34,21 +40,206 @@ from jitcore.rewriter.journal import (
     GlobalLocation,
     ItemLocation,
     Location,
+    change,
     logs,
     record,
 )
-from jitcore.rewriter.operations.special import SpecialMethods
 from jitcore.rewriter.operations.texts import find_converter, find_formatter, join_parts, remainder
-from jitcore.rewriter.user_code import LIBRARY_CLASSES, find_special
+from jitcore.rewriter.user_code import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.values import (
     Poison,
     as_predicate,
+    find_recording,
     is_traced,
     is_undecided,
     wrap_predicate,
 )
-from jitcore.transforms.partial_eval import PartialTrace
 
+# -- special methods -----------------------------------------------------------------------------------------
+#: BINARY_OP's arguments are the places of these, in-place forms behind them all.
+_BINARY = "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor".split()
+_KEYWORDS = ("and", "or")
+#: Names of comparisons, and of those with the operands swapped.
+_COMPARISONS = {"<": ("lt", "gt"), "<=": ("le", "ge"), "==": ("eq", "eq"), "!=": ("ne", "ne"),
+                ">": ("gt", "lt"), ">=": ("ge", "le")}
+
+
+class SpecialMethods:
+    """Args: resolve: gives the rewritten form of a callable."""
+
+    def __init__(self, resolve: Callable[[Any], Any]):
+        self.resolve = resolve
+
+    def call(self, value: Any, name: str, *args: Any) -> Any:
+        """What a special method of the user's gives; NotImplemented where there is none."""
+        method = find_special(value, f"__{name}__")
+        return NotImplemented if method is None else self.resolve(method)(*args)
+
+    # -- operators of two operands ---------------------------------------------------------------------------
+    def define_binary(self, number: int) -> Callable[[tuple], Any]:
+        """The operator with this argument of BINARY_OP."""
+        is_in_place, name = number >= len(_BINARY), _BINARY[number % len(_BINARY)]
+        plain = getattr(operator, f"i{name}" if is_in_place else f"{name}_" if name in _KEYWORDS else name)
+
+        def operate(pair: tuple) -> Any:
+            one, other = pair
+            if type(one) in LIBRARY_CLASSES and type(other) in LIBRARY_CLASSES or not _has_users(pair):
+                return plain(one, other)
+            found = self.call(one, f"i{name}", other) if is_in_place else NotImplemented
+            return self._ask_both(one, other, name, f"r{name}", plain) if found is NotImplemented else found
+
+        return operate
+
+    def define_comparison(self, text: str) -> Callable[[tuple], Any]:
+        name, swapped = _COMPARISONS[text]
+        plain = getattr(operator, name)
+
+        def compare(pair: tuple) -> Any:
+            one, other = pair
+            if type(one) in LIBRARY_CLASSES and type(other) in LIBRARY_CLASSES or not _has_users(pair):
+                return plain(one, other)
+            if name == "ne" and not find_special(one, "__ne__") and find_special(one, "__eq__"):
+                found = self.call(one, "eq", other)
+                return one is not other if found is NotImplemented else not found
+            return self._ask_both(one, other, name, swapped, plain)
+
+        return compare
+
+    def _ask_both(self, one: Any, other: Any, name: str, swapped: str, plain: Callable) -> Any:
+        """As Python asks: the second operand first where its class is derived from the first one's, and has a
+        method of its own."""
+        kind, other_kind = type(one), type(other)
+        own, others = find_special(one, f"__{name}__"), find_special(other, f"__{swapped}__")
+        if own is None and others is None:
+            return plain(one, other)
+        found = NotImplemented
+        is_derived = kind is not other_kind and issubclass(other_kind, kind)
+        if is_derived and others and others.__func__ is not find_in_class(kind, f"__{swapped}__")[1]:
+            found, others = self.resolve(others)(one), None
+        if found is NotImplemented:
+            found = _ask_library(one, name, other) if own is None else self.resolve(own)(other)
+        if found is NotImplemented and others and (kind is not other_kind or plain in _COMPARING):
+            found = self.resolve(others)(one)
+        if found is not NotImplemented:
+            return found
+        if plain in (operator.eq, operator.ne):
+            return (one is other) == (plain is operator.eq)
+        kinds = f"'{kind.__name__}' and '{other_kind.__name__}'"
+        raise TypeError(f"unsupported operand type(s) for {name}: {kinds}")
+
+    def define_unary(self, name: str) -> Callable[[Any], Any]:
+        plain = getattr(operator, name)
+
+        def apply(value: Any) -> Any:
+            if type(value) in LIBRARY_CLASSES or not find_special(value, f"__{name}__"):
+                return plain(value)
+            return self.call(value, name)
+
+        return apply
+
+    # -- containers ------------------------------------------------------------------------------------------
+    def make_iterator(self, value: Any) -> Any:
+        """`iter(value)`."""
+        if find_special(value, "__iter__") is None:
+            return _make_iterator(value)
+        found = self.call(value, "iter")
+        if not hasattr(type(found), "__next__"):
+            raise TypeError(f"iter() returned non-iterator of type '{type(found).__name__}'")
+        return found
+
+    def contains(self, pair: tuple) -> Any:
+        """`value in container`."""
+        value, container = pair
+        if not find_special(container, "__contains__"):
+            return _contains(pair)
+        found = self.call(container, "contains", value)
+        return wrap_predicate(as_predicate(found)) if is_traced(found) else bool(found)
+
+    def read_item(self, pair):
+        """An ndarray cannot be indexed by handles itself."""
+        owner, index = pair
+        if type(owner) is np.ndarray:
+            if current.mode is not None and _has_handle(index):
+                owner = current.mode.adopt(owner)
+        elif type(owner) not in LIBRARY_CLASSES and find_special(owner, "__getitem__"):
+            return self.call(owner, "getitem", index)
+        return owner[index]
+
+    def store_item(self, triple):
+        value, owner, index = triple
+        kind = type(owner)
+        if kind is np.ndarray:
+            if current.mode is not None and (_has_handle(index) or _has_handle(value)):
+                owner = current.mode.adopt(owner)
+            elif logs.stack:
+                record(ArrayLocation(owner))
+        elif kind not in LIBRARY_CLASSES and find_special(owner, "__setitem__"):
+            self.call(owner, "setitem", index, value)
+            return
+        elif logs.stack and kind in (list, dict) and type(index) is not slice and not is_traced(index):
+            record(ItemLocation(owner, index))
+        owner[index] = value
+
+    def store_slice(self, quadruple):
+        value, owner, start, stop = quadruple
+        self.store_item((value, owner, slice(start, stop)))
+
+    def delete_item(self, pair):
+        owner, index = pair
+        if find_special(owner, "__delitem__"):
+            self.call(owner, "delitem", index)
+        else:
+            del owner[index]
+
+    # -- truth -----------------------------------------------------------------------------------------------
+    def read_truth(self, value: Any) -> Any:
+        """The value that `if` and `while` read: an object's truth where the user's code decides it."""
+        if type(value) in LIBRARY_CLASSES or not is_user_class(type(value)):
+            return value
+        found = self.call(value, "bool")
+        if found is NotImplemented:
+            found = self.call(value, "len")
+            return value if found is NotImplemented else found > 0
+        if not isinstance(found, (bool, Handle)):
+            raise TypeError(f"__bool__ should return bool, returned {type(found).__name__}")
+        return found
+
+    # -- with ------------------------------------------------------------------------------------------------
+    def enter_context(self, manager: Any) -> tuple[Any, Callable]:
+        """What `with` binds, and what it calls at its end."""
+        kind = type(manager)
+        if not (hasattr(kind, "__enter__") and hasattr(kind, "__exit__")):
+            raise TypeError(f"'{kind.__name__}' object does not support the context manager protocol")
+        enter, leave = find_special(manager, "__enter__"), find_special(manager, "__exit__")
+        leave = types.MethodType(kind.__exit__, manager) if leave is None else self.resolve(leave)
+        result = kind.__enter__(manager) if enter is None else self.resolve(enter)()
+
+        def leave_context(_: Any, kind: Any, error: Any, trace: Any) -> Any:
+            if current.mode is not None and error is not None and (is_refusal(error) or is_doubtful(error)):
+                return None  # whoever runs the call instead has no such error
+            return leave(kind, error, trace)
+
+        return result, types.MethodType(leave_context, manager)
+
+
+#: They ask the second operand too where both are of one class.
+_COMPARING = frozenset(getattr(operator, name) for name, _ in _COMPARISONS.values())
+
+
+def _has_users(pair: tuple) -> bool:
+    return is_user_class(type(pair[0])) or is_user_class(type(pair[1]))
+
+
+def _ask_library(value: Any, name: str, other: Any) -> Any:
+    """What a library's class says. Raises: where NumPy would make an array of an object of the user's."""
+    is_numpy = isinstance(value, (np.ndarray, np.generic)) or isinstance(value, Handle) and not value.defers
+    if is_numpy and current.mode is not None and getattr(type(other), "__array_ufunc__", value) is not None:
+        raise current.mode.refuse(f"an object of type {type(other).__qualname__} is an operand of NumPy's")
+    method = getattr(type(value), f"__{name}__", None)
+    return NotImplemented if method is None else method(value, other)
+
+
+# -- operations ---------------------------------------------------------------------------------------------
 #: Steps of asking a hook.
 _HOOK = 0.5
 
@@ -79,50 +270,6 @@ class _Guard:
         return self.test(value)
 
 
-class Hooks(NamedTuple):
-    """What `emission.Template` puts into code."""
-
-    resolve: _Apply
-    logical_not: _Apply
-    make_iterator: _Apply
-    contains: _Apply
-    not_contains: _Apply
-    is_same: _Apply
-    is_not: _Apply
-    store_cell: _Apply
-    note_deleted: _Apply
-    store_global: _Apply
-    delete_global: _Apply
-    read_attribute: _Apply
-    store_attribute: _Apply
-    delete_attribute: _Apply
-    read_item: _Apply
-    store_item: _Apply
-    store_slice: _Apply
-    delete_item: _Apply
-    append_item: _Apply
-    read_variable: Callable[[str], _Apply]
-    note_in_place: _Apply
-    operate: Callable[[int], _Apply]
-    compare: Callable[[str], _Apply]
-    apply_unary: Callable[[str], _Apply]
-    read_truth: _Apply
-    enter_context: _Apply
-    remainder: _Apply
-    remainder_in_place: _Apply
-    format_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_formatter(kind)))
-    convert_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_converter(kind)))
-    choose_caught: _Apply = _Apply(choose_caught)
-    enter_handler: _Apply = _Apply(enter_handler)
-    pass_refusal: _Apply = _Apply(pass_refusal)
-    choose_suppressed: _Apply = _Apply(choose_suppressed)
-    join_parts: _Apply = _Apply(join_parts)
-    guard: _Guard = _Guard(is_undecided)
-    roll_guard: Any = ROLL_GUARD
-    iterator_guard: _Guard = _Guard(lambda value: isinstance(value, TracedIterator))
-    poison_guard: _Guard = _Guard(lambda value: type(value) is Poison and value.raise_reason())
-
-
 def _logical_not(value):
     return wrap_predicate(negate(as_predicate(value))) if is_traced(value) else not value
 
@@ -135,20 +282,10 @@ def _make_iterator(value):
     if is_traced(value):
         found = as_traced_iterator(value)
         return iter(value) if found is None else found
-    if type(value) is range and _is_recording():
+    if type(value) is range and find_recording() is not None:
         limit = MAX_UNROLLED if current.mode is None else current.mode.unrolled
         return as_traced_iterator(value) if len(value) > limit else iter(value)
     return iter(value)
-
-
-def _is_recording() -> bool:
-    """Whether a jaxpr is being recorded, so that it matters how long it gets."""
-    trace = context.trace
-    while trace is not None:
-        if isinstance(trace, JaxprTrace) and not isinstance(trace, PartialTrace):
-            return True
-        trace = trace.parent
-    return False
 
 
 def _contains(pair):
@@ -193,12 +330,6 @@ def _may_be_one(one, other) -> bool:
     return type(one) in (int, float, complex, str, bytes) and repr(one) == repr(other)
 
 
-@functools.cache
-def _make_reader(name: str) -> _Apply:
-    """What is applied to a variable's value where it may not be bound."""
-    return _Apply(lambda value: read_variable(value, name))
-
-
 def _has_handle(index) -> bool:
     if type(index) is tuple:
         return any(map(_has_handle, index))
@@ -216,8 +347,7 @@ def _note_in_place(pair):
 # -- stores -------------------------------------------------------------------------------------------------
 def _store_cell(pair):
     value, cell = pair
-    record(CellLocation(cell))
-    cell.cell_contents = value
+    change(CellLocation(cell), value)
 
 
 def _note_deleted(cell):
@@ -229,9 +359,7 @@ def _note_deleted(cell):
 
 def _store_global(pair):
     value, name = pair
-    namespace = sys._getframe(2).f_globals
-    record(GlobalLocation(namespace, name))
-    namespace[name] = value
+    change(GlobalLocation(sys._getframe(2).f_globals, name), value)
 
 
 def _read_attribute(pair):
@@ -277,84 +405,46 @@ def check_there(location: Location) -> None:
         found.raise_reason()
 
 
-class _Items:
-    """`owner[index]`, read, stored and deleted."""
+# -- the hooks ----------------------------------------------------------------------------------------------
+class Hooks:
+    """What `hooked.HookedWriter` puts into code, by name; `compare` and its like give that of one operator.
 
-    def __init__(self, special: SpecialMethods):
-        self.special = special
+    resolve: chooses what is called instead of a callable."""
 
-    def read(self, pair):
-        """An ndarray cannot be indexed by handles itself."""
-        owner, index = pair
-        if type(owner) is np.ndarray:
-            if current.mode is not None and _has_handle(index):
-                owner = current.mode.adopt(owner)
-        elif type(owner) not in LIBRARY_CLASSES and find_special(owner, "__getitem__"):
-            return self.special.call(owner, "getitem", index)
-        return owner[index]
+    guard = _Guard(is_undecided)
+    roll_guard = ROLL_GUARD
+    iterator_guard = _Guard(lambda value: isinstance(value, TracedIterator))
+    poison_guard = _Guard(lambda value: type(value) is Poison and value.raise_reason())
 
-    def store(self, triple):
-        value, owner, index = triple
-        kind = type(owner)
-        if kind is np.ndarray:
-            if current.mode is not None and (_has_handle(index) or _has_handle(value)):
-                owner = current.mode.adopt(owner)
-            elif logs.stack:
-                record(ArrayLocation(owner))
-        elif kind not in LIBRARY_CLASSES and find_special(owner, "__setitem__"):
-            self.special.call(owner, "setitem", index, value)
-            return
-        elif logs.stack and kind in (list, dict) and type(index) is not slice and not is_traced(index):
-            record(ItemLocation(owner, index))
-        owner[index] = value
-
-    def store_slice(self, quadruple):
-        value, owner, start, stop = quadruple
-        self.store((value, owner, slice(start, stop)))
-
-    def delete(self, pair):
-        owner, index = pair
-        if find_special(owner, "__delitem__"):
-            self.special.call(owner, "delitem", index)
-        else:
-            del owner[index]
+    def __init__(self, resolve: Callable[[Any], Any]):
+        special = SpecialMethods(resolve)
+        binary = functools.cache(special.define_binary)
+        applied = {
+            "resolve": resolve, "logical_not": _logical_not, "make_iterator": special.make_iterator,
+            "contains": special.contains, "not_contains": lambda pair: _logical_not(special.contains(pair)),
+            "is_same": _is_same, "is_not": lambda pair: _logical_not(_is_same(pair)),
+            "store_cell": _store_cell, "note_deleted": _note_deleted,
+            "store_global": _store_global, "delete_global": _delete_global,
+            "read_attribute": _read_attribute, "store_attribute": _store_attribute,
+            "delete_attribute": _delete_attribute, "read_item": special.read_item,
+            "store_item": special.store_item, "store_slice": special.store_slice,
+            "delete_item": special.delete_item, "append_item": _append_item, "note_in_place": _note_in_place,
+            "read_truth": special.read_truth, "enter_context": special.enter_context,
+            "remainder": _define_remainder(binary(REMAINDER)),
+            "remainder_in_place": _define_remainder(binary(REMAINDER_IN_PLACE)), "join_parts": join_parts,
+            "choose_caught": choose_caught, "choose_suppressed": choose_suppressed,
+            "enter_handler": enter_handler, "pass_refusal": pass_refusal}
+        families = {
+            "operate": binary, "compare": special.define_comparison, "apply_unary": special.define_unary,
+            "format_value": find_formatter, "convert_value": find_converter,
+            "read_variable": lambda name: lambda value: read_variable(value, name)}
+        self.__dict__ |= {name: _Apply(function) for name, function in applied.items()}
+        self.__dict__ |= {name: _define_family(define) for name, define in families.items()}
 
 
-def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
-    """The hooks, with the function that chooses what is called instead of a callable."""
-    special = SpecialMethods(resolve)
-    items = _Items(special)
-    binary = functools.cache(special.define_binary)
+def _define_family(define: Callable[[Any], Callable]) -> Callable[[Any], _Apply]:
+    return functools.cache(lambda key: _Apply(define(key)))
 
-    def make_iterator(value):
-        found = special.make_iterator(value)
-        return _make_iterator(value) if found is None else found
 
-    def contains(pair):
-        value, container = pair
-        if find_special(container, "__contains__"):
-            found = special.call(container, "contains", value)
-            return wrap_predicate(as_predicate(found)) if is_traced(found) else bool(found)
-        return _contains(pair)
-
-    def define_remainder(number: int) -> _Apply:
-        operate = binary(number)
-        return _Apply(lambda pair: remainder(pair, lambda one, other: operate((one, other))))
-
-    return Hooks(
-        resolve=_Apply(resolve), logical_not=_Apply(_logical_not), make_iterator=_Apply(make_iterator),
-        contains=_Apply(contains), not_contains=_Apply(lambda pair: _logical_not(contains(pair))),
-        is_same=_Apply(_is_same), is_not=_Apply(lambda pair: _logical_not(_is_same(pair))),
-        store_cell=_Apply(_store_cell), note_deleted=_Apply(_note_deleted),
-        store_global=_Apply(_store_global),
-        delete_global=_Apply(_delete_global), read_attribute=_Apply(_read_attribute),
-        store_attribute=_Apply(_store_attribute), delete_attribute=_Apply(_delete_attribute),
-        read_item=_Apply(items.read),
-        store_item=_Apply(items.store), store_slice=_Apply(items.store_slice),
-        delete_item=_Apply(items.delete), append_item=_Apply(_append_item), read_variable=_make_reader,
-        note_in_place=_Apply(_note_in_place), operate=functools.cache(lambda number: _Apply(binary(number))),
-        compare=functools.cache(lambda text: _Apply(special.define_comparison(text))),
-        apply_unary=functools.cache(lambda name: _Apply(special.define_unary(name))),
-        read_truth=_Apply(special.read_truth), enter_context=_Apply(special.enter_context),
-        remainder=define_remainder(REMAINDER), remainder_in_place=define_remainder(REMAINDER_IN_PLACE),
-    )
+def _define_remainder(operate: Callable[[tuple], Any]) -> Callable[[tuple], Any]:
+    return lambda pair: remainder(pair, lambda one, other: operate((one, other)))

@@ -8,78 +8,129 @@ from __future__ import annotations
 
 import builtins
 import functools
+import io
 import math
+import sys
+import threading
+import weakref
 from builtins import bool, isinstance, len, range, sum  # themselves, whatever has their names later
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import jitcore.numpy as jnp
 from jitcore import dtypes
+from jitcore.core.primitive import Effect
+from jitcore.core.trace import to_array
+from jitcore.lax.control_flow.callback import debug_callback
 from jitcore.lax.elementwise import convert_element_type
 from jitcore.rewriter.control_flow.iterators import (
-    CountIterator,
-    JointIterator,
     TracedIterable,
-    as_traced_iterator,
+    find_length,
+    make_enumerate,
+    make_range,
+    make_zip,
 )
-from jitcore.rewriter.errors import traced_length_error
-from jitcore.rewriter.handles import CompoundHandle, current
-from jitcore.rewriter.operations.printing import print_values
-from jitcore.rewriter.operations.texts import Text, find_formatter, holds_traced, make_now, make_text
-from jitcore.rewriter.values import as_predicate, is_traced, type_of, wrap_predicate
+from jitcore.rewriter.handles import current
+from jitcore.rewriter.journal import logs
+from jitcore.rewriter.operations.texts import (
+    Code,
+    Items,
+    Text,
+    express,
+    find_formatter,
+    holds_traced,
+    make_now,
+    make_text,
+)
+from jitcore.rewriter.values import as_predicate, is_traced, wrap_predicate
+
+# -- print ---------------------------------------------------------------------------------------------------
+PRINT = Effect("Print", ordered=True)
 
 
-def _range(*bounds):
-    if not any(map(is_traced, bounds)):
-        return range(*bounds)
-    bounds = tuple([bound.as_index() if isinstance(bound, CompoundHandle) else bound for bound in bounds])
-    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
-    for bound in (start, stop, step):
-        aval = type_of(bound).aval if is_traced(bound) else None
-        if aval is not None and (aval.shape or not dtypes.is_integer(aval.dtype)):
-            raise TypeError(f"'{aval.long()}' object cannot be interpreted as an integer")
-    if current.mode is not None:  # the elements are Python's ints, whatever the bounds are
-        start, stop, step = map(current.mode.as_bound, (start, stop, step))
-    if not is_traced(step) and step in (1, -1):
-        count = stop - start if step == 1 else start - stop
-    elif is_traced(step):
-        up = _find_sign(step > 0)
-        count = (stop - start + step - up) // step
-    elif step == 0:
-        raise ValueError("range() arg 3 must not be zero")
-    else:
-        count = (stop - start + (step - 1 if step > 0 else step + 1)) // step
-    return TracedIterable(range, lambda: CountIterator(start, step, count, 0, stop))
+class _Written(threading.local):
+    """How often programs have called `write` of each stream, as long as somebody counts."""
+
+    counts: Counter[str] | None = None
 
 
-def _find_sign(is_positive):
-    """1 or -1."""
-    if isinstance(is_positive, bool):
-        return 1 if is_positive else -1
+written = _Written()
+
+
+class Printer:
+    """Prints objects that it makes of ndarrays.
+
+    Args:
+        recipe: of the tuple of what is printed; separator, end: recipes of str.
+        stream: "stdout" or "stderr" of `sys` when it prints, or a file.
+        is_checked: whether the first ndarray says that the program has failed: then nothing is printed.
+    """
+
+    def __init__(self, recipe: Items, separator: Any, end: Any, stream: Any, flush: bool, is_checked: bool):
+        code = Code(int(is_checked))
+        lines = ["if a0: return"] if is_checked else []
+        file = f"sys.{stream}" if type(stream) is str else code.add(stream)
+        lines.append(f"values, sep, end = {code.write(recipe)}, {code.write(separator)}, {code.write(end)}")
+        if type(stream) is str:  # from here on nothing fails that plain Python would not print either
+            count = max(1, 2 * len(recipe.parts))  # each argument, what separates them, the end
+            lines.append(f"if written.counts is not None: written.counts[{stream!r}] += {count}")
+        lines.append(f"print(*values, sep=sep, end=end, file={file}, flush={flush})")
+        self._run = code.define_on_operands(lines, print=builtins.print, sys=sys, written=written)
+
+    def __call__(self, *values: Any) -> list:
+        self._run(*values)
+        return []
+
+    def __repr__(self) -> str:
+        return "print"
+
+
+_printers: weakref.WeakValueDictionary[Any, Printer] = weakref.WeakValueDictionary()
+
+
+def print_values(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
+    """`print` of values that may be traced."""
+    is_program = current.mode is not None or bool(logs.stack)
+    if not is_program and not any(map(holds_traced, (*values, sep, end))):
+        return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
+    ends = [default if given is None else given for given, default in ((sep, " "), (end, "\n"))]
+    if not any(type(given) is Text for given in ends):
+        builtins.print(sep=sep, end=end, file=io.StringIO())  # raises where one is no str
+    operands: list = []
+    failed = None if current.mode is None else current.mode.find_failed()
+    if failed is not None:
+        operands.append(failed)
+    recipe = Items(tuple, tuple([express(value, operands) for value in values]))
+    texts = [express(given, operands) for given in ends]
+    printer = _find_printer(recipe, *texts, _find_stream(file), bool(flush), failed is not None)
+    debug_callback.primitive.bind(*map(to_array, operands), callback=printer, effect=PRINT)
+    return None
+
+
+def _find_stream(file: Any) -> Any:
+    """As `Printer` takes it."""
+    if file is None or file is sys.stdout:
+        return "stdout"
+    if file is sys.stderr:
+        return "stderr"
     if current.mode is not None:
-        return 2 * current.mode.redirects.get(int)(is_positive) - 1
-    return jnp.where(is_positive, 1, -1)
+        raise current.mode.refuse("print() is called with a file")
+    return file
 
 
-def _is_traced_iterable(value) -> bool:
-    return isinstance(value, TracedIterable) or is_traced(value)
+def _find_printer(*key: Any) -> Printer:
+    """One `Printer` for equal arguments, so that tracing again gives a program with the same key."""
+    try:
+        printer = _printers.get(key)
+    except TypeError:  # a file that is not hashable
+        return Printer(*key)
+    if printer is None:
+        printer = _printers[key] = Printer(*key)
+    return printer
 
 
-def _enumerate(iterable, start=0):
-    if not (_is_traced_iterable(iterable) or is_traced(start)):
-        return enumerate(iterable, start)
-    count = CountIterator(start, 1, None)
-    return TracedIterable(enumerate, lambda: JointIterator([count, as_traced_iterator(iterable)]))
-
-
-def _zip(*iterables, strict: bool = False):
-    if any(map(_is_traced_iterable, iterables)):
-        parts = list(map(as_traced_iterator, iterables))
-        if all(part is not None for part in parts):
-            return TracedIterable(zip, lambda: JointIterator(list(map(as_traced_iterator, iterables))))
-    return zip(*iterables, strict=strict)
-
-
+# -- other functions -----------------------------------------------------------------------------------------
 def _extremum(name: str) -> Callable:
     plain = getattr(builtins, name)
 
@@ -113,12 +164,6 @@ def _convert(kind: Callable, dtype) -> Callable:
 
 def _bool(value=False):
     return wrap_predicate(as_predicate(value)) if is_traced(value) else bool(value)
-
-
-def _len(value):
-    if isinstance(value, TracedIterable) and current.mode is None:
-        raise traced_length_error()
-    return len(value)
 
 
 def _isinstance(value, kinds):
@@ -166,8 +211,9 @@ TEXT_REDIRECTS: dict[Any, Callable] = {
 }
 
 REDIRECTS: dict[Any, Callable] = {
-    range: _range, enumerate: _enumerate, zip: _zip, min: _extremum("min"), max: _extremum("max"), sum: _sum,
-    float: _convert(float, float), int: _convert(int, int), bool: _bool, len: _len, isinstance: _isinstance,
+    range: make_range, enumerate: make_enumerate, zip: make_zip, len: find_length, isinstance: _isinstance,
+    min: _extremum("min"), max: _extremum("max"), sum: _sum,
+    float: _convert(float, float), int: _convert(int, int), bool: _bool,
     **TEXT_REDIRECTS,
     **{getattr(math, name): _math(name) for name in (*MATH_FUNCTIONS, *_ROUNDINGS, "log", "hypot")},
 }

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.array import Array, ConcreteArray
+from jitcore.process.generated import Constants
 from jitcore.rewriter import errors
 from jitcore.rewriter.handles import CompoundHandle, Handle, current
-from jitcore.rewriter.journal import list_children
+from jitcore.rewriter.journal import walk
 from jitcore.rewriter.values import Poison, is_traced
 
 # -- recipes ------------------------------------------------------------------------------------------------
@@ -82,19 +83,14 @@ class Shown:
         return self.text
 
 
-class Code:
+class Code(Constants):
     """Python expressions of recipes, one after the other, over the variables a0, a1, ... of the operands.
 
-    names: what else the expressions refer to; count: of the operands that they have taken."""
+    count: of the operands that they have taken."""
 
     def __init__(self, count: int = 0):
-        self.names: dict[str, Any] = {}
+        super().__init__()
         self.count = count
-
-    def add(self, value: Any) -> str:
-        name = f"c{len(self.names)}"
-        self.names[name] = value
-        return name
 
     def write(self, recipe: Any) -> str:
         """The expression of what a recipe makes."""
@@ -115,33 +111,22 @@ class Code:
             return f"({items})"
         return f"{self.add(recipe.kind)}({items if hasattr(recipe.kind, '_fields') else f'[{items}]'})"
 
-    def define(self, lines: Sequence[str]) -> Callable:
+    def define_on_operands(self, lines: Sequence[str], **given: Any) -> Callable:
         """The function of the operands with this body."""
         operands = ", ".join(f"a{k}" for k in range(self.count))
-        body = "".join(f"    {line}\n" for line in lines)
-        exec(compile(f"def run({operands}):\n{body}", "<jitcore text>", "exec"), self.names)
-        return self.names["run"]
+        return self.define("run", operands, lines, __name__, **given)
 
 
 def prepare(recipe: Any) -> Callable:
     """The function of ndarrays that makes what a recipe says."""
     code = Code()
-    return code.define([f"return {code.write(recipe)}"])
+    return code.define_on_operands([f"return {code.write(recipe)}"])
 
 
 # -- what values are made of --------------------------------------------------------------------------------
 def holds_traced(value: Any) -> bool:
     """Whether a value is traced, or something in it."""
-    waiting, seen = [value], {}
-    while waiting:
-        value = waiting.pop()
-        if type(value) in _PLAIN or id(value) in seen:
-            continue
-        if is_traced(value) or type(value) is Poison:
-            return True
-        seen[id(value)] = value
-        waiting += () if isinstance(value, np.ndarray) else list_children(value) or ()
-    return False
+    return any(is_traced(one) or type(one) is Poison for one in walk([value]))
 
 
 def express(value: Any, operands: list[Array], *, is_item: bool = False) -> Any:
@@ -202,7 +187,7 @@ def _express_object(value: Any, operands: list[Array], is_item: bool) -> Any:
 def _needs_value(value: Any, wanted: str) -> Exception:
     if current.mode is not None:
         return current.mode.refuse(f"{wanted} needs the value of what is traced in it", value)
-    return errors.text_error(wanted)
+    return errors.text_error(wanted, None)
 
 
 # -- texts --------------------------------------------------------------------------------------------------
@@ -354,14 +339,13 @@ def _find_own_format(value: Any) -> Callable | None:
 _CONVERSIONS = {1: str, 2: repr, 3: ascii}
 
 
-@functools.cache
 def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
-    """What formats (value,) or (value, specification) as a part of an f-string. conversion: `!s`, `!r`, `!a`
-    as 1, 2, 3; 0 for none."""
+    """What formats (value, specification) as a part of an f-string. conversion: `!s`, `!r`, `!a` as 1, 2, 3;
+    0 for none."""
     convert = _CONVERSIONS.get(conversion)
 
     def format_value(pair: Sequence) -> Any:
-        value, spec = pair if len(pair) == 2 else (*pair, "")
+        value, spec = pair
         if convert is not None:
             value = show_value(convert, value)
         if type(value) is Text and spec == "":
@@ -376,7 +360,6 @@ def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
     return format_value
 
 
-@functools.cache
 def find_converter(conversion: int) -> Callable[[Any], Any]:
     """`!s`, `!r` or `!a` of a value."""
     return functools.partial(show_value, _CONVERSIONS[conversion])
@@ -410,11 +393,7 @@ _PLACE = " at 0x"
 
 def join_parts(parts: Sequence) -> Any:
     """The parts of an f-string, one behind the other."""
-    return make_text(_concatenate, *parts) if any(type(part) is Text for part in parts) else "".join(parts)
-
-
-def _concatenate(*parts: str) -> str:
-    return "".join(parts)
+    return _define_join("".join)(parts)
 
 
 def remainder(pair: Sequence, operate: Callable = operator.mod) -> Any:
@@ -426,7 +405,7 @@ def remainder(pair: Sequence, operate: Callable = operator.mod) -> Any:
     if type(one) is Text:
         return make_text(operator.mod, one, other)
     if type(other) is tuple:
-        return rehearse(_make_text_of(Fill(one), other, {}))
+        return rehearse(_make_text_of(Filled("%", one), other, {}))
     return rehearse(make_text(operator.mod, one, other))
 
 
@@ -450,14 +429,20 @@ def rehearse(text: Text) -> Text:
     return text
 
 
-@dataclasses.dataclass(frozen=True)
-class Fill:
-    """`text % values`, of a tuple."""
+_WAYS = {"%": lambda text, values, named: text % values,
+         "join": lambda text, values, named: text.join(values),
+         "format": lambda text, values, named: text.format(*values, **named)}
 
+
+@dataclasses.dataclass(frozen=True)
+class Filled:
+    """A text into which values are put: a function of a tuple and a dict. way: one of `_WAYS`."""
+
+    way: str
     text: str
 
     def __call__(self, values: tuple, named: dict) -> str:
-        return self.text % values
+        return _WAYS[self.way](self.text, values, named)
 
 
 def find_method(method: types.BuiltinMethodType) -> Callable | None:
@@ -473,19 +458,9 @@ def _define_format(method: Callable) -> Callable:
             if holds_traced(value) and _find_own_format(value) is not None:
                 raise _needs_value(value, f"str.format() of a {type(value).__name__}")
         _check_format(_CHARACTERS.search(method.__self__))
-        return rehearse(_make_text_of(Format(method.__self__), values, named))
+        return rehearse(_make_text_of(Filled("format", method.__self__), values, named))
 
     return call
-
-
-@dataclasses.dataclass(frozen=True)
-class Format:
-    """`text.format`, of a tuple and a dict."""
-
-    text: str
-
-    def __call__(self, values: tuple, named: dict) -> str:
-        return self.text.format(*values, **named)
 
 
 def _define_join(method: Callable) -> Callable:
@@ -493,19 +468,9 @@ def _define_join(method: Callable) -> Callable:
         parts = list(parts)
         if not any(type(part) is Text for part in parts):
             return method(parts)
-        return make_text(Join(method.__self__), *parts)
+        return _make_text_of(Filled("join", method.__self__), parts, {})
 
     return call
-
-
-@dataclasses.dataclass(frozen=True)
-class Join:
-    """`separator.join`, of several arguments."""
-
-    separator: str
-
-    def __call__(self, *parts: str) -> str:
-        return self.separator.join(parts)
 
 
 _METHODS_OF_STR = {"format": _define_format, "join": _define_join}

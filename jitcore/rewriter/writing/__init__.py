@@ -4,13 +4,10 @@ In: the graph and flow of a function. Out: a code object that can be entered and
 hooks; loops as functions of their own.
 
 Modules:
-    emission    Code that can be entered and left at many points: the code object that a rewritten function
-                runs.
-    entry       The entry of a rewritten function: its own code, behind a question.
-    generators  Generators: their own code with hooks, so that what they call and store is known as in all
-                traced code.
-    hooked      Code with hooks: the instructions of a function, with another operation in place of those in
-                which a traced value means something else.
-    outlined    The code of loops as functions, and of the function that calls them.
-    outlining   Which loops of a function can be functions of their own, and what goes into and out of them.
+    hooked     Blocks of a graph as code; and code with hooks: another operation in place of those in which a
+               traced value means something else.
+    outlined   The code of loops as functions, and of the function that calls them.
+    outlining  Which loops of a function can be functions of their own, and what goes into and out of them.
+    resumable  Code that can be entered and left at many points: the code object that a rewritten function
+               runs.
 """

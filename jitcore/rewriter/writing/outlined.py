@@ -21,24 +21,13 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
-from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
+from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label
 from jitcore.rewriter.bytecode.graph import Block
-from jitcore.rewriter.bytecode.instructions import (
-    PAIRS,
-    Branch,
-    ForIter,
-    Jump,
-    NoneBranch,
-    Position,
-    Raw,
-    read_handlers,
-    read_raw,
-)
-from jitcore.rewriter.bytecode.versions import HAS_CHECKED_LOAD, HAS_PRECALL, LOOP_ENDS, NULL_BELOW
-from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
+from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, read_handlers, read_raw
+from jitcore.rewriter.writing.hooked import BlockWriter
+from jitcore.rewriter.writing.outlining import Exit, Outline, OutlinedLoop
 
 _OPTIMIZED, _NESTED = 0x01 | 0x02, 0x10
-_CHECKED_LOAD = "LOAD_FAST_CHECK" if HAS_CHECKED_LOAD else "LOAD_FAST"
 ITERABLE = "iterable_of_loop"
 
 
@@ -52,115 +41,53 @@ def write_loop(outline: Outline, loop: OutlinedLoop, unbound: Any) -> CodeType:
     return _LoopWriter(outline, loop, unbound).run()
 
 
-class _LoopWriter:
+class _LoopWriter(BlockWriter):
     def __init__(self, outline: Outline, loop: OutlinedLoop, unbound: Any):
-        self.graph, self.loop, self.unbound = outline.graph, loop, unbound
-        code, names = outline.code, list_parameters(loop)
-        self.out = Assembler(code, names, loop.free, loop.cells)
-        self.labels = {number: Label() for number in (*loop.loop.body, *(one.block for one in loop.exits))}
-        self.pads: list[tuple[Label, int]] = []
-        self.absent: list[tuple[Label, Label]] = []  # where a variable has no value; where that is known
+        self.loop, self.unbound, self.base = loop, unbound, loop.depth
+        out = Assembler(outline.code, list_parameters(loop), loop.free, loop.cells)
+        super().__init__(outline.graph, out, (*loop.loop.body, *(one.block for one in loop.exits)))
 
     def run(self) -> CodeType:
         loop, out, code = self.loop, self.out, self.out.code
-        start = (loop.line, loop.line, 0, 0)
-        out.begin(start)
+        out.begin((loop.line, loop.line, 0, 0))
         for name in sorted(loop.unsure):
-            bound = Label()
-            self._load(name, start)
-            out.load_const(self.unbound, start)
-            out.emit("IS_OP", 0, start)
-            out.branch("FALSE", bound, start, exact=True)
-            self._delete(name, start)
-            out.place(bound)
+            out.unbind_if(name, self.unbound)
         if loop.takes_iterable:
-            out.load(ITERABLE, start)
+            out.load(ITERABLE)
         for instruction in loop.head:
             out.add(instruction)
         blocks = sorted((self.graph.blocks[number] for number in loop.loop.body), key=lambda one: one.order)
         if blocks[0].number != loop.loop.header:
-            out.jump(self.labels[loop.loop.header], start)
-        for block, following in zip(blocks, [*blocks[1:], None]):
-            self._write_block(block, None if following is None else following.number)
-        self._write_ends(start)
+            out.jump(self.labels[loop.loop.header])
+        self.write_blocks(blocks)
+        out.position = (loop.line, loop.line, 0, 0)
+        for number, one in enumerate(loop.exits):
+            self._write_exit(number, one)
+        out.write_unbound()
         flags = code.co_flags & ~(0x04 | 0x08 | 0x40 | _NESTED) | _OPTIMIZED | (_NESTED if loop.free else 0)
         n = len(list_parameters(loop))
         return out.assemble(self.graph.max_depth + len(loop.results) + 4, co_argcount=n, co_flags=flags,
                             co_kwonlyargcount=0, co_posonlyargcount=0)
 
-    # -- variables -------------------------------------------------------------------------------------------
-    def _load(self, name: str, position: Position) -> None:
-        if name in self.loop.cells:
-            self.out.emit("LOAD_DEREF", name, position)
-        else:
-            self.out.load(name, position)
+    def find_handler(self, block: Block) -> Handler | None:
+        is_inside = block.handler is not None and block.handler[0] in self.loop.loop.body
+        return super().find_handler(block) if is_inside else None
 
-    def _delete(self, name: str, position: Position) -> None:
-        if name in self.loop.cells:
-            self.out.emit("DELETE_DEREF", name, position)
-        else:
-            self.out.emit("DELETE_FAST", self.out.variable(name), position)
-
-    # -- blocks ----------------------------------------------------------------------------------------------
-    def _write_block(self, block: Block, following: int | None) -> None:
-        out, labels, position = self.out, self.labels, block.position
-        out.place(labels[block.number])
-        out.handler = None
-        if block.handler is not None and block.handler[0] in self.loop.loop.body:
-            target, depth, pushes_offset = block.handler
-            out.handler = Handler(labels[target], depth - self.loop.depth, pushes_offset)
-        for instruction in block.instructions:
-            out.add(instruction)
-        match block.terminator:
-            case Jump(target):
-                if target != following:
-                    out.jump(labels[target], position)
-            case ForIter(body, exit_block):
-                pad = Label()
-                self.pads.append((pad, exit_block))
-                out.emit("FOR_ITER", pad, position)
-                if body != following:
-                    out.jump(labels[body], position)
-            case Branch(one, other) | NoneBranch(one, other):
-                is_none = isinstance(block.terminator, NoneBranch)
-                kinds = ("NONE", "NOT_NONE") if is_none else ("TRUE", "FALSE")
-                if one == following:
-                    out.branch(kinds[1], labels[other], position)
-                else:
-                    out.branch(kinds[0], labels[one], position)
-                    if other != following:
-                        out.jump(labels[other], position)
-
-    def _write_ends(self, position: Position) -> None:
-        """What stands behind the loop: the ends of its iterators, its exits, variables without a value."""
+    def _write_exit(self, number: int, one: Exit) -> None:
+        """What stands at a place behind the loop: the results, and which place it is."""
         out, loop = self.out, self.loop
-        out.handler = None
-        for pad, target in self.pads:
-            out.place(pad)
-            for name in LOOP_ENDS:
-                out.emit(name, 0, position)
-            out.jump(self.labels[target], position)
-        for number, one in enumerate(loop.exits):
-            out.place(self.labels[one.block])
-            for _ in range(one.depth):
-                out.emit("POP_TOP", 0, position)
-            for depth, name in enumerate(loop.results):
-                known, absent = Label(), Label()
-                if name in loop.unsure_results:
-                    out.handler = Handler(absent, depth, False)
-                    self.absent.append((absent, known))
-                self._load(name, position)
-                out.handler = None
-                out.place(known)
-            if len(loop.exits) > 1:
-                out.load_const(number, position)
-            out.emit("BUILD_TUPLE", len(loop.results) + (len(loop.exits) > 1), position)
-            out.emit("RETURN_VALUE", 0, position)
-        for absent, known in self.absent:
-            out.place(absent)
-            out.emit("POP_TOP", 0, position)
-            out.load_const(self.unbound, position)
-            out.jump(known, position)
+        out.place(self.labels[one.block])
+        for _ in range(one.depth):
+            out.pop()
+        for depth, name in enumerate(loop.results):
+            if name in loop.unsure_results:
+                out.load_or(name, self.unbound, depth)
+            else:
+                out.load(name)
+        if len(loop.exits) > 1:
+            out.load_const(number)
+        out.emit("BUILD_TUPLE", len(loop.results) + (len(loop.exits) > 1))
+        out.emit("RETURN_VALUE")
 
 
 # -- the function around ------------------------------------------------------------------------------------
@@ -189,7 +116,7 @@ class _GateWriter:
         self.outline, self.calls, self.questions = outline, calls, gates
         self.declined, self.unbound = declined, unbound
         self.code = code = outline.code
-        self.out = Assembler(code, ())
+        self.out = Assembler(code, code.co_varnames, code.co_freevars, code.co_cellvars)
         self.raw = list(read_raw(code))
         offsets = [item.offset for item in self.raw]
         self.labels = {offset: Label() for offset in offsets}
@@ -206,26 +133,14 @@ class _GateWriter:
             first, last = (bisect.bisect_left(offsets, place) for place in (found.start, found.stop))
             for offset in offsets[first:last]:
                 self.handler_of[offset] = Handler(self.labels[found.target], found.depth, found.pushes_offset)
-        self.absent: list[tuple[Label, Label, Position]] = []
-        self.places = _number_variables(code)
         self.stack_size = code.co_stacksize
 
     def run(self) -> CodeType:
         for item in self.raw:
             self._write_place(item.offset, item)
             self._write(item)
-        self.out.handler = None
-        for absent, known, position in self.absent:
-            self.out.place(absent)
-            self.out.emit("POP_TOP", 0, position)
-            self.out.load_const(self.unbound, position)
-            self.out.jump(known, position)
-        data, positions, ranges = self.out.encode()
-        return self.code.replace(
-            co_code=data, co_consts=tuple(self.out.consts), co_names=self.out.names,
-            co_stacksize=self.stack_size,
-            co_linetable=encode_positions(self.code.co_firstlineno, positions),
-            co_exceptiontable=encode_handlers(ranges))
+        self.out.write_unbound()
+        return self.out.assemble(self.stack_size)
 
     def _write_place(self, offset: int, item: Raw) -> None:
         """The label of an offset, and the gates of the loops that begin there."""
@@ -236,9 +151,11 @@ class _GateWriter:
         for loop in ordered:
             if loop.loop.iterates:
                 self._place_inner(offset)
-            self._write_gate(loop, (loop.line, loop.line, 0, 0))
+            self.out.position = (loop.line, loop.line, 0, 0)
+            self._write_gate(loop)
         if ordered:
             self._place_inner(offset)
+        self.out.position = item.position
 
     def _place_inner(self, offset: int) -> None:
         if offset not in self.placed:
@@ -248,104 +165,54 @@ class _GateWriter:
     def _write(self, item: Raw) -> None:
         if item.name in PAIRS and item.offset + 1 in self.gates:
             first, second = PAIRS[item.name]
-            self.out.emit(first, item.arg >> 4, item.position)
+            self.out.emit(first, item.arg >> 4)
             self._write_place(item.offset + 1, item)
-            self.out.emit(second, item.arg & 15, item.position)
+            self.out.emit(second, item.arg & 15)
         elif item.target is None:
-            self.out.emit(item.name, item.arg, item.position)
+            self.out.emit(item.name, item.arg)
         else:
             goes_back = item.target <= item.offset
-            label = (self.inner if goes_back else self.labels)[item.target]
-            self.out.emit(item.name, label, item.position)
+            self.out.emit(item.name, (self.inner if goes_back else self.labels)[item.target])
 
-    def _write_gate(self, loop: OutlinedLoop, position: Position) -> None:
-        out, depth = self.out, loop.depth + loop.takes_iterable
+    def _write_gate(self, loop: OutlinedLoop) -> None:
+        out, depth, count = self.out, loop.depth + loop.takes_iterable, len(list_parameters(loop))
         itself, declined = Label(), Label()
-        out.load_const(self.questions[loop.number], position)
-        out.load_attribute("is_open", position)
-        out.branch("FALSE", itself, position, exact=True)
-        if NULL_BELOW:
-            out.emit("PUSH_NULL", 0, position)
-        out.load_const(self.calls[loop.number], position)
-        if not NULL_BELOW:
-            out.emit("PUSH_NULL", 0, position)
-        for count, name in enumerate(loop.parameters):
-            self._load(name, depth + 2 + count, position)
-        count = len(loop.parameters)
+        out.load_const(self.questions[loop.number])
+        out.load_attribute("is_open")
+        out.branch("FALSE", itself, exact=True)
+        out.push_callee(self.calls[loop.number])
+        for place, name in enumerate(loop.parameters):
+            out.load_or(name, self.unbound, depth + 2 + place)
         if loop.takes_iterable:
-            out.emit("COPY", count + 3, position)
-        count += loop.takes_iterable
-        if HAS_PRECALL:
-            out.emit("PRECALL", count, position)
-        out.emit("CALL", count, position)
-        out.emit("COPY", 1, position)
-        out.load_const(self.declined, position)
-        out.emit("IS_OP", 0, position)
-        out.branch("TRUE", declined, position, exact=True)
+            out.copy(count + 2)
+        out.call(count)
+        out.copy()
+        out.branch_is(self.declined, declined)
         if loop.takes_iterable:
-            out.emit("SWAP", 2, position)
-            out.emit("POP_TOP", 0, position)
-        self._write_results(loop, position)
+            out.swap()
+            out.pop()
+        self._write_results(loop)
         out.place(declined)
-        out.emit("POP_TOP", 0, position)
+        out.pop()
         out.place(itself)
         self.stack_size = max(self.stack_size, depth + 6 + max(count, len(loop.results) + 1))
 
-    def _write_results(self, loop: OutlinedLoop, position: Position) -> None:
+    def _write_results(self, loop: OutlinedLoop) -> None:
         out, n_exits = self.out, len(loop.exits)
-        out.emit("UNPACK_SEQUENCE", len(loop.results) + (n_exits > 1), position)
+        out.emit("UNPACK_SEQUENCE", len(loop.results) + (n_exits > 1))
         for name in loop.results:
-            done = Label()
+            out.store(name)
             if name in loop.unsure_results:
-                bound = Label()
-                out.emit("COPY", 1, position)
-                out.load_const(self.unbound, position)
-                out.emit("IS_OP", 0, position)
-                out.branch("FALSE", bound, position, exact=True)
-                self._delete(name, position)
-                out.jump(done, position)
-                out.place(bound)
-            self._use("STORE", name, position)
-            out.place(done)
+                out.unbind_if(name, self.unbound)
         for number, one in enumerate(loop.exits):
             following = Label()
             if number + 1 < n_exits:
-                out.emit("COPY", 1, position)
-                out.load_const(number, position)
-                out.emit("IS_OP", 0, position)
-                out.branch("FALSE", following, position, exact=True)
+                out.copy()
+                out.branch_is(number, following, holds=False)
             if n_exits > 1:
-                out.emit("POP_TOP", 0, position)
+                out.pop()
             for _ in range(one.depth):
-                out.load_const(None, position)
+                out.load_const(None)
             goes_back = one.offset < loop.offset
-            out.jump((self.inner if goes_back else self.labels)[one.offset], position)
+            out.jump((self.inner if goes_back else self.labels)[one.offset])
             out.place(following)
-
-    # -- variables -------------------------------------------------------------------------------------------
-    def _load(self, name: str, depth: int, position: Position) -> None:
-        """Loads a variable, or what stands for its lack of a value. depth: of the stack."""
-        around, absent, known = self.out.handler, Label(), Label()
-        self.out.handler = Handler(absent, depth, False)
-        self.absent.append((absent, known, position))
-        self._use("LOAD", name, position)
-        self.out.handler = around
-        self.out.place(known)
-
-    def _delete(self, name: str, position: Position) -> None:
-        """Lets a variable have no value, whether it has one or not; removes the value on top of the stack."""
-        self._use("STORE", name, position)
-        self._use("DELETE", name, position)
-
-    def _use(self, what: str, name: str, position: Position) -> None:
-        if name in self.code.co_cellvars:
-            op = f"{what}_DEREF"
-        else:
-            op = _CHECKED_LOAD if what == "LOAD" else f"{what}_FAST"
-        self.out.emit(op, self.places[name], position)
-
-
-def _number_variables(code: CodeType) -> dict[str, int]:
-    """The numbers by which instructions of a code object know its variables."""
-    count = len({*code.co_varnames, *code.co_cellvars}) + len(code.co_freevars)
-    return {code._varname_from_oparg(number): number for number in range(count)}

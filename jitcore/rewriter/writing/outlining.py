@@ -32,12 +32,12 @@ from jitcore.rewriter.bytecode.instructions import (
     Instruction,
     Jump,
     Unsupported,
+    count_arguments,
     decode,
     is_generator,
     read_raw,
 )
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT
-from jitcore.rewriter.writing.emission import count_arguments
 
 #: What shows the variables of a frame.
 _INTROSPECTION = frozenset({"locals", "vars", "dir", "eval", "exec", "super", "_getframe", "currentframe"})

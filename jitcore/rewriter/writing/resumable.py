@@ -8,8 +8,9 @@ positions, and around them
 - at the beginning a dispatch, which restores variables and stack and goes to one of these points.
 
 The code has the parameters $self (the first argument, for `super()`), $point, $state and $exits, which is
-None until there is something to look for. The guards are `value in guard` and `helper @ value`: no call
-instructions, which differ between versions.
+None until there is something to look for.
+
+And the entry of a rewritten function: its own code, behind a question.
 """
 
 from __future__ import annotations
@@ -17,14 +18,26 @@ from __future__ import annotations
 import re
 import sys
 import types
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from jitcore.rewriter.bytecode.assembler import Assembler, Label
+from jitcore.core.trace import context, eval_trace
+from jitcore.rewriter.bytecode.assembler import Assembler, Label, insert_code
 from jitcore.rewriter.bytecode.flow import Flow, normalize_graph
 from jitcore.rewriter.bytecode.graph import MAYBE, NULL, VALUE, Block
-from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Unsupported, is_generator
-from jitcore.rewriter.bytecode.versions import MATRIX_MULTIPLY
+from jitcore.rewriter.bytecode.instructions import (
+    Branch,
+    ForIter,
+    Instruction,
+    Unsupported,
+    count_arguments,
+    find_first_position,
+    is_generator,
+)
+from jitcore.rewriter.bytecode.versions import OPCODES
+from jitcore.rewriter.handles import UNDEFINED, current
+from jitcore.rewriter.journal import logs
 from jitcore.rewriter.writing.hooked import HookedWriter
 
 _VARIADIC, _NESTED, _PLAIN = 0x04 | 0x08, 0x10, 0x01 | 0x02
@@ -49,16 +62,6 @@ class Point:
 
     def __repr__(self) -> str:
         return f"Point({self.number})"
-
-
-class Undefined:
-    """Stands for a variable that is not bound."""
-
-    def __repr__(self) -> str:
-        return "UNDEFINED"
-
-
-UNDEFINED = Undefined()
 
 
 class Suspended:
@@ -92,7 +95,7 @@ class Template:
         places: what `_find_places` says, once there is `code`.
         vectors: for each entry of `code` the names of the variables that `$state` holds, in order.
         arguments: names; cells: names of the variables for which each activation makes a cell.
-        tests: those of `while` loops by header, as far as somebody asked (`loop_tests.find_test`).
+        tests: those of `while` loops by header, as far as somebody asked (`while_loops.find_test`).
     """
 
     def __init__(self, code: CodeType, hooks):
@@ -115,7 +118,7 @@ class Template:
     def code(self) -> CodeType:
         """The code with many entries, made when the function is first called while something is traced."""
         if self._code is None:
-            code = _Emission(self).run()
+            code = _Writer(self).run()
             self.places = self._find_places()
             self._code = code  # last: another thread may look
         return self._code
@@ -138,7 +141,6 @@ class Template:
         stops.discard(None)
         return {number for number in stops if not self.graph.blocks[number].handled}
 
-
     def begins_while(self, number: int) -> bool:
         """Whether a block is the head of a loop that asks no iterator, and makes what decides."""
         loop = self.flow.loops.get(number)
@@ -147,15 +149,7 @@ class Template:
                 and bool(self.graph.blocks[number].instructions))
 
 
-def count_arguments(code: CodeType) -> int:
-    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
-
-
-def find_first_position(code: CodeType) -> tuple[int, int, int, int]:
-    return code.co_firstlineno, code.co_firstlineno, 0, 0
-
-
-class _Emission(HookedWriter):
+class _Writer(HookedWriter):
     """Writes the code with many entries of a template. labels: of blocks, with the stop check."""
 
     def __init__(self, template: Template):
@@ -171,8 +165,9 @@ class _Emission(HookedWriter):
     def run(self) -> CodeType:
         code = self.source
         self.out.begin(find_first_position(code))
+        self.out.position = None
         self._write_dispatch()
-        self.write_blocks()
+        self.write_blocks(self.graph.in_order())
         for number, label in self.stubs.items():
             self._write_stub(number, label)
         flags = code.co_flags & ~(_VARIADIC | 0x40) | _PLAIN
@@ -185,13 +180,11 @@ class _Emission(HookedWriter):
         entries = {*self.template.stops, *sites} - {self.graph.entry}
         ordered = sorted(entries, key=lambda number: self.graph.blocks[number].order)
         labels = {number: Label() for number in (self.graph.entry, *ordered)}
-        for number in labels:
+        for number, label in labels.items():
             self.out.load(POINT)
-            self.out.load_const(self.template.points[number])
-            self.out.emit("IS_OP", 0)
-            self.out.branch("TRUE", labels[number], exact=True)
-        for number in labels:
-            self.out.place(labels[number])
+            self.out.branch_is(self.template.points[number], label)
+        for number, label in labels.items():
+            self.out.place(label)
             self._write_entry(self.graph.blocks[number])
 
     def _write_entry(self, block: Block) -> None:
@@ -211,13 +204,7 @@ class _Emission(HookedWriter):
             name_slot(depth) for depth, kind in enumerate(block.layout) if kind == VALUE}
         for name in names:
             if name not in certain:
-                bound = Label()
-                out.load(name)
-                out.load_const(UNDEFINED)
-                out.emit("IS_OP", 0)
-                out.branch("FALSE", bound, exact=True)
-                out.emit("DELETE_FAST", out.variable(name))
-                out.place(bound)
+                out.unbind_if(name, UNDEFINED)
         for depth, kind in enumerate(block.layout):
             if kind == NULL:
                 out.emit("PUSH_NULL")
@@ -235,89 +222,134 @@ class _Emission(HookedWriter):
         """Saves the stack and returns; the frame's variables go with it. A debugger asks for the line of a
         return."""
         out, block = self.out, self.graph.blocks[number]
-        layout, position = block.layout, next((item.position for item in block.instructions), block.position)
+        layout, out.position = block.layout, None
         out.place(label)
         for depth in range(len(layout) - 1, -1, -1):
             out.store(_NULL_SLOT if layout[depth] == NULL else name_slot(depth))
-        out.load_const(_SUSPENDER)
         out.load_const(self.template.points[number])
-        out.emit("BINARY_OP", MATRIX_MULTIPLY, position)
-        out.emit("RETURN_VALUE", 0, position)
+        out.position = next((item.position for item in block.instructions), block.position)
+        out.apply(_SUSPENDER)
+        out.emit("RETURN_VALUE")
 
     # -- blocks ---------------------------------------------------------------------------------------------
-    def write_block(self, block: Block, following: int | None) -> None:
-        out, number = self.out, block.number
+    def write_block(self, block: Block, following: Label | None) -> None:
+        out, number, point = self.out, block.number, self.template.points[block.number]
         out.place(self.labels[number])
-        out.handler = self.find_handler(block)
+        out.handler, out.position = self.find_handler(block), None
         if number in self.template.stops:
-            go_on = self._skip_where_free()
-            out.load_const(self.template.points[number])
+            go_on = Label()
+            self._skip_where_free(go_on)
+            out.load_const(point)
             out.load(EXITS)
-            out.emit("CONTAINS_OP", 0)
+            out.emit("CONTAINS_OP")
             out.branch("TRUE", self._stub(number), exact=True)
             out.place(go_on)
             if self.template.begins_while(number):
-                out.load_const(self.template.points[number])
-                out.load_const(self.hooks.roll_guard)
-                out.emit("CONTAINS_OP", 0)
-                out.branch("TRUE", self._stub(number), exact=True)
+                out.load_const(point)
+                out.branch_in(self.hooks.roll_guard, self._stub(number))
         out.place(self.bodies[number])
         self.write_instructions(block)
         self.write_terminator(block, following)
 
-    def write_get_iter(self, position) -> None:
+    def write_get_iter(self, instruction: Instruction) -> None:
         """Makes an iterator. Code that no driver runs looks at iterators from the first traced one on."""
         out, done = self.out, Label()
-        out.apply(self.hooks.make_iterator, position)
-        out.load(EXITS, position)
-        out.branch("NOT_NONE", done, position)
-        out.emit("COPY", 1, position)
-        out.load_const(self.hooks.iterator_guard, position)
-        out.emit("CONTAINS_OP", 0, position)
-        out.branch("FALSE", done, position, exact=True)
-        out.load_const(frozenset(), position)
-        out.store(EXITS, position)
+        out.apply(self.hooks.make_iterator)
+        out.load(EXITS)
+        out.branch("NOT_NONE", done)
+        out.copy()
+        out.branch_in(self.hooks.iterator_guard, done, holds=False)
+        out.load_const(frozenset())
+        out.store(EXITS)
         out.place(done)
 
-    def _skip_where_free(self, position=None) -> Label:
-        """Jumps to a label, which is not placed yet, where no driver runs the code: it has no exits then."""
-        label = Label()
-        self.out.load(EXITS, position)
-        self.out.branch("NONE", label, position)
-        return label
+    def _skip_where_free(self, label: Label) -> None:
+        """Goes to a label where no driver runs the code: it has no exits then."""
+        self.out.load(EXITS)
+        self.out.branch("NONE", label)
 
     def write_guard(self, block: Block) -> None:
         if block.number not in self.flow.join:
-            return
-        if isinstance(block.terminator, Branch):
+            super().write_guard(block)
+        elif isinstance(block.terminator, Branch):
             self._write_branch_guard(block)
-            return
-        is_given = self.template.arguments[:1] == (".0",)  # made by the code around it
-        go_on = Label() if is_given else self._skip_where_free(block.position)
-        self._write_guard(block, self.hooks.iterator_guard)
-        self.out.place(go_on)
+        else:
+            go_on = Label()
+            if self.template.arguments[:1] != (".0",):  # an iterator made by the code around it
+                self._skip_where_free(go_on)
+            self._leave_if(self.hooks.iterator_guard, block)
+            self.out.place(go_on)
 
-    def _write_guard(self, block: Block, guard) -> None:
+    def _leave_if(self, guard: Any, block: Block) -> None:
         """Leaves the code if the value on top of the stack is traced."""
-        self.out.emit("COPY", 1, block.position)
-        self.out.load_const(guard, block.position)
-        self.out.emit("CONTAINS_OP", 0, block.position)
-        self.out.branch("TRUE", self._stub(block.number), block.position, exact=True)
+        self.out.copy()
+        self.out.branch_in(guard, self._stub(block.number))
 
     def _write_branch_guard(self, block: Block) -> None:
         """The guard of a branch; what is often decided by passes it without one."""
-        known = Label()
+        out, known = self.out, Label()
         for value in (True, False):
-            self.out.emit("COPY", 1, block.position)
-            self.out.load_const(value, block.position)
-            self.out.emit("IS_OP", 0, block.position)
-            self.out.branch("TRUE", known, block.position, exact=True)
-        self.out.emit("COPY", 1, block.position)
-        self.out.load_attribute("__class__", block.position)
-        self.out.load_const(_READABLE, block.position)
-        self.out.emit("CONTAINS_OP", 0, block.position)
-        self.out.branch("TRUE", known, block.position, exact=True)
-        self.out.apply(self.hooks.read_truth, block.position)
-        self._write_guard(block, self.hooks.guard)
-        self.out.place(known)
+            out.copy()
+            out.branch_is(value, known)
+        out.copy()
+        out.load_attribute("__class__")
+        out.branch_in(_READABLE, known)
+        out.apply(self.hooks.read_truth)
+        self._leave_if(self.hooks.guard, block)
+        out.place(known)
 
+
+# -- the function's own code, behind a question --------------------------------------------------------------
+class _Probe:
+    """`None in self`: whether rewritten code has to look out for traced values in this thread.
+
+    is_forced: looks out always, so that tests reach the code that does on ordinary values."""
+
+    __slots__ = ("is_forced",)
+
+    def __init__(self):
+        self.is_forced = False
+
+    def __contains__(self, _) -> bool:
+        return (context.trace is not eval_trace or current.mode is not None or bool(logs.stack)
+                or self.is_forced)
+
+
+PROBE = _Probe()
+
+
+class Entry:
+    """The entries of all functions with one code object. arguments: the names of its parameters.
+
+    The code is the function's own with some instructions in front, which ask whether anything is being
+    traced. Where nothing is, no variable holds a traced value, and the function's own instructions run as
+    they always did: same speed, same frames, same lines. Otherwise a runner gets the arguments, and what it
+    returns is the result."""
+
+    def __init__(self, code: CodeType, arguments: tuple[str, ...]):
+        out, runner = Assembler(code, code.co_varnames, code.co_freevars, code.co_cellvars), object()
+        own_code = Label()
+        out.load_const(None)
+        out.branch_in(PROBE, own_code, holds=False)
+        out.position = find_first_position(code)
+        out.push_callee(runner)  # each function puts its own in its place
+        for name in arguments:
+            out.load(name)
+        out.emit("BUILD_TUPLE", len(arguments))
+        out.call(1)
+        out.emit("RETURN_VALUE")
+        out.place(own_code)
+        self._code = insert_code(code, out, _find_begin(code), len(arguments) + 4)
+        self._place = out.const(runner)
+
+    def make_code(self, runner: Callable[[tuple], Any]) -> CodeType:
+        """The code with a runner, which is called with the tuple of all arguments."""
+        consts = list(self._code.co_consts)
+        consts[self._place] = runner
+        return self._code.replace(co_consts=tuple(consts))
+
+
+def _find_begin(code: CodeType) -> int:
+    """The offset behind RESUME; what stands before it makes cells."""
+    data = code.co_code
+    return next(at for at in range(0, len(data), 2) if data[at] == OPCODES["RESUME"]) + 2

@@ -1,22 +1,64 @@
-"""Functions that time their calls, at the cost of two readings of the clock.
+"""Functions that are made of source text; and wrappers: functions with the parameters of another one.
 
-In: a function, what runs in its place, and how many seconds a call may take without being noticed. Out: code
-of the same parameters. Nothing but Python is imported: a script that is run with its functions watched loads
-the compiler when the first of them is compiled.
+In: lines, and the objects that they name. Out: a function. A wrapper hands its arguments on to what runs in
+the place of a function: to a dispatcher, which gets one value for each parameter as Python has bound it; or
+to the function itself, watched for calls of more than so many seconds, at the cost of two readings of the
+clock.
+
+Nothing but Python is imported: a script that is run with its functions watched loads the compiler when the
+first of them is compiled.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter, process_time
 from typing import Any
 
 _VARIADIC, _OPTIONS = 4, 8  # CO_VARARGS, CO_VARKEYWORDS
 
 
+class Constants:
+    """Objects that generated source refers to by name, so that equal source serves different objects."""
+
+    def __init__(self):
+        self.values: list[Any] = []
+        self._places: dict[int, int] = {}
+
+    def add(self, value: Any) -> str:
+        """The name of this object in the source."""
+        place = self._places.setdefault(id(value), len(self.values))
+        if place == len(self.values):
+            self.values.append(value)
+        return f"c{place}"
+
+    @property
+    def names(self) -> str:
+        """The names, each followed by a comma."""
+        return "".join(f"c{k}, " for k in range(len(self.values)))
+
+    def define(self, name: str, parameters: str, lines: Sequence[str], module: str, **given: Any) -> Callable:
+        """A function with this body. module: who wrote it, under whose name tracebacks leave out its frames;
+        given: more objects, by the names that the lines have for them."""
+        body = "".join(f"        {line}\n" for line in lines)
+        outer = "".join(f"{key}, " for key in given)
+        source = f"def make({outer}{self.names}):\n    def {name}({parameters}):\n{body}\n    return {name}\n"
+        return compile_function(source, "make", module, "")(*given.values(), *self.values)
+
+
+@functools.lru_cache(maxsize=64)
+def compile_function(source: str, name: str, module: str, names_of: str) -> Callable:
+    """The function `name` that the source defines. names_of: the module whose names it uses; "" for none."""
+    names = {**(vars(sys.modules[names_of]) if names_of else {}), "__name__": module}
+    exec(compile(source, f"<{module}>", "exec"), names)
+    return names[name]
+
+
+# -- functions with the parameters of others ----------------------------------------------------------------
 class Parameters:
     """The parameters of a code object.
 
@@ -55,10 +97,7 @@ class Parameters:
     def call(self) -> Callable:
         """(function, values) -> its result."""
         passed = self._pass({name: f"values[{i}]" for i, name in enumerate(self.names)})
-        made: dict[str, Any] = {"__name__": __name__}
-        source = f"def call(function, values):\n    return function({passed})\n"
-        exec(compile(source, f"<{__name__}>", "exec"), made)
-        return made["call"]
+        return Constants().define("call", "function, values", [f"return function({passed})"], __name__)
 
 
 def make_code(function: types.FunctionType, parameters: Parameters, body: str, constants: dict[str, Any]):
@@ -133,3 +172,24 @@ class Pool:
         # Another process may have the processor, another thread work too: what is less counts.
         elapsed = min(perf_counter() - self._start, process_time())
         return self.free + self.share * (elapsed - self.spent) - self.spent
+
+
+def remake(function: types.FunctionType, code: types.CodeType, closure: tuple | None = None
+           ) -> types.FunctionType:
+    """A function with the parameters, defaults and names of another one, but other code."""
+    made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
+                              closure or function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(made, function)
+
+
+def make_wrapper(function: types.FunctionType, parameters: Parameters, dispatch: Callable
+                 ) -> types.FunctionType:
+    """A function with the parameters, defaults and names of `function` that calls `dispatch(*values)`."""
+    return remake(function, make_dispatching_code(function, parameters, dispatch))
+
+
+def make_dispatching_code(function: types.FunctionType, parameters: Parameters, dispatch: Callable):
+    """Code for a wrapper that calls `dispatch(*values)`."""
+    body = f"        return 'dispatch of jitcore'({', '.join(parameters.names)})"
+    return make_code(function, parameters, body, {"dispatch of jitcore": dispatch})

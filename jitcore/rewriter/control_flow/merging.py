@@ -23,7 +23,6 @@ from jitcore.lax.define import cast
 from jitcore.rewriter import errors
 from jitcore.rewriter.control_flow.arms import (
     KIND,
-    RESULT,
     Arm,
     Outcome,
     raise_where,
@@ -33,10 +32,19 @@ from jitcore.rewriter.control_flow.arms import (
 from jitcore.rewriter.control_flow.growing import note_growth
 from jitcore.rewriter.control_flow.iterators import join_iterators
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
-from jitcore.rewriter.errors import Place
-from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handle, LeafType, current
+from jitcore.rewriter.errors import RESULT
+from jitcore.rewriter.handles import (
+    UNDEFINED,
+    Alias,
+    CompoundHandle,
+    ConflictError,
+    Handle,
+    LeafType,
+    current,
+)
 from jitcore.rewriter.journal import ArrayLocation, ItemLocation, Location, record
 from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, find_container, find_variables
+from jitcore.rewriter.user_code import Place
 from jitcore.rewriter.values import (
     Flat,
     Poison,
@@ -54,7 +62,6 @@ from jitcore.rewriter.values import (
     type_of,
     wrap,
 )
-from jitcore.rewriter.writing.emission import UNDEFINED
 
 Read = Callable[[Sequence], Any]
 
@@ -229,8 +236,7 @@ class _Merge:
 
         def read(values):
             if not made:
-                items = {key: read_item(values) for key, read_item in reads.items()}
-                made.append(items if kind is dict else kind(items.values()))
+                made.append(_put_together(kind, reads, values))
             return made[0]
 
         self._containers[pair] = read
@@ -379,7 +385,7 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
     values = merge.bind()
     merge.mark_shared(values, scope.list_outer())
     for location, read in stores:
-        record(location)
+        record(location)  # first: to make the value may change what is there
         location.write(read(values))
     state = merge.read_state(reads, values)
     _check_result(state)
@@ -416,7 +422,7 @@ def _enter(arm: Arm, predicate, scope: Scope) -> Outcome:
     values = merge.bind()
     merge.mark_shared(values, scope.list_outer())
     for location, read in stores:
-        record(location)
+        record(location)  # first: to make the value may change what is there
         location.write(read(values))
     state = {name: read(values) for name, read in reads.items()}
     return Outcome(arm.kinds, state, None if read_kind is None else read_kind(values))
@@ -500,11 +506,15 @@ def _merge_changes(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int,
 
 def _merge_items(merge: _Merge, one: list | dict, other: list | dict, name: str) -> Read:
     """The contents of a container, item by item."""
-    if isinstance(one, dict):
-        reads = {key: merge.merge(Flat(one[key]), Flat(other[key]), f"{name}[{key!r}]") for key in one}
-        return lambda values: {key: read(values) for key, read in reads.items()}
-    parts = [merge.merge(Flat(a), Flat(b), f"{name}[{i}]") for i, (a, b) in enumerate(zip(one, other))]
-    return lambda values: [read(values) for read in parts]
+    pairs = zip(list_items(one), list_items(other))
+    reads = {key: merge.merge(Flat(item), Flat(partner), f"{name}[{key!r}]")
+             for (key, item), (_, partner) in pairs}
+    return lambda values: _put_together(type(one), reads, values)
+
+
+def _put_together(kind: type, reads: Mapping[Any, Read], values: Sequence) -> Any:
+    items = {key: read(values) for key, read in reads.items()}
+    return items if kind is dict else kind(items.values())
 
 
 def _check_result(state: dict[str, Any]) -> None:

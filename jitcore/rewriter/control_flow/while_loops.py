@@ -1,26 +1,40 @@
-"""Tests of `while` loops: the code at the head of a loop that decides whether there is another iteration.
+"""`while` loops: their tests, and when those that Python could go through are compiled.
 
-In: a loop of a flow. Out: its `Test`: blocks that only compute, and end in branches of which one way leaves
-the loop, to one place. Such a test is traced by itself, as the condition of the `while` equation. A loop
-without one carries what its first decision depends on.
+Tests: the code at the head of a loop that decides whether there is another iteration. In: a loop of a flow.
+Out: its `Test`: blocks that only compute, and end in branches of which one way leaves the loop, to one place.
+Such a test is traced by itself, as the condition of the `while` equation. A loop without one carries what its
+first decision depends on.
+
+Rolling, for a `while` whose test Python can read. In: each time that such a loop comes to its head while
+something is traced. Out: whether it has gone on for so long, or counts so evenly, that its iterations had
+better not all be in the program. A loop that computes nothing but Python values is none of them.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import sys
+import threading
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.array import Array
-from jitcore.core.trace import context
+from jitcore.core.trace import JaxprTrace, context
 from jitcore.rewriter.bytecode.flow import Loop
 from jitcore.rewriter.bytecode.graph import Block
 from jitcore.rewriter.bytecode.instructions import Branch, Jump
-from jitcore.rewriter.control_flow.driver import Driver, Region
+from jitcore.rewriter.control_flow.arms import Region
 from jitcore.rewriter.control_flow.raising import negate
-from jitcore.rewriter.journal import Location, logs, record
+from jitcore.rewriter.handles import current
+from jitcore.rewriter.journal import Location, change, logs
 from jitcore.rewriter.snapshots import Snapshot
-from jitcore.rewriter.values import as_predicate, is_traced
-from jitcore.rewriter.writing.emission import Point
+from jitcore.rewriter.values import as_predicate, find_recording, is_traced
+from jitcore.rewriter.writing.resumable import Point
 
+if TYPE_CHECKING:
+    from jitcore.rewriter.control_flow.driver import Driver
+
+# -- tests ---------------------------------------------------------------------------------------------------
 _PURE = ("LOAD_", "COMPARE_OP", "UNARY_", "BINARY_", "CONTAINS_OP", "IS_OP", "BUILD_", "PUSH_NULL", "CALL",
          "PRECALL", "KW_NAMES", "FORMAT_")
 
@@ -100,8 +114,7 @@ def trace_test(driver: Driver, test: Test, state: dict[str, Any],
     logs.stack.append(log)
     try:
         for location, value in places.items():
-            record(location)
-            location.write(value)
+            change(location, value)
         holds = run_test(driver, test, state)
         values = {location.key: value for location, value in places.items()}
         is_pure = all(location.is_new_in(context.trace) or key in values and location.read() is values[key]
@@ -143,3 +156,72 @@ def join_predicates(one: Array | bool, other: Array | bool) -> Array | bool:
     if one is True or other is False:
         return other
     return one if other is True or one is False else one & other
+
+
+# -- rolling -------------------------------------------------------------------------------------------------
+#: Arrivals at the head of a loop after which it is compiled, if it can be; the next try is when there are so
+#: many times as many.
+_LIMIT, _PATIENCE = 16, 4
+#: Arrivals that show how the variables of a loop advance.
+_SEEN = 3
+
+
+class _Progress:
+    """Of one loop: arrivals at its head; the one at which it is due; how many equations there were at the
+    first; its ints, at the first arrivals."""
+
+    __slots__ = ("count", "due_at", "first_eqn", "ints")
+
+    def __init__(self, first_eqn: int):
+        self.count, self.due_at, self.first_eqn = 0, _LIMIT, first_eqn
+        self.ints: list[dict[str, int]] = []
+
+    def counts_evenly(self) -> bool:
+        """Whether ints advance, all of them by equal steps: there is no telling how far."""
+        first, second, third = self.ints
+        steps = {(second[name] - first[name], third[name] - second[name]) for name in first
+                 if name in second and name in third}
+        steps.discard((0, 0))
+        return bool(steps) and all(one == other for one, other in steps)
+
+
+_Table = weakref.WeakKeyDictionary[JaxprTrace, dict[Point, _Progress]]
+
+
+class _State(threading.local):
+    def __init__(self):
+        self.found: _Table = weakref.WeakKeyDictionary()
+
+
+_state = _State()
+
+
+def is_due(point: Point, variables: Mapping[str, Any]) -> bool:
+    """Whether the loop that begins at a point is to be compiled from here on. variables: at the point."""
+    trace = find_recording()
+    if trace is None:
+        return False
+    loops = _state.found.setdefault(trace, {})
+    progress = loops.get(point)
+    if progress is None:
+        progress = loops[point] = _Progress(len(trace.eqns))
+    progress.count += 1
+    if progress.count <= _SEEN:
+        progress.ints.append({name: value for name, value in variables.items() if type(value) is int})
+    is_early = progress.count == _SEEN and current.mode is not None and progress.counts_evenly()
+    if not is_early and progress.count < progress.due_at:
+        return False
+    progress.due_at = _PATIENCE * max(progress.count, _LIMIT)
+    return len(trace.eqns) - progress.first_eqn >= progress.count - 1
+
+
+class _RollGuard:
+    """`point in self` in the code at the head of a loop."""
+
+    __slots__ = ()
+
+    def __contains__(self, point: Point) -> bool:
+        return is_due(point, sys._getframe(1).f_locals)
+
+
+ROLL_GUARD = _RollGuard()

@@ -1,7 +1,7 @@
-"""Settling: which variables and places the body of a traced loop changes, and to which types.
+"""The fixpoint of the carry: which variables and places the body of a traced loop changes, to which types.
 
 In: the state before a loop, and the arm that its body was traced to. Out: the carries with which the body is
-traced again, until nothing new turns up.
+traced again, until nothing new turns up: each carry has behind an iteration the type that it had before.
 """
 
 from __future__ import annotations
@@ -21,18 +21,21 @@ from jitcore.rewriter.control_flow.carries import (
     NO_ALIASES,
     Aliases,
     Carry,
+    Cycle,
     Key,
+    assign_memory,
+    choose_memory,
     count_entries,
+    find_cycles,
     has_other_names,
     is_same,
     make_unbound,
 )
 from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
-from jitcore.rewriter.control_flow.rotation import Cycle, assign_memory, choose_memory, find_cycles
-from jitcore.rewriter.errors import Place
-from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handle, current
+from jitcore.rewriter.handles import UNDEFINED, Alias, CompoundHandle, ConflictError, Handle, current
 from jitcore.rewriter.journal import CellLocation, Location
+from jitcore.rewriter.user_code import Place
 from jitcore.rewriter.values import (
     LEAF,
     Flat,
@@ -48,7 +51,7 @@ from jitcore.rewriter.values import (
     type_of,
     wrap,
 )
-from jitcore.rewriter.writing.emission import UNDEFINED, Point
+from jitcore.rewriter.writing.resumable import Point
 
 
 class CarriedState:
@@ -164,17 +167,23 @@ class CarriedState:
             elif type(flat.value) is MaybeUnbound and not is_maybe:
                 carry = self.carries[key] = Carry(Flat(MaybeUnbound(carry.flat.value, False)), carry.location)
                 is_settled = False
-            if flat.structure == carry.flat.structure and have_other_kinds(carry.types, flat.leaves):
-                if find_joint(carry.flat.value, flat.value) is not None:
-                    old, flat = carry.flat.structure, self._join_structures(arm, key, carry, flat)
-                    is_settled &= carry.flat.structure == old
-            elif flat.structure != carry.flat.structure or _changes_places(self.values[key], flat.value):
+            if self._needs_joint(key, carry, flat):
                 old, flat = carry.flat.structure, self._join_structures(arm, key, carry, flat)
                 is_settled &= carry.flat.structure == old
             self.next_leaves[key] = flat.leaves
             for place, leaf in enumerate(flat.leaves):
                 is_settled &= self._join_leaf(key, carry, place, leaf)
         return is_settled and not self._find_distinct() and not self._find_shared(arm)
+
+    def _needs_joint(self, key: Key, carry: Carry, flat: Flat) -> bool:
+        """Whether a carry has to be put together otherwise, or had better be, for what it is behind an
+        iteration."""
+        if flat.structure != carry.flat.structure:
+            return True
+        if have_other_kinds(carry.types, flat.leaves):
+            return find_joint(carry.flat.value, flat.value) is not None
+        value = self.values[key]
+        return isinstance(value, CompoundHandle) and value.changes_places(flat.value)
 
     def _has_own_containers(self, arm: Arm, key: Key, carry: Carry, flat: Flat) -> bool:
         """Whether the lists and dicts of a carry can be made anew: nobody sees them under another name.
@@ -418,8 +427,3 @@ def binds_cell(location: Location, behind: Flat) -> bool:
     reads what it has bound itself, as another iteration's is not there."""
     return (isinstance(location, CellLocation) and location.read() is UNDEFINED
             and behind.value is not UNDEFINED and not isinstance(behind.value, Poison))
-
-
-def _changes_places(value: Any, following: Any) -> bool:
-    """Whether what a carry is behind an iteration had better be put together otherwise."""
-    return isinstance(value, CompoundHandle) and value.changes_places(following)
