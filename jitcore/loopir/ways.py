@@ -1,6 +1,6 @@
 """Ways: how a target runs the iterations of a statement, in the words of loop transformations.
 
-In: what the rules of a target decide at the end of scheduling (`schedule.rules`). Out: marks in the `ways` of
+In: what the rules of a target decide at the end of scheduling (`loopir.rules`). Out: marks in the `ways` of
 loops, reductions, scans and kernels, by the names of `KINDS`, each of which an emitter of the target carries
 out. They are part of a program's text. A statement without one runs as its target usually does; what a
 program computes does not depend on them, but for the order in which floats are added up.

@@ -23,8 +23,6 @@ Modules:
     lower                 Lowering: a jaxpr becomes a loop program.
     nest                  The shape of a kernel's loops: which axes collapse into one, which runs in lanes,
                           what is split over threads.
-    rules                 Rules: how a target's loops run, decided one after the other on a finished loop
-                          program.
     scan_outputs          Rows of a scan's stacked outputs: stored where they belong as soon as they are
                           computed.
     scatters              Scatters: updates at computed places, of which several may be the same element.

@@ -24,9 +24,9 @@ from jitcore.backends.cpu.machine.host import Machine
 from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
+from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import list_roots
 from jitcore.schedule.nest import GRAIN_LANES, SHORT
-from jitcore.schedule.rules import Decisions, Nest
 
 # Shorter arrays are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20

@@ -25,9 +25,9 @@ from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.monoids import is_summed, part_size
 from jitcore.loopir.program import Loop, Reduce, Repeat, Scan
+from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import block_totals, flatten
 from jitcore.loopir.ways import Vectors
-from jitcore.schedule.rules import Decisions, Nest
 
 # Accesses further apart use one instruction per lane.
 MAX_STRIDE = 8

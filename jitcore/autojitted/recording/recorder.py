@@ -88,8 +88,8 @@ class LimitedTrace(JaxprTrace):
         self.work[0] += 1
         spend(EQUATION_STEPS)
         if len(self.eqns) >= MAX_EQUATIONS or self.work[0] > MAX_RECORDED:
-            text = f"more than {MAX_EQUATIONS} operations: a loop cannot be compiled as a loop"
-            raise not_traceable(f"the program has {text}")
+            raise not_traceable(f"the program has more than {MAX_EQUATIONS} operations: a loop cannot be "
+                                "compiled as a loop")
         return super().record(primitive, atoms, out_avals, params)
 
 
