@@ -126,11 +126,11 @@ def render() -> dict[Path, str]:
 
 
 def main() -> int:
-    stale = [path for path, text in render().items() if path.read_text(encoding="utf-8") != text]
-    for path in stale:
+    stale = {path: text for path, text in render().items() if path.read_text(encoding="utf-8") != text}
+    for path, text in stale.items():
         print(path.relative_to(ROOT))
         if "--write" in sys.argv:
-            path.write_text(render()[path], encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
     return 0 if not stale or "--write" in sys.argv else 1
 
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from jitcore.loopir.expr import Buffer, Expr, Result, walk
@@ -36,6 +37,7 @@ class Statement:
     stores: what it stores itself. results: what it defines for the statements after it in the same body.
     ends: the expressions that decide what it runs: the ends of its ranges, or which of its bodies.
     partials: buffers for what blocks of it find. bodies: lists of the statements inside of it.
+    ways: how it runs, as a target's rules decided.
     """
 
     __slots__ = ()
@@ -49,6 +51,7 @@ class Statement:
     ends: Sequence[Expr] = ()
     partials: Sequence[Buffer] = ()
     bodies: Sequence[list[Statement]] = ()
+    ways: Mapping[str, Any] = MappingProxyType({})
 
     def change_bodies(self, change: Callable[[list], list]) -> None:
         """Puts what `change` makes of each body in its place."""

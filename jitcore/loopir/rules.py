@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan
-from jitcore.loopir.traversal import flatten
+from jitcore.loopir.traversal import flatten, list_writes
 
 
 class Nest:
@@ -23,10 +23,8 @@ class Nest:
 
     def __init__(self, kernel: Kernel, homes: dict[Buffer, Buffer], machine: Any):
         self.kernel, self.homes, self.machine = kernel, homes, machine
-        inside = list(flatten([kernel]))
-        self.sweeps = [s for s in inside if isinstance(s, (Loop, Reduce, Scan))]
-        self.written = {store.buffer for s in inside for store in s.stores}
-        self.written |= {s.buffer for s in inside if isinstance(s, Scan)}
+        self.sweeps = [s for s in flatten([kernel]) if isinstance(s, (Loop, Reduce, Scan))]
+        self.written = list_writes([kernel])
 
     @property
     def is_plain(self) -> bool:

@@ -13,6 +13,7 @@ from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic
 from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.loopir.rules import Decisions, Nest
+from jitcore.loopir.traversal import list_roots
 from jitcore.loopir.ways import Jam
 
 # Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
@@ -58,7 +59,7 @@ def _list_counts(nest: Nest, axis: Axis, reduce: Reduce, has_streams: bool = Fal
         return []
     if any(axis in end.axes for end in reduce.ends):
         return []
-    nodes = walk([expr for _, _, expr in reduce.parts])
+    nodes = walk(reduce.values)
     loads = [node for node in nodes if node.op == "load" and vector in node.axes]
     if not loads or any(node.attr[0] in nest.written for node in loads) or any(map(_takes_long, nodes)):
         return []
@@ -90,7 +91,7 @@ def _count_stored_rows(nest: Nest, axis: Axis, loop: Loop) -> int:
         return 1
     if not all(isinstance(s, Store) and s.mask is None and not s.is_update for s in loop.body):
         return 1
-    nodes = walk([root for store in loop.body for root in store.roots])
+    nodes = walk(list_roots(loop.body))
     loads = [node for node in nodes if node.op == "load"]
     if any(node.attr[0] in nest.written for node in loads) or any(map(_takes_long, nodes)):
         return 1
@@ -102,8 +103,13 @@ def _count_stored_rows(nest: Nest, axis: Axis, loop: Loop) -> int:
     return next((count for count in _COUNTS if count * len(own) <= free), 1)
 
 
+def calls_function(node: Expr) -> bool:
+    """Whether an operation calls a function of the math library."""
+    return bool(node.args) and count_math_calls(node.op, node.args[0].dtype) > 0
+
+
 def _takes_long(node: Expr) -> bool:
-    return node.dtype.kind == "c" or bool(node.args and count_math_calls(node.op, node.args[0].dtype))
+    return node.dtype.kind == "c" or calls_function(node)
 
 
 def find_row_values(nodes: list[Expr], axis: Axis, vector: Axis) -> list[Expr]:

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitcore import dtypes
-from jitcore.backends.cpu.machine.host import count_math_calls
-from jitcore.backends.cpu.mapping.jam import WORKING_REGISTERS
+from jitcore.backends.cpu.mapping.jam import WORKING_REGISTERS, calls_function
 from jitcore.backends.cpu.mapping.prefetching import find_stencil_store
 from jitcore.backends.llvm.options import is_static
-from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.expr import walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.monoids import is_summed, part_size
 from jitcore.loopir.program import Loop, Reduce, Repeat, Scan
@@ -84,17 +83,13 @@ FLOATS = (dtypes.float32, dtypes.float64)
 
 def find_vectors(nest: Nest) -> Decisions:
     """Sweeps in lanes with their vectors."""
-    return [(s, choose_vectors(nest, s)) for s in nest.sweeps if any(map(nest.runs_in_lanes, axes_of(s)))]
+    return [(s, choose_vectors(nest, s)) for s in nest.sweeps if any(map(nest.runs_in_lanes, s.axes))]
 
 
 def find_totals(nest: Nest) -> Decisions:
     """Scans in blocks with the vectors of their first phase, which reduces each block to its total."""
     scans = [s for s in nest.sweeps if isinstance(s, Scan) and s.partials and nest.runs_in_lanes(s.axis)]
     return [(s, choose_vectors(nest, block_totals(s, ()))) for s in scans]
-
-
-def axes_of(sweep: Loop | Reduce | Scan) -> tuple[Axis, ...]:
-    return sweep.axes if isinstance(sweep, Reduce) else (sweep.axis,)
 
 
 def choose_vectors(nest: Nest, sweep: Loop | Reduce | Scan) -> Vectors:
@@ -126,10 +121,6 @@ def _fill(nest: Nest, registers: int, widest: int) -> Vectors:
     return Vectors(registers, widest, max(2, registers * nest.machine.vector_bytes // widest))
 
 
-def calls_function(node: Expr) -> bool:
-    return bool(node.args) and count_math_calls(node.op, node.args[0].dtype) > 0
-
-
 def _waits(nest: Nest) -> bool:
     """Whether a kernel waits for elements at computed places, and asks for them ahead."""
     return any("prefetch" in s.ways and s.ways["prefetch"].axis is nest.kernel.vector for s in nest.sweeps)
@@ -156,8 +147,7 @@ def find_rest(nest: Nest) -> Decisions:
             continue
         vectors = s.ways["vectors"]
         narrow = _fill(nest, 1, vectors.widest)
-        has_positions = any(op.startswith("arg") for _, op, _ in s.parts)
-        if narrow.lanes < vectors.lanes and not has_positions:
+        if narrow.lanes < vectors.lanes and not s.finds_places:
             found.append((s, narrow))
     return found
 

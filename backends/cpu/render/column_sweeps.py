@@ -19,7 +19,7 @@ from jitcore.backends.cpu.render.scan import RunningTotal
 from jitcore.backends.cpu.render.vector_loops import emit_vectors, vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator, Runs
 from jitcore.backends.llvm.registers import I64
-from jitcore.backends.llvm.scalar_ops import count_math_calls
+from jitcore.backends.llvm.statements import count_calls
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
 
@@ -107,7 +107,7 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
 def _count_rows(sweep: Reduce | Scan) -> int:
     """How many rows at a time."""
     nodes = walk(sweep.roots)
-    if any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in nodes):
+    if count_calls(nodes):
         return 1
     most = SCANNED_ROWS if isinstance(sweep, Scan) else MOST_ROWS
     return max(1, min(most, MAX_NODES // len(nodes)))

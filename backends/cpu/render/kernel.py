@@ -147,10 +147,11 @@ class KernelRenderer(StatementRenderer):
         if "unroll" in loop.ways:
             emit_alone(e, loop.axis, start, stop, lambda: self.emit_statements(e, loop.body))
             return
-        for way in _ROWS.keys() & self.kernel.ways.keys() if loop.axis is self.kernel.vector else ():
-            _ROWS[way](self, e, loop, start, stop)
+        own = _ROWS.keys() & self.kernel.ways.keys()
+        if own and loop.axis is self.kernel.vector:
+            _ROWS[own.pop()](self, e, loop, start, stop)
             return
-        jam = getattr(loop.body[0], "ways", {}).get("jam")
+        jam = loop.body[0].ways.get("jam")
         for rows in jam.counts if jam is not None and jam.axis is loop.axis else ():
             start = emit_loop_rows(self, e, loop, start, stop, rows)
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))

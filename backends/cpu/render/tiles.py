@@ -27,7 +27,7 @@ from jitcore.backends.llvm.registers import (
     splat,
     widen,
 )
-from jitcore.backends.llvm.scalar_ops import count_math_calls
+from jitcore.backends.llvm.statements import count_calls
 from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Index
 from jitcore.loopir.program import Loop
@@ -67,7 +67,7 @@ class _Tiling:
         self.lanes = self._count_lanes({node.attr[0] for node in loads} | {s.buffer for s in self.body})
         read = {kernel.table[node.attr[0]] for node in loads}
         self.may_repeat = read.isdisjoint(kernel.table[store.buffer] for store in self.body)
-        is_plain = not any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in nodes)
+        is_plain = not count_calls(nodes)
         self.is_short = is_plain and len(nodes) <= MAX_UNROLLED_NODES
         self.scratch: dict[Expr, ir.Value] = {}
 
