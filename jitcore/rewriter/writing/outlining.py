@@ -161,6 +161,16 @@ class Outline:
             unsure_results=frozenset(results) - certain, cells=cells, free=free, exits=exits,
             is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))
 
+    def find_rest(self, loop: OutlinedLoop) -> OutlinedLoop:
+        """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an argument."""
+        header = self.graph.blocks[loop.loop.header]
+        read = _list_reads(one for number in loop.loop.body for one in self.graph.blocks[number].instructions)
+        into = (self.live[header.number] & (read | {*loop.results})) - {*loop.free}
+        bound = frozenset(self.assigned[header.number]) - self._cleared
+        head = (Instruction("GET_ITER"),) if loop.loop.iterates else ()
+        return loop._replace(head=head, takes_iterable=loop.loop.iterates, parameters=tuple(sorted(into)),
+                             unsure=into - bound, varying=loop.varying | into & loop.loop.stored)
+
     @staticmethod
     def _list_stored_around(loop: Loop) -> set[str]:
         around, stored = loop.parent, set()

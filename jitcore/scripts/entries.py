@@ -1,0 +1,274 @@
+"""On-stack replacement: places at the head of each loop where a frame that runs can be entered from outside.
+
+In: a code object. Out: the same code with a handler behind its end for each loop, and a `Loop` for each. All else is
+as it was, instruction by instruction: what a frame does, and what it costs, is the same until somebody raises `Leave`
+in it while it stands at the head of a loop. The handler then asks the loop's `resume(iterator)`, which may have run
+iterations meanwhile and have assigned variables of the frame:
+
+    number, iterator = resume(iterator)      # of a `while`: None
+    go to the exit of this number; for -1 to the head, with this iterator
+
+Nothing here needs the compiler: a script's code is prepared so when it is loaded.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dis
+from collections.abc import Callable, Iterable
+from types import CodeType
+from typing import Any, NamedTuple
+
+from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, Runs, encode_handlers, encode_positions
+from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handlers, read_raw
+from jitcore.rewriter.bytecode.versions import LOOP_ENDS
+
+__all__ = ["HEAD", "Leave", "Loop", "add_entries"]
+
+#: The exit that is none: the loop goes on at its head.
+HEAD = -1
+#: What ends a block.
+_ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+                   "JUMP_BACKWARD_NO_INTERRUPT"})
+_PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
+
+
+class Leave(BaseException):
+    """Raised in a frame that stands at the head of a loop: the loop is left there, and gone on with elsewhere."""
+
+
+class Loop(NamedTuple):
+    """A loop of a code object.
+
+    Attributes:
+        head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the stack there.
+        body: offsets of its instructions.
+        exits: offsets behind it, where control may go on.
+        depth: of the stack at its head. level: number of loops around it.
+        line: of its `for` or `while`.
+    """
+
+    head: int
+    is_for: bool
+    body: frozenset[int]
+    exits: tuple[int, ...]
+    depth: int
+    level: int
+    line: int
+
+
+class _Flow:
+    """Where control goes in a code object, and how deep its stack is.
+
+    Attributes:
+        depths: of the stack before each instruction that can be reached, by offset.
+    """
+
+    def __init__(self, code: CodeType):
+        self.raw = list(read_raw(code))
+        self.handlers = list(read_handlers(code))
+        offsets = [item.offset for item in self.raw]
+        self.following = dict(zip(offsets, offsets[1:]))
+        self.by_offset = dict(zip(offsets, self.raw))
+        self.starts = [found.start for found in self.handlers]
+        self.depths: dict[int, int] = {}
+        self._walk()
+
+    def list_successors(self, item: Raw) -> list[tuple[int, bool]]:
+        """(offset, whether by a jump) of where control may go from an instruction."""
+        found = [] if item.target is None else [(item.target, True)]
+        if item.name not in _ENDS and item.offset in self.following:
+            found.append((self.following[item.offset], False))
+        return found
+
+    def find_handler(self, offset: int):
+        """Of exceptions that the instruction at an offset raises, or None."""
+        place = bisect.bisect_right(self.starts, offset) - 1
+        found = self.handlers[place] if place >= 0 else None
+        return found if found is not None and offset < found.stop else None
+
+    def _walk(self) -> None:
+        waiting = [(self.raw[0].offset, 0)]
+        while waiting:
+            offset, depth = waiting.pop()
+            while offset not in self.depths:
+                self.depths[offset] = depth
+                item = self.by_offset[offset]
+                handler = self.find_handler(offset)
+                if handler is not None and handler.target not in self.depths:
+                    waiting.append((handler.target, handler.depth + handler.pushes_offset + 1))
+                following = [(target, depth + _effect(item, jumps)) for target, jumps in self.list_successors(item)]
+                if not following:
+                    break
+                offset, depth = following.pop()
+                waiting += following
+
+    def find_loops(self) -> list[Loop]:
+        """Those that control can go around in, outer ones first."""
+        heads: dict[int, list[int]] = {}
+        before: dict[int, list[int]] = {}
+        for offset in self.depths:
+            item = self.by_offset[offset]
+            for target, _ in self.list_successors(item):
+                before.setdefault(target, []).append(offset)
+            if item.target is not None and item.target <= offset:
+                heads.setdefault(item.target, []).append(offset)
+        bodies = {head: _find_body(head, latches, before) for head, latches in heads.items()}
+        loops = [self._describe(head, body, bodies) for head, body in bodies.items()]
+        return sorted((loop for loop in loops if loop is not None), key=lambda loop: (loop.level, loop.head))
+
+    def _describe(self, head: int, body: set[int], bodies: dict[int, set[int]]) -> Loop | None:
+        item = self.by_offset[head]
+        if any(self.by_offset[offset].name in ("YIELD_VALUE", "SEND", "GET_ANEXT") for offset in body):
+            return None
+        leaving = {target for offset in body for target, _ in self.list_successors(self.by_offset[offset])} - body
+        exits = {self._settle(target) for target in leaving}
+        level = sum(head in other and body < other for other in bodies.values())
+        line = min((one.position[0] for one in map(self.by_offset.__getitem__, body) if one.position[0]), default=0)
+        return Loop(head, item.name == "FOR_ITER", frozenset(body), tuple(sorted(exits)), self.depths[head], level, line)
+
+    def _settle(self, offset: int) -> int:
+        """Where control comes to do something behind a loop: what stands at the end of a `for`, and jumps, do nothing."""
+        for name in LOOP_ENDS:
+            if self.by_offset[offset].name != name:
+                break
+            offset = self.following[offset]
+        seen: set[int] = set()
+        while (name := self.by_offset[offset].name) in _PASSING and offset not in seen:
+            seen.add(offset)
+            offset = self.following[offset] if name == "NOP" else self.by_offset[offset].target
+        return offset
+
+
+def _effect(item: Raw, jumps: bool) -> int:
+    opcode = dis.opmap[item.name]
+    if item.name == "FOR_ITER" and jumps:  # what stands at the end of the loop is skipped
+        return dis.stack_effect(opcode, item.arg, jump=True)
+    return dis.stack_effect(opcode, item.arg if opcode >= dis.HAVE_ARGUMENT else None, jump=jumps)
+
+
+def _find_body(head: int, latches: Iterable[int], before: dict[int, list[int]]) -> set[int]:
+    body, waiting = {head}, list(latches)
+    while waiting:
+        offset = waiting.pop()
+        if offset not in body:
+            body.add(offset)
+            waiting += before.get(offset, ())
+    return body
+
+
+def add_entries(code: CodeType, make_resume: Callable[[Loop], Callable], most_levels: int = 2) -> tuple[CodeType, list[Loop]]:
+    """The code with a handler for each loop that fewer than `most_levels` loops stand around.
+
+    Args:
+        make_resume: gives the function that the handler of a loop asks.
+
+    Returns: that; the loops that have one.
+    """
+    if is_generator(code) or not any(item.target is not None and item.target <= item.offset for item in read_raw(code)):
+        return code, []
+    flow = _Flow(code)
+    loops = [loop for loop in flow.find_loops() if loop.level < most_levels]
+    writer = _Writer(code, flow)
+    for loop in loops:
+        writer.write(loop, make_resume(loop))
+    return writer.finish(), loops
+
+
+class _Writer:
+    """Writes handlers behind the end of a code object."""
+
+    def __init__(self, code: CodeType, flow: _Flow):
+        self.code, self.flow, self.end = code, flow, len(code.co_code)
+        self.out = Assembler(code, code.co_varnames)
+        self.entries: dict[int, tuple[int, Label, int]] = {}  # head -> where it ends, handler, depth
+        self.stack_size = code.co_stacksize
+
+    def place_of(self, offset: int) -> Label:
+        """A label at an offset of the code as it was."""
+        label = Label()
+        label.offset = (offset - self.end) // 2
+        return label
+
+    def write(self, loop: Loop, resume: Callable) -> None:
+        out, flow, entry, found, depth = self.out, self.flow, Label(), Label(), loop.depth
+        self.entries[loop.head] = (flow.following[loop.head], entry, depth)
+        around = flow.find_handler(loop.head)
+        out.handler = around and Handler(self.place_of(around.target), around.depth, around.pushes_offset)
+        out.position = (loop.line, loop.line, 0, 0)
+        out.place(entry)  # ..., iterator, offset that raised, exception
+        out.copy()
+        out.load_const(Leave)
+        out.emit("CHECK_EXC_MATCH")
+        out.swap()
+        out.pop()
+        out.branch("TRUE", found, exact=True)
+        out.emit("RERAISE", 1)
+        out.place(found)
+        out.pop()
+        out.pop()
+        out.push_callee(resume)
+        if loop.is_for:
+            out.copy(3)
+        else:
+            out.load_const(None)
+        out.call(1)
+        out.emit("UNPACK_SEQUENCE", 2)  # ..., iterator, new iterator, number of the exit
+        for number, exit in enumerate(loop.exits):
+            self._write_exit(loop, number, exit)
+        out.pop()
+        if loop.is_for:
+            out.swap()
+        out.pop()
+        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.place_of(loop.head))
+        self.stack_size = max(self.stack_size, depth + 8)
+
+    def _write_exit(self, loop: Loop, number: int, exit: int) -> None:
+        out, following = self.out, Label()
+        out.copy()
+        out.branch_is(number, following, holds=False)
+        depth, wanted = loop.depth + 2, self.flow.depths[exit]
+        for _ in range(max(2, depth - wanted)):
+            out.pop()
+        for _ in range(wanted - loop.depth):  # of iterators that are only taken from the stack there
+            out.load_const(None)
+        self.stack_size = max(self.stack_size, wanted)
+        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.place_of(exit))
+        out.place(following)
+
+    def finish(self) -> CodeType:
+        data, added, ranges = self.out.encode()
+        shift = self.end // 2
+        table = [(start + shift, stop + shift, _shift(handler, shift)) for start, stop, handler in ranges]
+        table += self._list_handlers(shift)
+        return self.code.replace(
+            co_code=self.code.co_code + data, co_consts=tuple(self.out.consts), co_stacksize=self.stack_size,
+            co_linetable=_continue_positions(self.code, added), co_exceptiontable=encode_handlers(sorted(table, key=_start)))
+
+    def _list_handlers(self, shift: int) -> list:
+        """Those of the code as it was, and of the heads of its loops."""
+        table, heads = [], sorted(self.entries)
+        for found in self.flow.handlers:
+            start, handler = found.start, Handler(self.place_of(found.target), found.depth, found.pushes_offset)
+            for head in heads[bisect.bisect_left(heads, found.start) : bisect.bisect_left(heads, found.stop)]:
+                table.append((start, head, handler))
+                start = self.entries[head][0]
+            table.append((start, found.stop, handler))
+        table += [(head, stop, Handler(entry, depth, True)) for head, (stop, entry, depth) in self.entries.items()]
+        return [(start // 2, stop // 2, _shift(handler, shift)) for start, stop, handler in table if start < stop]
+
+
+def _start(row: tuple) -> int:
+    return row[0]
+
+
+def _shift(handler: Handler, shift: int) -> Handler:
+    label = Label()
+    label.offset = handler.label.offset + shift
+    return handler._replace(label=label)
+
+
+def _continue_positions(code: CodeType, added: Runs) -> bytes:
+    """The table of positions, continued: each entry of it counts from the line of the one before."""
+    last = next((line for line, *_ in reversed(list(code.co_positions())) if line), code.co_firstlineno)
+    return code.co_linetable + encode_positions(last, added)

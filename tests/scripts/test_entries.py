@@ -1,0 +1,278 @@
+"""On-stack replacement: a loop that is left at its head and gone on with elsewhere does each iteration once."""
+
+import sys
+import traceback
+from types import FunctionType
+
+import pytest
+
+from jitcore.rewriter.bytecode.versions import VERSION
+from jitcore.rewriter.writing.outlined import list_parameters, write_loop
+from jitcore.rewriter.writing.outlining import Outline
+from jitcore.scripts.entries import HEAD, Leave, add_entries
+from jitcore.scripts.frames import write_variables
+
+UNBOUND = object()
+done: list = []
+
+
+def note(*what):
+    done.append(what)
+    return len(done)
+
+
+def over_range(n):
+    s = 0
+    for i in range(n):
+        s += note("range", i)
+    return s, i
+
+
+def over_list(n):
+    s = []
+    for x in [3, 1, 4, 1, 5][:n]:
+        note(x)
+        s.append(x)
+    return s
+
+
+def over_enumerate(n):
+    s = 0
+    for k, (x, y) in enumerate(zip(range(n), "abcdefg"), 5):
+        s += k * x
+        note(k, x, y)
+    return s
+
+
+def over_generator(n):
+    s = 0
+    for x in (note("made", k) for k in range(n)):
+        s += x
+    return s
+
+
+def by_while(n):
+    s, x = 0, n
+    while x > 0 and s < 100:
+        x -= 1
+        s += note("while", x)
+    return s, x
+
+
+def forever(n):
+    x = 0
+    while True:
+        x += 1
+        note(x)
+        if x > n:
+            break
+    return x
+
+
+def nested(n):
+    s = 0
+    for i in range(n):
+        for j in range(i):
+            s += note(i, j)
+            if s > 40:
+                return s, i, j
+        s += 1
+    return s
+
+
+def with_else(n):
+    for i in range(n):
+        if note("else", i) > 4:
+            found = "broken"
+            break
+        if i % 2:
+            continue
+        note("even", i)
+    else:
+        found = "whole"
+    return found
+
+
+def in_try(n):
+    s = 0
+    try:
+        for i in range(n):
+            s += note("try", i)
+            if i == 4:
+                raise ValueError(s)
+    except ValueError as error:
+        return "caught", str(error)
+    finally:
+        note("finally")
+    return s
+
+
+def try_inside(n):
+    s = 0
+    for i in range(n):
+        try:
+            s += 1 // (i % 3)
+        except ZeroDivisionError:
+            note("zero", i)
+            continue
+        finally:
+            note("end", i)
+    return s
+
+
+def in_with(n):
+    class Context:
+        def __enter__(self):
+            return note("enter")
+
+        def __exit__(self, *error):
+            note("exit", *error)
+
+    with Context():
+        for i in range(n):
+            note("with", i)
+            if i == 5:
+                return i
+    return -1
+
+
+def deleted(n):
+    for i in range(n):
+        x = note(i)
+        if i == 2:
+            del x
+    return n
+
+
+def raises(n):
+    for i in range(n):
+        note("raise", i)
+        1 / (3 - i)
+
+
+FUNCTIONS = [over_range, over_list, over_enumerate, over_generator, by_while, forever, nested, with_else, in_try,
+             try_inside, in_with, deleted, raises]
+
+
+def run(function, *arguments):
+    """(outcome, what was noted, lines of the traceback)."""
+    done.clear()
+    try:
+        return function(*arguments), list(done), []
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.name == function.__name__]
+        return repr(error), list(done), lines
+
+
+def leave_at(code, offset: int, arrival: int, call):
+    """Runs `call`, raising Leave in frames of `code` when they stand at an offset for the so manyth time."""
+    left = [arrival]
+
+    def stands_there(at):
+        left[0] -= at == offset
+        return at == offset and left[0] == 0
+
+    if VERSION >= (3, 12):
+        monitoring, tool = sys.monitoring, 4
+        monitoring.use_tool_id(tool, "test")
+
+        def see(seen, at):
+            if stands_there(at):
+                monitoring.set_local_events(tool, code, 0)
+                raise Leave
+
+        monitoring.register_callback(tool, monitoring.events.INSTRUCTION, see)
+        monitoring.set_local_events(tool, code, monitoring.events.INSTRUCTION)
+        try:
+            return call()
+        finally:
+            monitoring.set_local_events(tool, code, 0)
+            monitoring.free_tool_id(tool)
+
+    def trace(frame, event, argument):
+        if frame.f_code is not code:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode" and stands_there(frame.f_lasti):
+            sys.settrace(None)
+            raise Leave
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        return call()
+    finally:
+        sys.settrace(before)
+
+
+def list_heads(function):
+    return add_entries(function.__code__, lambda loop: None, most_levels=9)[1]
+
+
+CASES = [(function, place) for function in FUNCTIONS for place in range(len(list_heads(function)))]
+
+
+@pytest.mark.parametrize("function, place", CASES, ids=lambda value: getattr(value, "__name__", str(value)))
+@pytest.mark.parametrize("n", [0, 3, 7])
+def test_a_loop_that_is_left_goes_on_where_it_stood(function, place, n):
+    """The handler goes back to the head with the same iterator."""
+    expected = run(function, n)
+    for arrival in range(1, 9):
+        left = []
+
+        def make(loop):
+            return lambda iterator: (left.append(loop.head), (HEAD, iterator))[1]
+
+        code, loops = add_entries(function.__code__, make, most_levels=9)
+        copy = FunctionType(code, globals(), function.__name__, None, function.__closure__)
+        head = loops[place].head
+        assert leave_at(code, head, arrival, lambda: run(copy, n)) == expected
+        assert left in ([], [head])
+        if not left:
+            break
+    else:
+        assert n > 5
+
+
+@pytest.mark.parametrize("function, place", CASES, ids=lambda value: getattr(value, "__name__", str(value)))
+@pytest.mark.parametrize("n", [3, 7])
+def test_what_is_left_of_a_loop_runs_elsewhere(function, place, n):
+    """The handler runs the rest of the loop as a function, and goes where that ended."""
+    outline = Outline(function.__code__)
+    outlined = {outline.graph.blocks[one.loop.header].order: one for one in outline.loops}
+    expected, count = run(function, n), 0
+    for arrival in range(1, 9):
+        left = []
+
+        def make(loop):
+            one = outlined.get(loop.head)
+            if one is None:
+                return None
+            rest = outline.find_rest(one)
+            body = FunctionType(write_loop(outline, rest, UNBOUND), globals(), function.__name__)
+
+            def resume(iterator):
+                left.append(loop.head)
+                frame = sys._getframe(1)
+                given = frame.f_locals
+                values = [iterator if name == "iterable_of_loop" else given.get(name, UNBOUND)
+                          for name in list_parameters(rest)]
+                found = body(*values)
+                number = found[len(rest.results)] if len(rest.exits) > 1 else 0
+                write_variables(frame, {name: value for name, value in zip(rest.results, found) if value is not UNBOUND})
+                return loop.exits.index(rest.exits[number].offset), iterator
+
+            return resume
+
+        code, loops = add_entries(function.__code__, make, most_levels=9)
+        loop = loops[place]
+        if loop.head not in outlined:
+            pytest.skip("a loop that cannot be a function")
+        copy = FunctionType(code, globals(), function.__name__, None, function.__closure__)
+        outcome, noted, _ = leave_at(code, loop.head, arrival, lambda: run(copy, n))
+        assert (outcome, noted) == expected[:2]
+        count += len(left)
+        if not left:
+            break
+    assert count or n < 5 or function is over_generator
