@@ -247,7 +247,8 @@ def _list_uses(instructions: Iterable[Instruction], with_cells: bool) -> tuple[f
 
 def find_assigned(graph: Graph, arguments: frozenset[str], with_cells: bool = False) -> dict:
     """The variables that are bound for certain, by block; those in cells too `with_cells`."""
-    everything = frozenset((*graph.code.co_varnames, *(graph.code.co_cellvars if with_cells else ())))
+    cells = graph.code.co_cellvars if with_cells else ()
+    everything = frozenset((*graph.code.co_varnames, *cells, *graph.variables))
     assigned = dict.fromkeys(graph.blocks, everything)
     assigned[graph.entry] = arguments
     for block in graph.blocks.values():
@@ -276,16 +277,16 @@ def note_assigned(bound: set[str], instructions: Iterable[Instruction], with_cel
     return bound
 
 
-def normalize_graph(code) -> Graph:
+def normalize_graph(code, variables: frozenset[str] | None = None) -> Graph:
     """The graph of a code object with tails merged and sites in blocks of their own.
 
     A merge of parts of loops can make the graph irreducible; then it is left as the compiler wrote it."""
-    graph = Graph(code)
+    graph = Graph(code, variables)
     merge_tails(graph)
     split_sites(graph)
     if is_reducible(graph):
         return graph
-    graph = Graph(code)
+    graph = Graph(code, variables)
     split_sites(graph)
     return graph
 

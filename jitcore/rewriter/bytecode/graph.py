@@ -77,17 +77,17 @@ class Block:
 
 
 class Graph:
-    """The blocks of a function by number. entry: the first. max_depth: of the stack."""
+    """The blocks of a function by number. entry: the first. max_depth: of the stack. variables: see `decode`."""
 
-    def __init__(self, code: CodeType):
-        self.code = code
+    def __init__(self, code: CodeType, variables: frozenset[str] | None = None):
+        self.code, self.variables = code, variables or frozenset()
         self.blocks: dict[int, Block] = {}
         self.entry = 0
         self.max_depth = 0
         self._next = 0
         #: For each call instruction, by identity, how deep below the top its callable lies (1 is the top).
         self.callee_depths: dict[int, int] = {}
-        _Builder(self, decode(code)).build()
+        _Builder(self, decode(code, variables)).build()
         self.remove_empty()
         self.find_layouts()
 

@@ -132,13 +132,17 @@ def is_generator(code: CodeType) -> bool:
     return bool(code.co_flags & _GENERATOR)
 
 
-def decode(code: CodeType) -> Decoded:
-    """Raises: Unsupported for `yield from`, coroutines, class bodies and opcodes that are not known."""
+def decode(code: CodeType, variables: frozenset[str] | None = None) -> Decoded:
+    """variables: of the code of a module, the names that are read as variables of its own; else they are globals.
+
+    Raises: Unsupported for `yield from`, coroutines, class bodies and opcodes that are not known."""
     if code.co_flags & _COROUTINE:
         raise Unsupported("a coroutine")
     raw = list(read_raw(code))
     cells = {*code.co_cellvars, *code.co_freevars}
     begin = next((item.offset for item in raw if item.name == "RESUME"), 0)
+    if variables is not None:
+        raw = [_read_name(code, item, variables) for item in raw]
     steps = [Step(item.offset, *_normalize(code, item, cells, begin), item.position) for item in raw]
     for step in steps:
         for number, instruction in enumerate(step.instructions):
@@ -215,6 +219,7 @@ PAIRS = {
 }
 _FAST = {"LOAD_FAST": "LOAD_FAST", "LOAD_FAST_CHECK": "LOAD_FAST", "STORE_FAST": "STORE_FAST",
          "DELETE_FAST": "DELETE_FAST", "LOAD_FAST_AND_CLEAR": "LOAD_FAST_AND_CLEAR"}
+_OF_MODULES = frozenset({"LOAD_NAME", "STORE_NAME", "DELETE_NAME"})
 CELL_OPS = frozenset(
     {"LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
 )
@@ -239,6 +244,8 @@ def _normalize(code: CodeType, raw: Raw, cells: set[str], begin: int):
         return [_fast(code, op, number, cells, position) for op, number in pair], None
     if name in _FAST:
         return [_fast(code, _FAST[name], arg, cells, position)], None
+    if name.endswith("_VARIABLE"):
+        return [Instruction(f"{name.removesuffix('VARIABLE')}FAST", code.co_names[arg], position)], None
     if name == "LOAD_CLOSURE":
         return [Instruction("LOAD_CELL", code._varname_from_oparg(arg), position)], None
     if name in CELL_OPS:
@@ -256,6 +263,16 @@ def _normalize(code: CodeType, raw: Raw, cells: set[str], begin: int):
     if raw.target is not None:
         return _normalize_jump(raw)
     return [Instruction(name, arg, position)], None
+
+
+def _read_name(code: CodeType, raw: Raw, variables: frozenset[str]) -> Raw:
+    """An instruction of a module as one of a function."""
+    if raw.name not in _OF_MODULES:
+        return raw
+    if code.co_names[raw.arg] in variables:
+        return raw._replace(name=f"{raw.name.removesuffix('NAME')}VARIABLE")
+    shift = raw.name == "LOAD_NAME"
+    return raw._replace(name=f"{raw.name.removesuffix('NAME')}GLOBAL", arg=raw.arg << shift)
 
 
 def _fast(code: CodeType, op: str, number: int, cells: set[str], position: Position) -> Instruction:

@@ -102,18 +102,22 @@ class OutlinedLoop(NamedTuple):
 class Outline:
     """The loops of a function that can be functions.
 
+    Args:
+        code: of a function; or of a module, of whose names `variables` are variables of its loops, all of which come
+            out of these: anybody may read them then.
+
     Attributes:
         code, graph: of the function.
         loops: outer ones before those inside.
         size: number of instructions of the function.
     """
 
-    def __init__(self, code: CodeType):
+    def __init__(self, code: CodeType, variables: frozenset[str] | None = None):
         """Raises: Unsupported for generators and other code that cannot be decoded."""
         if is_generator(code):
             raise Unsupported("a generator")
         self.code = code
-        self.graph = normalize_graph(code)
+        self.graph = normalize_graph(code, variables)
         self._raw = list(read_raw(code))
         arguments = frozenset(code.co_varnames[: count_arguments(code)])
         self.flow = Flow(self.graph, arguments)
@@ -144,7 +148,7 @@ class Outline:
             return None
         assigned = {one.arg for one in instructions if one.op in (*STORES, "DELETE_FAST", "DELETE_DEREF")}
         read = _list_reads(instructions)
-        behind = frozenset().union(*(self.live[one.block] for one in exits))
+        behind = self.graph.variables.union(*(self.live[one.block] for one in exits))
         free = tuple(name for name in self.code.co_freevars if name in {one.arg for one in instructions})
         results = tuple(sorted((assigned & behind) - {*free}))
         into = (self.live[loop.header] | _list_reads(head)) & (read | {*results}) - {*free}

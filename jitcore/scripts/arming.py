@@ -1,0 +1,91 @@
+"""Stopping a running frame at the head of a loop, exactly.
+
+In: a frame, and the offset of a loop's head in its code. Out: `Leave` is raised in the frame the next time that it stands
+there. 3.11: by line events of that one frame; later: by instruction events of its code object, each place of which is
+seen once. Nothing is armed where a debugger or profiler traces.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from jitcore.scripts.entries import Leave
+
+__all__ = ["Arming", "arm"]
+
+
+class Arming:
+    """A frame that is to be stopped. is_done: whether it was."""
+
+    def __init__(self, frame: FrameType, head: int):
+        self.frame, self.code, self.head, self.is_done = frame, frame.f_code, head, False
+
+    def disarm(self) -> None:
+        """Gives up; also called when the frame was stopped."""
+
+
+if sys.version_info >= (3, 12):
+    _MONITORING = sys.monitoring
+    _TOOL = _MONITORING.OPTIMIZER_ID
+
+    class _Arming(Arming):
+        def __init__(self, frame: FrameType, head: int):
+            super().__init__(frame, head)
+            events = _MONITORING.events
+            if _MONITORING.get_tool(_TOOL) is None:
+                _MONITORING.use_tool_id(_TOOL, "jitcore")
+            _MONITORING.register_callback(_TOOL, events.INSTRUCTION, self._see)
+            _MONITORING.set_local_events(_TOOL, self.code, events.INSTRUCTION)
+            _MONITORING.restart_events()
+
+        def _see(self, code: Any, offset: int) -> Any:
+            if offset != self.head or code is not self.code:
+                return _MONITORING.DISABLE
+            if sys._getframe(1) is not self.frame:
+                return None
+            self.is_done = True
+            self.disarm()
+            raise Leave
+
+        def disarm(self) -> None:
+            _MONITORING.set_local_events(_TOOL, self.code, 0)
+            _MONITORING.register_callback(_TOOL, _MONITORING.events.INSTRUCTION, None)
+            self.frame = None
+
+    def _is_traced() -> bool:
+        return sys.gettrace() is not None or _MONITORING.get_tool(_MONITORING.DEBUGGER_ID) is not None
+
+else:
+
+    class _Arming(Arming):
+        def __init__(self, frame: FrameType, head: int):
+            super().__init__(frame, head)
+            frame.f_trace = self._see
+            sys.settrace(_ignore)
+
+        def _see(self, frame: FrameType, event: str, argument: Any) -> Callable | None:
+            if event == "line" and frame.f_lasti == self.head and frame is self.frame:
+                self.is_done = True
+                self.disarm()
+                raise Leave
+            return self._see
+
+        def disarm(self) -> None:
+            sys.settrace(None)
+            if self.frame is not None:
+                self.frame.f_trace = None
+            self.frame = None
+
+    def _ignore(frame: FrameType, event: str, argument: Any) -> None:
+        return None
+
+    def _is_traced() -> bool:
+        return sys.gettrace() is not None
+
+
+def arm(frame: FrameType, head: int) -> Arming | None:
+    """None where somebody else traces."""
+    return None if _is_traced() else _Arming(frame, head)

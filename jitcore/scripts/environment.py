@@ -1,0 +1,239 @@
+"""What a piece of a script works on, told to another process: types and sizes, not contents.
+
+In: values of variables, and functions with what they read of their modules. Out: bytes; from them, in the other
+process, values of the same types, arrays of the same dtype, shape and layout, and functions of the same code. Both
+sides number the functions, modules and arrays of the script alike, so that what the other process says about one of
+them is understood here (`Described.find`).
+
+What cannot be told (objects of the script's own classes, open files, figures, long lists) arrives as an `Opaque`.
+"""
+
+from __future__ import annotations
+
+import io
+import marshal
+import pickle
+import sys
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Described", "Opaque", "Rebuilt", "describe", "rebuild"]
+
+#: Modules that the other process imports.
+KNOWN = frozenset({"numpy", "scipy", "math", "cmath", "operator", "itertools", "functools", "builtins", "random", "time",
+                   "collections", "fractions", "decimal", "typing"})
+#: Items of a list, dict or set that are told.
+MAX_ITEMS = 1000
+_CONTAINERS = (list, dict, set, frozenset, tuple)
+
+
+class Opaque:
+    """Something that is not known here."""
+
+    __slots__ = ("what",)
+
+    def __init__(self, what: str):
+        self.what = what
+
+    def __repr__(self) -> str:
+        return f"<{self.what}>"
+
+
+class ArrayForm(NamedTuple):
+    """An ndarray without its contents."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    writeable: bool
+
+    def make(self) -> np.ndarray:
+        low = sum(min(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides) if n)
+        high = sum(max(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides) if n)
+        if 0 in self.shape:
+            low = high = 0
+        memory = np.zeros(high - low + self.dtype.itemsize, np.uint8)
+        made = np.ndarray(self.shape, self.dtype, memory, -low, self.strides)
+        made.flags.writeable = self.writeable
+        return made
+
+
+def is_known(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in KNOWN
+
+
+class _Table(list):
+    """Objects by number."""
+
+    def __init__(self):
+        super().__init__()
+        self._places: dict[int, int] = {}
+
+    def number(self, value: Any) -> int:
+        place = self._places.setdefault(id(value), len(self))
+        if place == len(self):
+            self.append(value)
+        return place
+
+
+class Described:
+    """Values on their way to another process.
+
+    Attributes:
+        functions, modules, arrays: of the script, as they were met. A module is its dict.
+    """
+
+    def __init__(self):
+        self.functions, self.modules, self.arrays = _Table(), _Table(), _Table()
+
+    def find(self, kind: str, number: int) -> Any:
+        """What `kind` and `number` stand for here."""
+        if kind == "code":
+            return self.functions[number].__code__
+        return getattr(self, f"{kind}s")[number]
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file, described: Described):
+        super().__init__(file, protocol=5)
+        self.described = described
+
+    def persistent_id(self, value: Any) -> tuple | None:
+        kind = type(value)
+        if kind in (int, float, complex, str, bool, types.NoneType, bytes):
+            return None
+        if kind is np.ndarray:
+            if value.dtype.hasobject:
+                return "opaque", "array of objects"
+            form = ArrayForm(value.dtype, value.shape, value.strides, value.flags.writeable)
+            return "array", self.described.arrays.number(value), tuple(form)
+        if kind is types.ModuleType:
+            name = value.__name__
+            if is_known(name):
+                return "known", name
+            if name == "__main__":
+                return "module", self.described.modules.number(value.__dict__)
+            return "opaque", f"module {name}"
+        if kind is types.FunctionType:
+            if is_known(value.__module__) and value.__module__ in sys.modules:
+                return None
+            return "function", self.described.functions.number(value)
+        if kind in _CONTAINERS:
+            return ("opaque", f"long {kind.__name__}") if len(value) > MAX_ITEMS else None
+        if isinstance(value, type):
+            return None if is_known(value.__module__) else ("opaque", f"class {value.__name__}")
+        if kind in (types.BuiltinFunctionType, np.ufunc, range, slice, types.EllipsisType):
+            return None
+        if isinstance(value, (np.generic, np.dtype)):
+            return None
+        return "opaque", kind.__name__
+
+
+def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] = (),
+             hidden: frozenset[str] = frozenset()) -> tuple[bytes, Described]:
+    """The bytes of values by name, and of functions, with all that these read.
+
+    hidden: names of `__main__` that count as not defined.
+    """
+    described = Described()
+    for function in functions:
+        described.functions.number(function)
+    body = _dump(dict(values), described)
+    told: dict[int, tuple] = {}
+    names: dict[int, dict[str, Any]] = {}
+    while len(told) < len(described.functions):
+        for number in range(len(told), len(described.functions)):
+            function = described.functions[number]
+            module = described.modules.number(function.__globals__)
+            own = names.setdefault(module, {})
+            for name in list_names(function.__code__):
+                if name in function.__globals__ and not (name in hidden and function.__globals__.get("__name__") == "__main__"):
+                    own.setdefault(name, function.__globals__[name])
+            cells = [_read_cell(cell) for cell in function.__closure__ or ()]
+            told[number] = (function.__defaults__, function.__kwdefaults__, cells)
+            _dump((told[number], own), described)  # numbers what they reach
+    contents = {number: names.get(number, {}) for number in range(len(described.modules))}
+    rest = _dump((told, contents), described)
+    shells = [(marshal.dumps(one.__code__), described.modules.number(one.__globals__), one.__name__, one.__qualname__,
+               one.__module__, len(one.__closure__ or ())) for one in described.functions]
+    modules = [names.get("__name__", "?") for names in described.modules]
+    return pickle.dumps((modules, shells, body, rest), 5), described
+
+
+def _dump(value: Any, described: Described) -> bytes:
+    file = io.BytesIO()
+    _Pickler(file, described).dump(value)
+    return file.getvalue()
+
+
+def _read_cell(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return Opaque("unbound variable")
+
+
+def list_names(code: types.CodeType) -> set[str]:
+    """Names that code may read from its module, those of functions inside it among them."""
+    found = set(code.co_names)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            found |= list_names(const)
+    return found
+
+
+# -- the other process --------------------------------------------------------------------------------------
+class Rebuilt:
+    """Values of another process.
+
+    Attributes:
+        values: by name.
+        functions, modules, arrays: by their numbers.
+    """
+
+    def __init__(self, data: bytes):
+        modules, shells, body, rest = pickle.loads(data)
+        self.modules = [types.ModuleType(name) for name in modules]
+        for module in self.modules:
+            module.__dict__["__builtins__"] = __builtins__
+        self.functions = [self._make_shell(*shell) for shell in shells]
+        self.arrays: dict[int, np.ndarray] = {}
+        self.values: dict[str, Any] = self._load(body)
+        told, contents = self._load(rest)
+        for number, (defaults, keyword_defaults, cells) in told.items():
+            function = self.functions[number]
+            function.__defaults__, function.__kwdefaults__ = defaults, keyword_defaults
+            for cell, value in zip(function.__closure__ or (), cells):
+                cell.cell_contents = value
+        for number, names in contents.items():
+            self.modules[number].__dict__.update(names)
+
+    def _make_shell(self, code: bytes, module: int, name: str, qualname: str, of: str, cells: int):
+        closure = tuple(types.CellType() for _ in range(cells)) or None
+        made = types.FunctionType(marshal.loads(code), self.modules[module].__dict__, name, None, closure)
+        made.__qualname__, made.__module__ = qualname, of
+        return made
+
+    def _load(self, data: bytes) -> Any:
+        loader = pickle.Unpickler(io.BytesIO(data))
+        loader.persistent_load = self._find
+        return loader.load()
+
+    def _find(self, found: tuple) -> Any:
+        kind, what = found[:2]
+        if kind == "known":
+            __import__(what)
+            return sys.modules[what]
+        if kind == "array":
+            made = self.arrays.get(what)
+            return self.arrays.setdefault(what, ArrayForm(*found[2]).make()) if made is None else made
+        if kind == "opaque":
+            return Opaque(what)
+        return getattr(self, f"{kind}s")[what]
+
+
+def rebuild(data: bytes) -> Rebuilt:
+    return Rebuilt(data)
