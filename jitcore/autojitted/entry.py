@@ -65,7 +65,7 @@ class Entry:
         plain: runs a call in plain Python.
 
     Attributes:
-        call: function of the arguments.
+        call: function of the arguments. source: its parameters, its lines, and what these name c0, c1, ...
         program: with its stages as text.
         failures: calls that had to be run in plain Python.
         is_local: whether all it does is to change arrays among the arguments, which it reaches in no other
@@ -158,6 +158,7 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
         lines.append(f"if outs[{effects.failed}]: return fail({parameters})")
     lines += [*_write_arrays(recording, entry.donated), *effects.result, *effects.writes,
               f"return {effects.value}"]
+    entry.source = parameters, lines, constants.values
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
                             plain=entry.plain)
 

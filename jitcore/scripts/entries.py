@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import bisect
 import dis
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -155,6 +155,11 @@ def _find_body(head: int, latches: Iterable[int], before: dict[int, list[int]]) 
             body.add(offset)
             waiting += before.get(offset, ())
     return body
+
+
+def list_assigned(code: CodeType, body: Container[int]) -> frozenset[str]:
+    """Names that instructions at these offsets of a module's code assign."""
+    return frozenset(code.co_names[raw.arg] for raw in read_raw(code) if raw.name == "STORE_NAME" and raw.offset in body)
 
 
 def add_entries(code: CodeType, make_resume: Callable[[Loop], Callable], most_levels: int = 2) -> tuple[CodeType, list[Loop]]:

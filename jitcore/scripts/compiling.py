@@ -1,0 +1,163 @@
+"""Loops of a script compiled in another process than the script's.
+
+In: what `environment.describe` told of a frame, and the head of a loop in its code. Out: a `Compiled`: what a call of
+the loop's program checks, passes and writes, as source and constants, where its machine code is in the cache on disk;
+or the reason why there is none.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from jitcore.autojitted.entry import Entry
+from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
+from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
+from jitcore.autojitted.inputs.specs import ABSENT
+from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
+from jitcore.autojitted.tiers.report import find_reason
+from jitcore.core.source import raise_interruption
+from jitcore.rewriter.bytecode.instructions import Unsupported
+from jitcore.rewriter.writing.outlined import list_parameters, write_loop
+from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
+from jitcore.scripts.entries import list_assigned
+from jitcore.scripts.environment import Rebuilt
+from jitcore.scripts.regions import FromDisk, Job
+
+__all__ = ["Refused", "compile_loop"]
+
+
+class Refused(Exception):
+    """A loop that is left to Python. The text says why."""
+
+
+def compile_loop(job: Job) -> FromDisk:
+    """Raises: Refused."""
+    rebuilt = Rebuilt(job.data)
+    function = rebuilt.functions[0]
+    variables = list_assigned(function.__code__, job.body) if job.is_module else None
+    try:
+        outline = Outline(function.__code__, variables)
+    except Unsupported as error:
+        raise Refused(str(error)) from None
+    loop = next((one for one in outline.loops if min(job.body) == min_offset(outline, one)), None)
+    if loop is None:
+        raise Refused("it cannot be a function of its own")
+    rest = outline.find_rest(loop)
+    own = make_region(function, outline, rest, job)
+    values = [rebuilt.values.get(name, ABSENT) for name in rest.parameters]
+    values += job.counts
+    entry = compile_entry(own[0], values)
+    return describe_entry(entry, rebuilt, own, rest, job)
+
+
+def min_offset(outline: Outline, loop: OutlinedLoop) -> float:
+    return outline.graph.blocks[loop.loop.header].order
+
+
+def make_region(function: types.FunctionType, outline: Outline, rest: OutlinedLoop, job: Job) -> list[types.FunctionType]:
+    """What is left of a loop, as a function of variables and, of a `for`, of the range that is left."""
+    if rest.free or rest.cells:
+        raise Refused("it shares variables with functions around it or in it")
+    code = write_loop(outline, rest, ABSENT)
+    body = types.FunctionType(code, function.__globals__, function.__name__)
+    if not rest.takes_iterable:
+        return [body]
+    if not job.step:
+        raise Refused("it goes through something else than a range")
+    names = [f"p{k}" for k in range(len(list_parameters(rest)) - 1)]
+    step = f", {job.step}" if job.step != 1 else ""
+    source = f"def region({', '.join([*names, 'start', 'stop'])}):\n    return body({', '.join([*names, f'range(start, stop{step})'])})\n"
+    namespace = {"body": body, "__builtins__": __builtins__}
+    exec(compile("\n" * (rest.line - 2) + source, code.co_filename, "exec"), namespace)
+    return [namespace["region"], body]
+
+
+def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
+    owner = AutojitFunction(region, Options(), account=Account(UNLIMITED))
+    owner.policy = NumberPolicy((), owner.parameters.names)
+    reader = Reader(owner.policy.is_static)
+    try:
+        specs = reader.read_all(owner.parameters.names, values)
+    except Unreadable as error:
+        raise Refused(str(error)) from None
+    hindrance = "" if uses_arrays(region, specs) else find_hindrance(region, specs)
+    if hindrance:
+        raise Refused(hindrance)
+    try:
+        return owner._trace(values, reader, specs)[0]
+    except Exception as error:
+        raise_interruption(error)
+        raise Refused(str(find_reason(error, region))) from None
+
+
+def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionType], rest: OutlinedLoop, job: Job) -> FromDisk:
+    executable, program = entry.program.executable, entry.program
+    prepared = executable._fixed
+    from jitcore.backends.cpu.runtime.executable import _encode, _write_call
+
+    if prepared is None or getattr(prepared.bind, "func", None) is not _write_call:
+        raise Refused("its program calls Python")
+    plan, compiled = prepared.bind.args
+    if plan.owners or compiled.key is None:
+        raise Refused("its machine code belongs to one process")
+    arguments, lines, constants = entry.source
+    n_consts = len(program.traced.consts)
+    consts = tuple(program.const_values[i] for i in program.kept if i < n_consts)
+    kept = tuple(i - n_consts for i in program.kept if i >= n_consts)
+    is_whole = len(kept) == len(program.traced.jaxpr.in_avals)
+    offsets = {one.block: one.offset for one in rest.exits}
+    parameters = tuple(name for name in rest.parameters)
+    return FromDisk(parameters, rest.results, tuple(offsets[one.block] for one in rest.exits), job.step, arguments,
+                    tuple(lines), dump_constants(constants, rebuilt, own), _encode(plan, compiled.key), consts,
+                    None if is_whole else kept)
+
+
+class _Pickler(pickle.Pickler):
+    """Constants of a program, with what stands for objects of the script and of this process.
+
+    own: the region, and what it calls."""
+
+    def __init__(self, file, rebuilt: Rebuilt, own: Sequence[types.FunctionType], constants: Sequence[Any]):
+        super().__init__(file, protocol=5)
+        self.known: dict[int, tuple] = {id(ABSENT): ("absent", None), id(own[0].__globals__): ("own names", None)}
+        for number, module in enumerate(rebuilt.modules):
+            self.known[id(module.__dict__)] = self.known[id(module)] = "module", number
+        for kind, functions in (("", rebuilt.functions), ("own ", own)):
+            for number, function in enumerate(functions):
+                self.known[id(function)] = f"{kind}function", number
+                self.known[id(function.__code__)] = f"{kind}code", number
+        for number, array in rebuilt.arrays.items():
+            self.known[id(array)] = "array", number
+        for value in constants:
+            if isinstance(value, types.FunctionType):
+                self.known.setdefault(id(value.__code__), ("code of", value))
+
+    def persistent_id(self, value: Any) -> tuple | None:
+        found = self.known.get(id(value))
+        if found is not None:
+            return found
+        if isinstance(value, types.ModuleType):
+            return "known", value.__name__
+        if isinstance(value, dict) and isinstance(value.get("__name__"), str):
+            module = sys.modules.get(value["__name__"])
+            if module is not None and module.__dict__ is value:
+                return "names", value["__name__"]
+        if isinstance(value, types.CodeType):
+            raise Refused("it runs code that is not known by a name")
+        return None
+
+
+def dump_constants(constants: list, rebuilt: Rebuilt, own: Sequence[types.FunctionType]) -> bytes:
+    file = io.BytesIO()
+    try:
+        _Pickler(file, rebuilt, own, constants).dump(constants)
+    except Refused:
+        raise
+    except Exception as error:
+        raise Refused(f"its program refers to something of this process: {error}") from None
+    return file.getvalue()

@@ -1,0 +1,146 @@
+"""Compiled loops of a script, as the process that runs it sees them: without a compiler.
+
+In: a `FromDisk`, which a process that compiles wrote. Out: a `Region`: the function of a loop's variables, and
+`resume`, which the handler of the loop's head asks.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from jitcore.scripts.entries import HEAD, Loop
+from jitcore.scripts.frames import write_variables
+
+__all__ = ["FromDisk", "Job", "Region"]
+
+
+class Job(NamedTuple):
+    """A loop to compile.
+
+    Attributes:
+        data: what `environment.describe` told: the values of variables; function 0 is that of the frame.
+        body: offsets of the loop's instructions, the head first.
+        is_module: whether the code is that of a module.
+        counts: of a `for` over a range where it begins, and where it ends; step: from one number to the next; 0 for
+            a `while`.
+    """
+
+    data: bytes
+    body: tuple[int, ...]
+    is_module: bool
+    counts: tuple[int, ...]
+    step: int
+
+
+class FromDisk(NamedTuple):
+    """The program of a loop.
+
+    Attributes:
+        parameters: names of variables that go in; results: of those that come out.
+        exits: offsets of the places behind the loop, by the number that the program gives; step: see `Job`.
+        arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it names.
+        plan: of the call; code_key: of the machine code on disk. consts: arrays that come first; kept: the inputs that
+            are passed, or None for all.
+    """
+
+    parameters: tuple[str, ...]
+    results: tuple[str, ...]
+    exits: tuple[int, ...]
+    step: int
+    arguments: str
+    lines: tuple[str, ...]
+    constants: bytes
+    plan: bytes
+    consts: tuple
+    kept: tuple[int, ...]
+
+
+def count_rest(iterator: Any) -> range | None:
+    """What is left of the iterator of a range; None of another one."""
+    if type(iterator) is not _RANGE_ITERATOR:
+        return None
+    _, (whole,), *state = iterator.__reduce__()
+    return whole[state[0]:] if state and state[0] else whole
+
+
+_RANGE_ITERATOR = type(iter(range(0)))
+
+
+class Region:
+    """Args: the program; the loop; what persistent ids in its constants stand for; the run time.
+
+    Attributes:
+        calls: how often it ran.
+    """
+
+    def __init__(self, program: FromDisk, loop: Loop, find: Callable[[str, Any], Any]):
+        from jitcore.scripts.running import MISS, define
+
+        self.program, self.loop, self.miss = program, loop, MISS
+        self.exits = [loop.exits.index(offset) for offset in program.exits]
+        self.call = define(program, load_constants(program.constants, find))
+        self.calls = 0
+
+    def enter(self, frame: types.FrameType, iterator: Any) -> tuple[int, Any] | None:
+        """Runs what is left of the loop of a frame. Returns: the number of the exit, and an iterator; None where the
+        program is not for these values, and nothing was done."""
+        from jitcore.scripts.running import ABSENT
+
+        variables, program = frame.f_locals, self.program
+        values = [variables.get(name, ABSENT) for name in program.parameters]
+        if program.step:
+            rest = count_rest(iterator)
+            if rest is None or rest.step != program.step:
+                return None
+            values += rest.start, rest.stop
+        found = self.call(*values)
+        if found is self.miss:
+            return None
+        self.calls += 1
+        number = found[len(program.results)] if len(program.exits) > 1 else 0
+        results = zip(program.results, found)
+        write_variables(frame, {name: value for name, value in results if value is not ABSENT})
+        return self.exits[number], iterator
+
+
+class _Own:
+    """Stands for a function that the other process made for itself."""
+
+    def __init__(self, number: int):
+        self.__code__ = number
+
+
+def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
+    """What the source names c0, c1, ... find: gives what a kind and a number stand for."""
+    own: dict[int, _Own] = {}
+
+    def load(what: tuple) -> Any:
+        kind, value = what
+        if kind == "own function":
+            return own.setdefault(value, _Own(value))
+        if kind == "own names":
+            return {"body": own.setdefault(1, _Own(1))}
+        if kind == "code of":
+            return value.__code__
+        if kind == "own code":
+            return value
+        if kind == "known":
+            __import__(value)
+            return sys.modules[value]
+        if kind == "names":
+            __import__(value)
+            return sys.modules[value].__dict__
+        if kind == "absent":
+            from jitcore.scripts.running import ABSENT
+
+            return ABSENT
+        return find(kind, value)
+
+    loader = pickle.Unpickler(io.BytesIO(data))
+    loader.persistent_load = load
+    return loader.load()
