@@ -19,11 +19,11 @@ from collections.abc import Callable, Container, Iterable
 from types import CodeType
 from typing import Any, NamedTuple
 
-from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, Runs, encode_handlers, encode_positions
+from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import LOOP_ENDS
 
-__all__ = ["HEAD", "Leave", "Loop", "add_entries"]
+__all__ = ["HEAD", "Gate", "Leave", "Loop", "add_entries"]
 
 #: The exit that is none: the loop goes on at its head.
 HEAD = -1
@@ -35,6 +35,13 @@ _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_
 
 class Leave(BaseException):
     """Raised in a frame that stands at the head of a loop: the loop is left there, and gone on with elsewhere."""
+
+
+class Gate(list):
+    """What is asked whenever a loop is begun: empty while it is closed. Code is hashed with its constants."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
 
 class Loop(NamedTuple):
@@ -162,46 +169,100 @@ def list_assigned(code: CodeType, body: Container[int]) -> frozenset[str]:
     return frozenset(code.co_names[raw.arg] for raw in read_raw(code) if raw.name == "STORE_NAME" and raw.offset in body)
 
 
-def add_entries(code: CodeType, make_resume: Callable[[Loop], Callable], most_levels: int = 2) -> tuple[CodeType, list[Loop]]:
-    """The code with a handler for each loop that fewer than `most_levels` loops stand around.
+class Prepared(NamedTuple):
+    """Code with entries.
+
+    Attributes:
+        original, code: before and after; loops: that have an entry, outer ones first.
+        heads: where each head is in the new code, by its old offset. new, old: offsets of each instruction.
+    """
+
+    original: CodeType
+    code: CodeType
+    loops: tuple[Loop, ...]
+    heads: dict[int, int]
+    new: list[int]
+    old: list[int]
+
+    def locate(self, offset: int) -> int:
+        """The old offset of what stands at an offset of the new code; -1 for what was added."""
+        return self.old[bisect.bisect_right(self.new, offset) - 1]
+
+
+def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callable]], most_levels: int = 2) -> Prepared | None:
+    """The code with an entry for each loop that fewer than `most_levels` loops stand around; None if there is none.
 
     Args:
-        make_resume: gives the function that the handler of a loop asks.
-
-    Returns: that; the loops that have one.
+        make_entry: gives the gate of a loop, and the function that its entry asks.
     """
     if is_generator(code) or not any(item.target is not None and item.target <= item.offset for item in read_raw(code)):
-        return code, []
+        return None
     flow = _Flow(code)
-    loops = [loop for loop in flow.find_loops() if loop.level < most_levels]
-    writer = _Writer(code, flow)
-    for loop in loops:
-        writer.write(loop, make_resume(loop))
-    return writer.finish(), loops
+    loops = tuple(loop for loop in flow.find_loops() if loop.level < most_levels)
+    return _Writer(code, flow, {loop.head: (loop, *make_entry(loop)) for loop in loops}).write() if loops else None
 
 
 class _Writer:
-    """Writes handlers behind the end of a code object."""
+    """Writes the code as it is, with gates before heads and what they lead to behind its end."""
 
-    def __init__(self, code: CodeType, flow: _Flow):
-        self.code, self.flow, self.end = code, flow, len(code.co_code)
+    def __init__(self, code: CodeType, flow: _Flow, entries: dict[int, tuple[Loop, Gate, Callable]]):
+        self.code, self.flow, self.entries = code, flow, entries
         self.out = Assembler(code, code.co_varnames)
-        self.entries: dict[int, tuple[int, Label, int]] = {}  # head -> where it ends, handler, depth
+        self.labels = {item.offset: Label() for item in flow.raw}
+        self.heads = {head: Label() for head in entries}  # behind the gates
+        self.called = {head: Label() for head in entries}
+        self.raised = {head: Label() for head in entries}
         self.stack_size = code.co_stacksize
 
-    def place_of(self, offset: int) -> Label:
-        """A label at an offset of the code as it was."""
-        label = Label()
-        label.offset = (offset - self.end) // 2
-        return label
+    def write(self) -> Prepared:
+        out, marks = self.out, []
+        for item in self.flow.raw:
+            handler = self.flow.find_handler(item.offset)
+            out.handler = handler and Handler(self.labels[handler.target], handler.depth, handler.pushes_offset)
+            out.position = item.position
+            out.place(self.labels[item.offset])
+            marks.append((self.labels[item.offset], item.offset))
+            if item.offset in self.entries:
+                self._write_gate(item.offset)
+                marks.append((self.heads[item.offset], item.offset))
+            if item.target is None:
+                out.emit(item.name, item.arg)
+            else:
+                out.emit(item.name, self._find_target(item))
+            if item.offset in self.entries:
+                out.handler = None
+        end = Label()
+        out.place(end)
+        for loop, _, resume in self.entries.values():
+            self._write_entry(loop, resume)
+        data, positions, ranges = out.encode()
+        code = self.code.replace(
+            co_code=data, co_consts=tuple(out.consts), co_stacksize=self.stack_size,
+            co_linetable=encode_positions(self.code.co_firstlineno, positions), co_exceptiontable=encode_handlers(ranges))
+        found = [(2 * label.offset, old) for label, old in marks] + [(2 * end.offset, -1)]
+        new, old = map(list, zip(*found))
+        loops = tuple(loop for loop, _, _ in self.entries.values())
+        return Prepared(self.code, code, loops, {head: 2 * label.offset for head, label in self.heads.items()}, new, old)
 
-    def write(self, loop: Loop, resume: Callable) -> None:
-        out, flow, entry, found, depth = self.out, self.flow, Label(), Label(), loop.depth
-        self.entries[loop.head] = (flow.following[loop.head], entry, depth)
-        around = flow.find_handler(loop.head)
-        out.handler = around and Handler(self.place_of(around.target), around.depth, around.pushes_offset)
+    def _find_target(self, item: Raw) -> Label:
+        entry = self.entries.get(item.target)
+        is_inside = entry is not None and item.offset in entry[0].body
+        return self.heads[item.target] if is_inside else self.labels[item.target]
+
+    def _write_gate(self, head: int) -> None:
+        out, (loop, gate, _) = self.out, self.entries[head]
+        out.load_const(gate)
+        out.branch("TRUE", self.called[head])
+        out.place(self.heads[head])
+        out.handler = Handler(self.raised[head], loop.depth, True)
+
+    def _write_entry(self, loop: Loop, resume: Callable) -> None:
+        out = self.out
+        around = self.flow.find_handler(loop.head)
+        out.handler = around and Handler(self.labels[around.target], around.depth, around.pushes_offset)
         out.position = (loop.line, loop.line, 0, 0)
-        out.place(entry)  # ..., iterator, offset that raised, exception
+        out.place(self.raised[loop.head])  # ..., iterator, offset that raised, exception
+        found = Label()
         out.copy()
         out.load_const(Leave)
         out.emit("CHECK_EXC_MATCH")
@@ -212,6 +273,7 @@ class _Writer:
         out.place(found)
         out.pop()
         out.pop()
+        out.place(self.called[loop.head])  # ..., iterator
         out.push_callee(resume)
         if loop.is_for:
             out.copy(3)
@@ -225,8 +287,8 @@ class _Writer:
         if loop.is_for:
             out.swap()
         out.pop()
-        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.place_of(loop.head))
-        self.stack_size = max(self.stack_size, depth + 8)
+        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.heads[loop.head])
+        self.stack_size = max(self.stack_size, loop.depth + 8)
 
     def _write_exit(self, loop: Loop, number: int, exit: int) -> None:
         out, following = self.out, Label()
@@ -238,42 +300,5 @@ class _Writer:
         for _ in range(wanted - loop.depth):  # of iterators that are only taken from the stack there
             out.load_const(None)
         self.stack_size = max(self.stack_size, wanted)
-        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.place_of(exit))
+        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.labels[exit])
         out.place(following)
-
-    def finish(self) -> CodeType:
-        data, added, ranges = self.out.encode()
-        shift = self.end // 2
-        table = [(start + shift, stop + shift, _shift(handler, shift)) for start, stop, handler in ranges]
-        table += self._list_handlers(shift)
-        return self.code.replace(
-            co_code=self.code.co_code + data, co_consts=tuple(self.out.consts), co_stacksize=self.stack_size,
-            co_linetable=_continue_positions(self.code, added), co_exceptiontable=encode_handlers(sorted(table, key=_start)))
-
-    def _list_handlers(self, shift: int) -> list:
-        """Those of the code as it was, and of the heads of its loops."""
-        table, heads = [], sorted(self.entries)
-        for found in self.flow.handlers:
-            start, handler = found.start, Handler(self.place_of(found.target), found.depth, found.pushes_offset)
-            for head in heads[bisect.bisect_left(heads, found.start) : bisect.bisect_left(heads, found.stop)]:
-                table.append((start, head, handler))
-                start = self.entries[head][0]
-            table.append((start, found.stop, handler))
-        table += [(head, stop, Handler(entry, depth, True)) for head, (stop, entry, depth) in self.entries.items()]
-        return [(start // 2, stop // 2, _shift(handler, shift)) for start, stop, handler in table if start < stop]
-
-
-def _start(row: tuple) -> int:
-    return row[0]
-
-
-def _shift(handler: Handler, shift: int) -> Handler:
-    label = Label()
-    label.offset = handler.label.offset + shift
-    return handler._replace(label=label)
-
-
-def _continue_positions(code: CodeType, added: Runs) -> bytes:
-    """The table of positions, continued: each entry of it counts from the line of the one before."""
-    last = next((line for line, *_ in reversed(list(code.co_positions())) if line), code.co_firstlineno)
-    return code.co_linetable + encode_positions(last, added)

@@ -207,7 +207,7 @@ def leave_at(code, offset: int, arrival: int, call):
 
 
 def list_heads(function):
-    return add_entries(function.__code__, lambda loop: None, most_levels=9)[1]
+    return add_entries(function.__code__, lambda loop: ([], None), most_levels=9).loops
 
 
 CASES = [(function, place) for function in FUNCTIONS for place in range(len(list_heads(function)))]
@@ -222,12 +222,13 @@ def test_a_loop_that_is_left_goes_on_where_it_stood(function, place, n):
         left = []
 
         def make(loop):
-            return lambda iterator: (left.append(loop.head), (HEAD, iterator))[1]
+            return [], lambda iterator: (left.append(loop.head), (HEAD, iterator))[1]
 
-        code, loops = add_entries(function.__code__, make, most_levels=9)
-        copy = FunctionType(code, globals(), function.__name__, None, function.__closure__)
-        head = loops[place].head
-        assert leave_at(code, head, arrival, lambda: run(copy, n)) == expected
+        made = add_entries(function.__code__, make, most_levels=9)
+        copy = FunctionType(made.code, globals(), function.__name__, None, function.__closure__)
+        head = made.loops[place].head
+        assert run(copy, n) == expected
+        assert leave_at(made.code, made.heads[head], arrival, lambda: run(copy, n)) == expected
         assert left in ([], [head])
         if not left:
             break
@@ -248,7 +249,7 @@ def test_what_is_left_of_a_loop_runs_elsewhere(function, place, n):
         def make(loop):
             one = outlined.get(loop.head)
             if one is None:
-                return None
+                return [], None
             rest = outline.find_rest(one)
             body = FunctionType(write_loop(outline, rest, UNBOUND), globals(), function.__name__)
 
@@ -263,15 +264,18 @@ def test_what_is_left_of_a_loop_runs_elsewhere(function, place, n):
                 write_variables(frame, {name: value for name, value in zip(rest.results, found) if value is not UNBOUND})
                 return loop.exits.index(rest.exits[number].offset), iterator
 
-            return resume
+            return gates.setdefault(loop.head, []), resume
 
-        code, loops = add_entries(function.__code__, make, most_levels=9)
-        loop = loops[place]
+        gates = {}
+        made = add_entries(function.__code__, make, most_levels=9)
+        loop = made.loops[place]
         if loop.head not in outlined:
             pytest.skip("a loop that cannot be a function")
-        copy = FunctionType(code, globals(), function.__name__, None, function.__closure__)
-        outcome, noted, _ = leave_at(code, loop.head, arrival, lambda: run(copy, n))
+        copy = FunctionType(made.code, globals(), function.__name__, None, function.__closure__)
+        outcome, noted, _ = leave_at(made.code, made.heads[loop.head], arrival, lambda: run(copy, n))
         assert (outcome, noted) == expected[:2]
+        gates[loop.head].append(True)
+        assert run(copy, n)[:2] == expected[:2]
         count += len(left)
         if not left:
             break

@@ -1,0 +1,122 @@
+"""The process that compiles beside the script, as the script's process sees it.
+
+In: jobs, one at a time. Out: their answers, when they are there; nothing here waits. It runs with low priority, and is
+killed when a job takes longer than it may.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import struct
+import sys
+from time import monotonic
+from typing import Any
+
+__all__ = ["Helper"]
+
+_SIZE = struct.Struct("<Q")
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+_START = "import sys; sys.path[:] = {path!r}; from jitcore.scripts.worker import main; main()"
+
+
+class Helper:
+    """Args: sys.path of the process.
+
+    Attributes:
+        is_ready: whether the process takes jobs already.
+    """
+
+    def __init__(self, path: list[str]):
+        self.path = path
+        self.is_ready = False
+        self._since = 0.0
+        self._process: int | None = None
+        self._out = b""
+        self._in = bytearray()
+
+    def submit(self, job: Any) -> None:
+        if self._process is None:
+            self._start()
+        data = pickle.dumps(job, 5)
+        self._out += _SIZE.pack(len(data)) + data
+        if self.is_ready:
+            self._since = self._clock()
+        self._write()
+
+    def _start(self) -> None:
+        jobs, self._jobs = os.pipe()
+        self._answers, answers = os.pipe()
+        errors = 2 if os.environ.get("JITCORE_SCRIPTS_DEBUG") else os.open(os.devnull, os.O_WRONLY)
+        actions = [(os.POSIX_SPAWN_DUP2, jobs, 0), (os.POSIX_SPAWN_DUP2, answers, 1), (os.POSIX_SPAWN_DUP2, errors, 2)]
+        code = _START.format(path=self.path)
+        self._process = os.posix_spawn(sys.executable, [sys.executable, "-c", code], os.environ, file_actions=actions)
+        os.close(jobs)
+        os.close(answers)
+        if errors != 2:
+            os.close(errors)
+        os.set_blocking(self._jobs, False)
+        os.set_blocking(self._answers, False)
+
+    def _write(self) -> None:
+        try:
+            while self._out:
+                self._out = self._out[os.write(self._jobs, self._out):]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.kill()
+
+    def poll(self) -> Any:
+        """The answer to the job; None while there is none. A process that died answers with a text."""
+        if self._process is None:
+            return None
+        self._write()
+        try:
+            while data := os.read(self._answers, 1 << 16):
+                self._in += data
+            self.kill()
+            return "the compiling process ended"
+        except BlockingIOError:
+            pass
+        while len(self._in) >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self._in)
+            if len(self._in) < _SIZE.size + size:
+                break
+            answer = pickle.loads(self._in[_SIZE.size:_SIZE.size + size])
+            del self._in[:_SIZE.size + size]
+            if answer == "ready":
+                self.is_ready, self._since = True, self._clock()
+                continue
+            return answer
+        return None
+
+    @property
+    def seconds(self) -> float:
+        """Of processor time that the job has had; 0 before it was begun with."""
+        return self._clock() - self._since if self.is_ready else 0.0
+
+    def _clock(self) -> float:
+        try:
+            with open(f"/proc/{self._process}/stat", "rb") as file:
+                user, system = file.read().rpartition(b")")[2].split()[11:13]
+            return (int(user) + int(system)) / _TICKS
+        except OSError:  # another system: waiting counts too
+            return monotonic()
+
+    def kill(self) -> None:
+        """Ends the process, whatever it does."""
+        if self._process is not None:
+            os.close(self._jobs)
+            os.close(self._answers)
+            os.kill(self._process, signal.SIGKILL)
+            os.waitpid(self._process, 0)
+        self._process, self._out, self._in, self.is_ready = None, b"", bytearray(), False
+
+    def leave(self) -> None:
+        """Lets the process end by itself, with what it has begun."""
+        if self._process is not None:
+            os.close(self._jobs)
+            os.close(self._answers)
+            self._process = None

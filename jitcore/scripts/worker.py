@@ -1,0 +1,56 @@
+"""The process that compiles for one that runs a script: jobs come in, programs go out.
+
+In, on the standard input: a message for each `Job`. Out, on what was the standard output: for each the `FromDisk`, or a
+text that says why there is none. A message is the number of its bytes and a pickle. The process ends with its input.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import struct
+import sys
+from typing import Any, BinaryIO
+
+SIZE = struct.Struct("<Q")
+
+
+def write_message(file: BinaryIO, value: Any) -> None:
+    data = pickle.dumps(value, 5)
+    file.write(SIZE.pack(len(data)) + data)
+    file.flush()
+
+
+def read_message(file: BinaryIO) -> Any:
+    """None at the end."""
+    head = file.read(SIZE.size)
+    return pickle.loads(file.read(*SIZE.unpack(head))) if len(head) == SIZE.size else None
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
+    if hasattr(os, "nice"):
+        os.nice(10)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is traced may print
+    jobs = os.fdopen(os.dup(0), "rb")
+    from jitcore.scripts.compiling import Refused, compile_loop
+
+    write_message(answers, "ready")
+    while (job := read_message(jobs)) is not None:
+        try:
+            answer = compile_loop(job)
+        except Refused as error:
+            answer = str(error)
+        except Exception as error:
+            if os.environ.get("JITCORE_SCRIPTS_DEBUG"):
+                import traceback
+
+                traceback.print_exc()
+            answer = f"{type(error).__name__}: {error}"
+        write_message(answers, answer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
