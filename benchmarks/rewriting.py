@@ -138,7 +138,7 @@ def run_section(
 
 
 def measure_run(name: str, effort: Effort) -> list[str]:
-    from jitcore.rewriter import rewrite_function
+    from jitcore.rewriter.functions import rewrite_function
 
     function, arguments, bar = RUNS[name]
     rewritten = rewrite_function(function)
@@ -164,7 +164,7 @@ def look_out() -> Iterator[None]:
 
 
 def measure_rewrite(name: str, effort: Effort) -> list[str]:
-    from jitcore.rewriter import rewrite_function
+    from jitcore.rewriter.functions import rewrite_function
     from jitcore.rewriter.functions import HOOKS
     from jitcore.rewriter.writing.resumable import Template
 

@@ -206,7 +206,7 @@ def rewrite(fun: Callable[P, R]) -> Callable[P, R]:
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     # It reads bytecode, and is loaded where it is asked for.
-    from jitcore.rewriter import rewrite_function
+    from jitcore.rewriter.functions import rewrite_function
 
     return rewrite_function(fun)
 

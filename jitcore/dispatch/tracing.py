@@ -93,7 +93,7 @@ def trace_call(fun: Callable, call: CallSignature, avals: Sequence[ShapedArray] 
     run = fun
     if rewrite or config.rewrite:
         # It reads bytecode, and is loaded where it is asked for.
-        from jitcore.rewriter import rewrite_function
+        from jitcore.rewriter.functions import rewrite_function
 
         run = rewrite_function(fun)
     structure: list[tree_util.PyTreeDef | None] = []

@@ -19,7 +19,3 @@ Modules:
                    join in one.
     writing/       The code that a rewritten function runs.
 """
-
-from jitcore.rewriter.functions import rewrite_function
-
-__all__ = ["rewrite_function"]

@@ -15,7 +15,7 @@ import marshal
 import pickle
 import sys
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,10 +133,11 @@ class _Pickler(pickle.Pickler):
 
 
 def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] = (),
-             hidden: frozenset[str] = frozenset()) -> tuple[bytes, Described]:
+             hidden: frozenset[str] = frozenset(), restore: Callable[[types.CodeType], types.CodeType] = lambda code: code
+             ) -> tuple[bytes, Described]:
     """The bytes of values by name, and of functions, with all that these read.
 
-    hidden: names of `__main__` that count as not defined.
+    hidden: names of `__main__` that count as not defined. restore: gives the code as the script has it.
     """
     described = Described()
     for function in functions:
@@ -149,7 +150,7 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
             function = described.functions[number]
             module = described.modules.number(function.__globals__)
             own = names.setdefault(module, {})
-            for name in list_names(function.__code__):
+            for name in list_names(restore(function.__code__)):
                 if name in function.__globals__ and not (name in hidden and function.__globals__.get("__name__") == "__main__"):
                     own.setdefault(name, function.__globals__[name])
             cells = [_read_cell(cell) for cell in function.__closure__ or ()]
@@ -157,7 +158,7 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
             _dump((told[number], own), described)  # numbers what they reach
     contents = {number: names.get(number, {}) for number in range(len(described.modules))}
     rest = _dump((told, contents), described)
-    shells = [(marshal.dumps(one.__code__), described.modules.number(one.__globals__), one.__name__, one.__qualname__,
+    shells = [(marshal.dumps(restore(one.__code__)), described.modules.number(one.__globals__), one.__name__, one.__qualname__,
                one.__module__, len(one.__closure__ or ())) for one in described.functions]
     modules = [names.get("__name__", "?") for names in described.modules]
     return pickle.dumps((modules, shells, body, rest), 5), described

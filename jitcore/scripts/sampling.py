@@ -192,12 +192,12 @@ class Sampler:
         is_module = frame.f_locals is frame.f_globals
         hidden = list_assigned(code, loop.body) if is_module else frozenset()
         cells = tuple(map(types.CellType, [frame.f_locals.get(name) for name in code.co_freevars])) or None
-        function = types.FunctionType(strip_entries(code, self.codes), frame.f_globals, code.co_name, None, cells)
+        function = types.FunctionType(code, frame.f_globals, code.co_name, None, cells)
         variables = frame.f_locals
         names = hidden if is_module else variables
         try:
             data, self.described = describe({name: variables[name] for name in names if name in variables}, [function],
-                                            hidden)
+                                            hidden, lambda code: strip_entries(code, self.codes))
         except Exception as error:
             state.give_up(f"it cannot be told to another process: {error}")
             return
@@ -226,7 +226,8 @@ class Sampler:
 
 
 def strip_entries(code: types.CodeType, prepared: dict) -> types.CodeType:
-    """Code whose functions are as they were: only these can be told to another process."""
-    consts = tuple(strip_entries(prepared[id(const)].original if id(const) in prepared else const, prepared)
-                   if isinstance(const, types.CodeType) else const for const in code.co_consts)
+    """Code as it was, with all functions in it: only that can be told to another process."""
+    if id(code) in prepared:
+        code = prepared[id(code)].original
+    consts = tuple(strip_entries(const, prepared) if isinstance(const, types.CodeType) else const for const in code.co_consts)
     return code.replace(co_consts=consts)

@@ -17,7 +17,7 @@ import pytest
 
 from jitcore import autojit, jit
 from jitcore.autojitted.tiers.report import AutojitWarning, Tier
-from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 from tests.rewrite.identity import look_out_always
 from tests.rewrite.random_functions import write_program
 

@@ -14,7 +14,7 @@ from jitcore import autojit, jit
 from jitcore.autojitted import function as autojit_function
 from jitcore.autojitted.tiers.report import Tier
 from jitcore.errors import ControlFlowError
-from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
 from tests.fuzz.memory_programs import (
     LAYOUTS,

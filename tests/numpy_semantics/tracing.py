@@ -18,7 +18,7 @@ from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.storage import Storage
-from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.handles import Handle
 
 

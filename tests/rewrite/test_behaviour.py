@@ -8,7 +8,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import grad, jit, make_jaxpr, vmap
 from jitcore.errors import ConcretizationTypeError
-from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.errors import ControlFlowError
 from tests.rewrite.behaviour_cases import CASES
 

@@ -20,7 +20,7 @@ import weakref
 import pytest
 
 from jitcore import jit, make_jaxpr
-from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 from tests.rewrite.control_flow_cases import CASES
 from tests.rewrite.identity import look_out_always
 from tests.rewrite.library import MODULES
@@ -240,7 +240,7 @@ def test_frames_of_callers():
 # -- the debugger -------------------------------------------------------------------------------------------
 SESSION = textwrap.dedent("""
     from jitcore import jit
-    from jitcore.rewriter import rewrite_function
+    from jitcore.rewriter.functions import rewrite_function
 
     def walk(x, n):
         total = x

@@ -7,7 +7,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import errors, grad, jit, vmap
-from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 
 
 def compiled(function, **options):

@@ -32,7 +32,7 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.mapping import find_vectorized
 from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.operations.redirects import REDIRECTS
