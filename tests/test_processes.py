@@ -37,7 +37,7 @@ def test_forks_while_a_thread_compiles(tmp_path):
     # The other thread is inside the compiler for as long as the child lives.
     run_script(
         """
-        from jitcore.backends.cpu import CpuBackend
+        from jitcore.backends.cpu.backend import CpuBackend
         compile, parent = CpuBackend.compile, os.getpid()
         began, may_go_on = threading.Event(), threading.Event()
 

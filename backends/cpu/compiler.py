@@ -6,68 +6,15 @@ In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of othe
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import libraries
+from jitcore.backends.cpu.native.programs import NAME, NativeProgram, code_cache, name_entry
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.dispatch.program import drop_oldest
 from jitcore.loopir.program import Native, Program
 from jitcore.loopir.text import format_program
-from jitcore.process.concurrency import Lock
-
-
-class NativeProgram:
-    """Machine code of the native steps of one canonical program.
-
-    Attributes:
-        library: that holds it; None for a program without native steps.
-        addresses: an entry point per native step.
-        key: under which it is kept on disk, if it is; None without a library.
-        plans: how many call plans for it this process has read or written.
-    """
-
-    __slots__ = ("library", "addresses", "key", "plans")
-
-    def __init__(self, library: libraries.Library | None = None, key: bytes | None = None):
-        self.library, self.key, self.plans = library, key, 0
-        names = [] if library is None else [_name_entry(number) for number in range(len(library.symbols))]
-        self.addresses = [library.address(name) for name in names]
-
-
-class _CodeCache:
-    """Compiled programs by key: bounded, least recently used first out, thread-safe."""
-
-    def __init__(self):
-        self._lock = Lock()
-        self._programs: OrderedDict[bytes, NativeProgram] = OrderedDict()
-
-    def find(self, key: bytes) -> NativeProgram | None:
-        with self._lock:
-            found = self._programs.get(key)
-            if found is not None:
-                self._programs.move_to_end(key)
-            return found
-
-    def add(self, key: bytes, program: NativeProgram) -> None:
-        with self._lock:
-            self._programs[key] = program
-            drop_oldest(self._programs)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._programs.clear()
-
-
-code_cache = _CodeCache()
-
-_NAME = "program"
-
-
-def _name_entry(number: int) -> str:
-    return f"entry{number}"
 
 
 def compile_program(program: Program, options: CompileOptions) -> tuple[NativeProgram, ProgramLayout, bool]:
@@ -83,7 +30,7 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
                                    () if options.contract else host.list_fused_operations(),
                                    tuple(name for name in FORMULA_FEATURES if name in host.cpu_features()))
     facts = f"{(*render_options, options.opt_level)}{text}"
-    key = libraries.make_key(_NAME, facts, opt_level=options.opt_level)
+    key = libraries.make_key(NAME, facts, opt_level=options.opt_level)
     key = key or hashlib.sha256(facts.encode()).digest()  # where nothing is kept on disk, any digest will do
     found = code_cache.find(key)
     if found is not None:
@@ -92,22 +39,10 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     def render():
         from jitcore.backends.cpu.render.entry import render_steps  # loads llvmlite
 
-        entries = {_name_entry(number): step for number, step in enumerate(steps)}
+        entries = {name_entry(number): step for number, step in enumerate(steps)}
         return render_steps(entries, layout, render_options)
 
-    library, is_new = libraries.find_or_compile(_NAME, facts, render, opt_level=options.opt_level)
+    library, is_new = libraries.find_or_compile(NAME, facts, render, opt_level=options.opt_level)
     compiled = NativeProgram(library, key)
     code_cache.add(key, compiled)
     return compiled, layout, is_new
-
-
-def find_program(key: bytes, options: CompileOptions) -> NativeProgram | None:
-    """The machine code of an earlier `compile_program`, from memory or disk, or None."""
-    found = code_cache.find(key)
-    if found is None:
-        library = libraries.find_stored(_NAME, key, opt_level=options.opt_level)
-        if library is None:
-            return None
-        found = NativeProgram(library, key)
-        code_cache.add(key, found)
-    return found

@@ -16,47 +16,31 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.specs import ArraySpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording
 from jitcore.autojitted.recording.side_effects import count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
 from jitcore.core.source import filter_traceback, raise_interruption
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.fast_call import MISS
+from jitcore.dispatch.generated_calls import (
+    ABSENT,
+    MISS,
+    SelfOverlaps,
+    is_silent,
+    overlaps,
+    read_state,
+    settle,
+    silent,
+)
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock
 from jitcore.process.generated import Constants
 from jitcore.rewriter.operations.redirects import PRINT
 
-try:
-    from numpy._core._ufunc_config import _extobj_contextvar
-
-    read_state: Callable = _extobj_contextvar.get
-except ImportError:  # another NumPy keeps it elsewhere
-    read_state = np.geterr
-
-#: The state that was found to be silent last; states never change, `np.seterr` makes new ones.
-silent: list = [None]
-
-
-def is_silent() -> bool:
-    """Whether errors are ignored or give warnings; looks at the state again."""
-    if set(np.geterr().values()) <= {"ignore", "warn"}:
-        silent[0] = read_state()
-        return True
-    return False
-
-
 #: Signatures that a call tries one after the other before its arguments are read in general.
 MAX_RECENT = 8
-#: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
-_OVERLAP_WORK = 10_000
-#: Strides of an argument for which it is remembered whether its elements share memory.
-_MAX_STRIDES = 100
-
-
 class Entry:
     """Args:
         recording: of the call.
@@ -206,52 +190,6 @@ def _write_arrays(recording: Recording, donated: set[int]) -> list[str]:
             turn = ".T" if recording.places[place].is_fortran else ""
             lines.append(f"copyto(x{place}{turn}, outs[{output}])")
     return lines
-
-
-class SelfOverlaps(dict):
-    """Strides -> whether elements of an array of one shape may share memory with each other: whether some
-    axis steps over less than the axes inside of it take."""
-
-    def __init__(self, shape: tuple[int, ...], itemsize: int):
-        super().__init__()
-        self.shape, self.itemsize = shape, itemsize
-
-    def __missing__(self, strides: tuple[int, ...]) -> bool:
-        taken, found = self.itemsize, False
-        for stride, extent in sorted((abs(stride), n) for stride, n in zip(strides, self.shape) if n > 1):
-            found |= stride < taken
-            taken += stride * (extent - 1)
-        if len(self) >= _MAX_STRIDES:
-            self.clear()
-        self[strides] = found
-        return found
-
-
-def overlaps(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two arrays may share an element."""
-    if not np.may_share_memory(one, other):
-        return False
-    try:
-        return np.shares_memory(one, other, max_work=_OVERLAP_WORK)
-    except np.exceptions.TooHardError:
-        return True
-
-
-def settle(outs: Sequence[np.ndarray], pairs: Sequence[tuple[int, np.ndarray]]) -> list[np.ndarray]:
-    """Outputs of a program that put them into other memory of the caller than where they belong.
-
-    pairs: (number of an output, the array whose contents it is)."""
-    outs = list(outs)
-    targets = dict(pairs)
-    given = {id(array) for array in targets.values()}
-    for k, out in enumerate(outs):
-        if id(out) in given and out is not targets.get(k):
-            outs[k] = out.copy()
-    for k, array in pairs:
-        if outs[k] is not array:
-            np.copyto(array, outs[k])
-            outs[k] = array
-    return outs
 
 
 #: What the code of calls refers to by name.

@@ -45,7 +45,7 @@ from jitcore.autojitted.tiers.budget import (
 from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
 from jitcore.config import config
 from jitcore.core.source import raise_interruption
-from jitcore.dispatch.fast_call import MISS
+from jitcore.dispatch.generated_calls import MISS
 from jitcore.dispatch.options import JitOptions, read_compiler_options
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely

@@ -18,12 +18,13 @@ from typing import Any
 from jitcore.autojitted.entry import Signature
 from jitcore.autojitted.function import AutojitFunction
 from jitcore.autojitted.inputs.reading import NumberPolicy, Reader
-from jitcore.autojitted.inputs.specs import ABSENT, Spec
+from jitcore.autojitted.inputs.specs import Spec
 from jitcore.autojitted.recording.recorder import is_traced_call
 from jitcore.autojitted.tiers import native
 from jitcore.autojitted.tiers.budget import SURE_SECONDS
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import config
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process.generated import remake
 from jitcore.rewriter.bytecode.instructions import Unsupported
 from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION

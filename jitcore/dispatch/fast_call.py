@@ -26,6 +26,7 @@ from jitcore.array import ConcreteArray, DeviceArray, DeviceForm  # noqa: F401  
 from jitcore.config import config, drop_oldest
 from jitcore.core.source import filter_traceback, raise_interruption  # noqa: F401  named by dispatchers
 from jitcore.core.trace import context, eval_trace  # noqa: F401  named by dispatchers
+from jitcore.dispatch.generated_calls import MISS
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 from jitcore.process.concurrency import Lock, stop_at_end
 from jitcore.process.generated import Constants, compile_function
@@ -35,15 +36,7 @@ from jitcore.tree_util.nodes import NAMESPACE
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
-class _Miss:
-    """The class of what there is one of: where it was pickled with a dispatcher, it is found by name."""
 
-    def __reduce__(self):
-        return "MISS"
-
-
-#: What a dispatcher returns for a call that it does not know.
-MISS = _Miss()
 new = object.__new__  # named by dispatchers
 #: Combinations of a number of arguments and keywords for which dispatchers are written.
 MAX_FORMS = 64

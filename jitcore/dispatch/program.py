@@ -3,20 +3,14 @@
 In: a `TracedFunction`. Out: `Program`, which holds each stage once it is asked for: the optimized jaxpr
 without constants (they are inputs, so that programs that differ in captured arrays share one executable), and
 executables. These stand in one cache for everything that computes the same, whichever function asked for it;
-it is bounded by `config.cache_size`, and thread-safe. People who wait for more than two seconds read one line
-on standard error about what is compiled; `config.announce_compiles` turns it off.
+it is bounded by `config.cache_size`, and thread-safe.
 """
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import operator
-import sys
-import threading
-import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,6 +22,7 @@ from jitcore.config import config, drop_oldest
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, count_primitives, find_read
 from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
+from jitcore.dispatch.announcing import name_compile
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.fast_call import make_rebuilder
 from jitcore.dispatch.options import JitOptions
@@ -108,9 +103,6 @@ class ExecutableCache:
 
 
 executables = ExecutableCache()
-
-
-__all__ = ["announce_slow", "name_compile"]
 
 
 #: Steps of generating code: whatever the program is, for each of its equations, and more for the first one in
@@ -312,60 +304,3 @@ def _check_nans(run: Callable, fun_name: str) -> Callable:
         return outs
 
     return run_checked
-
-
-PATIENCE = 2.0  # seconds
-
-
-class _Compile:
-    """A function that is being compiled."""
-
-    __slots__ = ("name", "start", "is_announced")
-
-    def __init__(self, name: str):
-        self.name, self.start, self.is_announced = name, time.monotonic(), False
-
-
-class _Current(threading.local):
-    compile: _Compile | None = None
-
-
-_current = _Current()
-
-
-@contextlib.contextmanager
-def name_compile(name: str) -> Iterator[None]:
-    """Says for which function this thread does what it does in the block; blocks of one name count as one."""
-    outer = _current.compile
-    if outer is None or outer.name != name:
-        _current.compile = _Compile(name)
-    try:
-        yield
-    finally:
-        _current.compile = outer
-
-
-@contextlib.contextmanager
-def announce_slow() -> Iterator[None]:
-    """Around the work of a compiler: announces the function when it takes too long. Cost: 10 us, a thread."""
-    compile = _current.compile
-    if compile is None or not config.announce_compiles:
-        yield
-        return
-    is_done = _thread.allocate_lock()
-    is_done.acquire()
-    # `threading` would wait until the thread runs: milliseconds on a busy machine.
-    _thread.start_new_thread(_wait, (compile, is_done))
-    try:
-        yield
-    finally:
-        is_done.release()
-
-
-def _wait(compile: _Compile, is_done: _thread.LockType) -> None:
-    patience = compile.start + PATIENCE - time.monotonic()
-    if is_done.acquire(timeout=max(patience, 0.0)) or compile.is_announced:
-        return
-    compile.is_announced = True
-    if sys.stderr is not None:  # a program with windows only has none
-        print(f"jitcore: compiling {compile.name} for {PATIENCE:g} s ...", file=sys.stderr, flush=True)

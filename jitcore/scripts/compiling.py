@@ -17,7 +17,7 @@ from typing import Any
 from jitcore.autojitted.entry import Entry
 from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
 from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
-from jitcore.autojitted.inputs.specs import ABSENT
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
@@ -51,8 +51,10 @@ def compile_loop(job: Job) -> FromDisk:
     own = make_region(function, outline, rest, job)
     values = [rebuilt.values.get(name, ABSENT) for name in rest.parameters]
     values += job.counts
+    given = dict(zip(rest.parameters, values))
+    stand_ins = {name: given[name] for name in outline.find_fresh(loop) if type(given.get(name)) in (int, float, bool)}
     entry = compile_entry(own[0], values)
-    return describe_entry(entry, rebuilt, own, rest, job)
+    return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
 
 
 def min_offset(outline: Outline, loop: OutlinedLoop) -> float:
@@ -98,9 +100,9 @@ def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
 def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionType], rest: OutlinedLoop, job: Job) -> FromDisk:
     executable, program = entry.program.executable, entry.program
     prepared = executable._fixed
-    from jitcore.backends.cpu.runtime.executable import _encode, _write_call
+    from jitcore.backends.cpu.runtime.plans import encode_plan, write_call
 
-    if prepared is None or getattr(prepared.bind, "func", None) is not _write_call:
+    if prepared is None or getattr(prepared.bind, "func", None) is not write_call:
         raise Refused("its program calls Python")
     plan, compiled = prepared.bind.args
     if plan.owners or compiled.key is None:
@@ -113,8 +115,8 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionT
     offsets = {one.block: one.offset for one in rest.exits}
     parameters = tuple(name for name in rest.parameters)
     return FromDisk(parameters, rest.results, tuple(offsets[one.block] for one in rest.exits), job.step, arguments,
-                    tuple(lines), dump_constants(constants, rebuilt, own), _encode(plan, compiled.key), consts,
-                    None if is_whole else kept)
+                    tuple(lines), dump_constants(constants, rebuilt, own), encode_plan(plan, compiled.key), consts,
+                    None if is_whole else kept, {})
 
 
 class _Pickler(pickle.Pickler):
@@ -134,6 +136,11 @@ class _Pickler(pickle.Pickler):
         for number, array in rebuilt.arrays.items():
             self.known[id(array)] = "array", number
         for value in constants:
+            module = sys.modules.get(value.get("__name__")) if isinstance(value, dict) else None
+            if module is not None and module.__dict__ is value:  # numbers are compared by identity
+                for name, one in value.items():
+                    if type(one) in (int, float, complex):
+                        self.known.setdefault(id(one), ("attribute", (module.__name__, name)))
             if isinstance(value, types.FunctionType):
                 self.known.setdefault(id(value.__code__), ("code of", value))
 

@@ -17,7 +17,7 @@ import bisect
 import dis
 from collections.abc import Callable, Container, Iterable
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handlers, read_raw

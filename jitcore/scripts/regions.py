@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitcore.scripts.entries import HEAD, Loop
+from jitcore.scripts.entries import Loop
 from jitcore.scripts.frames import write_variables
 
 __all__ = ["FromDisk", "Job", "Region"]
@@ -46,6 +46,7 @@ class FromDisk(NamedTuple):
         arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it names.
         plan: of the call; code_key: of the machine code on disk. consts: arrays that come first; kept: the inputs that
             are passed, or None for all.
+        stand_ins: values for parameters that need none.
     """
 
     parameters: tuple[str, ...]
@@ -57,7 +58,8 @@ class FromDisk(NamedTuple):
     constants: bytes
     plan: bytes
     consts: tuple
-    kept: tuple[int, ...]
+    kept: tuple[int, ...] | None
+    stand_ins: dict[str, Any]
 
 
 def count_rest(iterator: Any) -> range | None:
@@ -82,9 +84,22 @@ class Region:
         from jitcore.scripts.running import MISS, define
 
         self.program, self.loop, self.miss = program, loop, MISS
+        self.names: Any = None
+        referred: set[tuple[str, int]] = set()
+        self.referred = referred
+
+        def note(kind: str, number: Any) -> Any:
+            referred.add((kind, number))
+            return find(kind, number)
+
         self.exits = [loop.exits.index(offset) for offset in program.exits]
-        self.call = define(program, load_constants(program.constants, find))
+        self.call = define(program, load_constants(program.constants, note))
         self.calls = 0
+
+    @property
+    def is_named(self) -> bool:
+        """Whether another process finds all that the program refers to."""
+        return all(kind == "module" or kind != "array" and self.names.functions[number] for kind, number in self.referred)
 
     def enter(self, frame: types.FrameType, iterator: Any) -> tuple[int, Any] | None:
         """Runs what is left of the loop of a frame. Returns: the number of the exit, and an iterator; None where the
@@ -93,9 +108,12 @@ class Region:
 
         variables, program = frame.f_locals, self.program
         values = [variables.get(name, ABSENT) for name in program.parameters]
+        for place, name in enumerate(program.parameters):
+            if values[place] is ABSENT and name in program.stand_ins:
+                values[place] = program.stand_ins[name]
         if program.step:
             rest = count_rest(iterator)
-            if rest is None or rest.step != program.step:
+            if not rest or rest.step != program.step:
                 return None
             values += rest.start, rest.stop
         found = self.call(*values)
@@ -135,6 +153,10 @@ def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
         if kind == "names":
             __import__(value)
             return sys.modules[value].__dict__
+        if kind == "attribute":
+            module, name = value
+            __import__(module)
+            return getattr(sys.modules[module], name)
         if kind == "absent":
             from jitcore.scripts.running import ABSENT
 

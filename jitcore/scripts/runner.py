@@ -13,7 +13,7 @@ __all__ = ["run_source"]
 
 def run_source(source: bytes, path: str, arguments: list[str], report: bool = False) -> int:
     """Runs source text as the module `__main__` of a process that was started for it. SystemExit passes."""
-    sampler = Sampler(sys.path[:])
+    sampler = Sampler(sys.path[:], source)
     module = types.ModuleType("__main__")
     module.__file__ = path
     before = sys.argv, sys.path[:], sys.modules["__main__"]
@@ -23,6 +23,7 @@ def run_source(source: bytes, path: str, arguments: list[str], report: bool = Fa
     sys.modules["__main__"] = module
     try:
         code = sampler.prepare(compile(source, path, "exec", dont_inherit=True))
+        sampler.remember()
         sampler.start()
         try:
             exec(code, module.__dict__)

@@ -4,20 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from jitcore.autojitted.entry import _NAMES, ABSENT, MISS
-from jitcore.backends.cpu.compiler import find_program
-from jitcore.backends.cpu.runtime.executable import _decode, _write_call
-from jitcore.dispatch.backend import CompileOptions
+import numpy as np
+
+from jitcore.backends.cpu.native.programs import find_program
+from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
+from jitcore.backends.cpu.runtime.plans import decode_plan, write_call
+from jitcore.dispatch.generated_calls import ABSENT, MISS, is_silent, overlaps, read_state, settle, silent
 from jitcore.process.generated import compile_function
 from jitcore.scripts.regions import FromDisk
 
 __all__ = ["ABSENT", "MISS", "define"]
 
+#: Of the machine code of programs.
+OPT_LEVEL = 1
+
+
+def raise_interruption(error: BaseException) -> None:
+    from jitcore.core.source import raise_interruption  # which is rarely needed
+
+    raise_interruption(error)
+
+
+def decline(*arguments: Any) -> Any:
+    return MISS
+
+
+_NAMES = {"MISS": MISS, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array, "copyto": np.copyto,
+          "new": object.__new__, "read_state": read_state, "silent": silent, "is_silent": is_silent,
+          "raise_interruption": raise_interruption, "overlaps": overlaps, "settle": settle, "plain": decline,
+          "fail": decline}
+
 
 def define(program: FromDisk, constants: list) -> Callable:
     """The function of a program."""
-    names = {**_NAMES, "run": open_run(program), "plain": decline, "fail": decline}
+    names = {**_NAMES, "run": open_run(program)}
     body = "".join(f"        {line}\n" for line in program.lines)
     outer = "".join(f"{key}, " for key in names)
     numbered = "".join(f"c{k}, " for k in range(len(constants)))
@@ -25,17 +47,13 @@ def define(program: FromDisk, constants: list) -> Callable:
     return compile_function(source, "make", __name__, "")(*names.values(), *constants)
 
 
-def decline(*arguments):
-    return MISS
-
-
 def open_run(program: FromDisk) -> Callable:
-    plan, code_key = _decode(program.plan)
-    compiled = find_program(code_key, CompileOptions(())) if code_key else None
+    plan, code_key = decode_plan(program.plan)
+    compiled = find_program(code_key, OPT_LEVEL) if code_key else None
     if compiled is None:
         raise LookupError("its machine code is not on disk")
     plan.open_parts()
-    run = _write_call(plan, compiled)
+    run = write_call(plan, compiled)
     if program.consts:
         run = partial(run, *program.consts)
     kept = program.kept

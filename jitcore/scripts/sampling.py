@@ -7,7 +7,6 @@ innermost frame that is in a loop the outermost one that can be; what is around 
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import types
@@ -44,6 +43,8 @@ class LoopState:
         self.gate = Gate()
         self.state, self.ticks, self.late, self.misses = self.COLD, 0, 0, 0
         self.region: Any = None
+        self.lesson: Any = None
+        self.key = (0, 0)
         self.reason = ""
         self.seconds = 0.0
 
@@ -52,6 +53,8 @@ class LoopState:
         sampler, region = self.sampler, self.region
         if sampler.armed is not None and sampler.armed[1] is self:
             sampler.armed = None
+        if region is None:
+            region = self._recall()
         if region is None:
             return HEAD, iterator
         is_busy, sampler.is_busy = sampler.is_busy, True
@@ -73,6 +76,34 @@ class LoopState:
         self.gate.clear()
         self.state, self.reason, self.region = self.DEAD, reason, None
 
+    def learn(self, lesson: Any) -> None:
+        """Takes over what an earlier run learned."""
+        self.lesson = lesson
+        if lesson.program is None:
+            self.give_up(lesson.reason)
+        else:
+            self.state = self.READY
+            self.gate[:] = (True,)
+
+    def _recall(self) -> Any:
+        """Loads the program of an earlier run, at the first entry: what it refers to is there then."""
+        lesson, self.lesson = self.lesson, None
+        if lesson is None or lesson.program is None:
+            return None
+        from jitcore.scripts.regions import Region
+
+        is_busy, self.sampler.is_busy = self.sampler.is_busy, True
+        try:
+            restore = self.sampler.restore
+            self.region = Region(lesson.program, self.loop, lambda kind, number: lesson.names.find(kind, number, restore))
+            self.region.names = lesson.names
+        except Exception:  # its machine code is gone, or something that it refers to
+            self.gate.clear()
+            self.state = self.COLD
+        finally:
+            self.sampler.is_busy = is_busy
+        return self.region
+
 
 class Sampler:
     """Args: sys.path of the process, for the one that compiles.
@@ -81,8 +112,9 @@ class Sampler:
         loops: of the script; codes: the prepared ones, by the identity of their code objects.
     """
 
-    def __init__(self, path: list[str]):
+    def __init__(self, path: list[str], source: bytes = b""):
         self.helper = Helper(path)
+        self.source, self.n_codes, self.has_learned = source, 0, False
         self.loops: list[LoopState] = []
         self.codes: dict[int, Prepared] = {}
         self.states: dict[tuple[int, int], LoopState] = {}
@@ -99,6 +131,8 @@ class Sampler:
         if any(one is not other for one, other in zip(consts, code.co_consts)):
             code = code.replace(co_consts=consts)
         made: list[LoopState] = []
+        number = self.n_codes
+        self.n_codes += 1
 
         def make(loop: Loop):
             made.append(LoopState(self, loop))
@@ -109,10 +143,42 @@ class Sampler:
             return code
         self.codes[id(prepared.code)] = prepared
         for state in made:
-            state.prepared = prepared
+            state.prepared, state.key = prepared, (number, state.loop.head)
             self.states[id(prepared.code), state.loop.head] = state
         self.loops += made
         return prepared.code
+
+    def restore(self, code: types.CodeType) -> types.CodeType:
+        """The code as the script has it."""
+        return strip_entries(code, self.codes)
+
+    def remember(self) -> None:
+        """Takes over what earlier runs learned about the loops."""
+        if not self.loops:
+            return
+        from jitcore.scripts.learned import load_lessons
+
+        for key, lesson in load_lessons(self.source).items():
+            state = next((state for state in self.loops if state.key == key), None)
+            if state is not None:
+                state.learn(lesson)
+
+    def _keep(self) -> None:
+        """Keeps what was learned for later runs."""
+        if not self.has_learned:
+            return
+        from jitcore.scripts.learned import Lesson, store_lessons
+
+        lessons = {}
+        for state in self.loops:
+            if state.state == LoopState.DEAD:
+                lessons[state.key] = Lesson(None, None, state.reason)
+            elif state.state == LoopState.READY:
+                region = state.region
+                lesson = state.lesson if region is None else Lesson(region.program, region.names, "")
+                if lesson is not None and (region is None or region.is_named):
+                    lessons[state.key] = lesson
+        store_lessons(self.source, lessons)
 
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
@@ -125,6 +191,7 @@ class Sampler:
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
         self.disarm()
         self.helper.leave()
+        self._keep()
 
     def tick(self, number: int, frame: types.FrameType | None) -> None:
         if self.is_busy:
@@ -197,7 +264,7 @@ class Sampler:
         names = hidden if is_module else variables
         try:
             data, self.described = describe({name: variables[name] for name in names if name in variables}, [function],
-                                            hidden, lambda code: strip_entries(code, self.codes))
+                                            hidden, self.restore)
         except Exception as error:
             state.give_up(f"it cannot be told to another process: {error}")
             return
@@ -217,12 +284,17 @@ class Sampler:
         self.current = None
         if isinstance(answer, str):
             state.give_up(answer)
+            self.has_learned = True
             return
         from jitcore.scripts.regions import Region
 
-        described = self.described
+        from jitcore.scripts.learned import name_all
+
+        described, self.described = self.described, None
         state.region = Region(answer, state.loop, described.find)
+        state.region.names = name_all(described, self.restore)
         state.state = LoopState.READY
+        self.has_learned = True
 
 
 def strip_entries(code: types.CodeType, prepared: dict) -> types.CodeType:

@@ -8,8 +8,8 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import grad, jit, make_jaxpr, vmap
 from jitcore.errors import ConcretizationTypeError
-from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.errors import ControlFlowError
+from jitcore.rewriter.functions import rewrite_function
 from tests.rewrite.behaviour_cases import CASES
 
 CALLS = [pytest.param(function, inputs, id=f"{section}-{function.__name__}{inputs}")

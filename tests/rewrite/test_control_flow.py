@@ -11,8 +11,8 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore import errors, grad, jit, make_jaxpr, vmap
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.errors import ControlFlowError
+from jitcore.rewriter.functions import rewrite_function
 from tests.rewrite.control_flow_cases import CASES
 from tests.rewrite.random_functions import write_function
 

@@ -13,9 +13,8 @@ from jitcore import lax, make_jaxpr
 from jitcore.core.aval import ShapedArray
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.trace import context, to_array
-from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.errors import ControlFlowError
-from jitcore.rewriter.functions import _MARK
+from jitcore.rewriter.functions import _MARK, rewrite_function
 from jitcore.rewriter.handles import Handle, Kind, LeafType, Mode, current
 from jitcore.rewriter.journal import Location, record
 

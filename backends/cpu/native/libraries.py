@@ -41,7 +41,7 @@ from jitcore.backends.cpu.native.translate import (
 )
 from jitcore.config import config
 from jitcore.dispatch import disk_cache
-from jitcore.dispatch.program import announce_slow
+from jitcore.dispatch.announcing import announce_slow
 from jitcore.process.concurrency import Lock, available_cores
 
 if TYPE_CHECKING:

@@ -35,7 +35,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import os
 import re
@@ -259,9 +258,10 @@ def _list_tbb_paths() -> Iterator[str]:
     usual = Path(sys.prefix, "Library" if sys.platform == "win32" else "lib", name)
     if usual.exists():
         yield str(usual)
+    metadata = importlib.import_module("importlib.metadata")  # which takes 20 ms to load
     try:
-        files = importlib.metadata.files("tbb") or []
-    except importlib.metadata.PackageNotFoundError:
+        files = metadata.files("tbb") or []
+    except metadata.PackageNotFoundError:
         files = []
     paths = [Path(file.locate()).resolve() for file in files if file.name == name]
     yield from (str(path) for path in paths if path.exists())

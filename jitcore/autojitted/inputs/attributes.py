@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.inputs.captures import Captures, Namespace
-from jitcore.autojitted.inputs.specs import ABSENT
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.rewriter.control_flow.iterators import TracedIterable

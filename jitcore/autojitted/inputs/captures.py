@@ -20,8 +20,9 @@ import numpy as np
 from jitcore.array import ConcreteArray
 from jitcore.autojitted.inputs.guards import Guards, Watch, list_names
 from jitcore.autojitted.inputs.reading import Unreadable
-from jitcore.autojitted.inputs.specs import ABSENT, IdentitySpec, Spec
+from jitcore.autojitted.inputs.specs import IdentitySpec, Spec
 from jitcore.autojitted.recording.side_effects import EffectGuard
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.joining import has_part, join_parts
 from jitcore.numpy_semantics.values.ndarray import new_array

@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.autojitted.inputs.reading import Reader, Unreadable
-from jitcore.autojitted.inputs.specs import ABSENT, IdentitySpec, Spec, StaticSpec
+from jitcore.autojitted.inputs.specs import IdentitySpec, Spec, StaticSpec
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, has_changed

@@ -21,7 +21,6 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.autojitted.inputs.specs import (
-    ABSENT,
     FLAGS,
     TRACED_INTS,
     ArraySpec,
@@ -38,6 +37,7 @@ from jitcore.autojitted.inputs.specs import (
     list_key_types,
 )
 from jitcore.config import drop_oldest
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.user_code import find_in_class, is_changeable, is_user_class, is_user_function

@@ -264,16 +264,6 @@ class PartsSpec(Spec):
         return builder.fill(place, made)
 
 
-class _Absent:
-    """What there is where a variable is not defined."""
-
-    def __repr__(self):
-        return "<not defined>"
-
-
-ABSENT = _Absent()
-
-
 def list_key_types(keys: Any) -> tuple:
     """The types of keys, and of what is in those that are tuples; () where all are strings."""
     if all([type(key) is str for key in keys]):

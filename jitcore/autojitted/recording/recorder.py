@@ -41,8 +41,7 @@ from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.storage import Storage
 from jitcore.process.effort import counters, spend
-from jitcore.rewriter.functions import rewrite_function
-from jitcore.rewriter.functions import resolve
+from jitcore.rewriter.functions import resolve, rewrite_function
 from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.journal import is_a, walk
 from jitcore.tree_util import tree_structure

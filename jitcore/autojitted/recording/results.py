@@ -16,8 +16,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from jitcore.array import Array, ConcreteArray
 from jitcore.autojitted.inputs.captures import ModuleView, Namespace
-from jitcore.autojitted.inputs.specs import ABSENT, is_constant_key
+from jitcore.autojitted.inputs.specs import is_constant_key
 from jitcore.core.trace import Tracer
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.dynamic_extents.packing import pack
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.memory import Bits, Sliding

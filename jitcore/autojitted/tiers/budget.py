@@ -43,7 +43,7 @@ from jitcore.autojitted.recording.side_effects import silence
 from jitcore.autojitted.tiers.native import copy_values
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.core.source import raise_interruption
-from jitcore.dispatch.fast_call import MISS
+from jitcore.dispatch.generated_calls import MISS
 from jitcore.process.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
 from jitcore.process.generated import Pool
 from jitcore.rewriter.journal import walk

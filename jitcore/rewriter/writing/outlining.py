@@ -175,6 +175,36 @@ class Outline:
         return loop._replace(head=head, takes_iterable=loop.loop.iterates, parameters=tuple(sorted(into)),
                              unsure=into - bound, varying=loop.varying | into & loop.loop.stored)
 
+    def find_fresh(self, loop: OutlinedLoop) -> frozenset[str]:
+        """Results that each iteration assigns before it reads them, or ends, or leaves the loop: of a loop that has an
+        iteration before it their values do not matter."""
+        blocks, body, header = self.graph.blocks, loop.loop.body, loop.loop.header
+        everything = frozenset(loop.results) - {*loop.free}
+        assigned = {number: everything for number in body} | {header: frozenset()}
+        read: set[str] = set()
+        changed = True
+        while changed:
+            changed = False
+            for number in body - {header}:
+                before = [one for one in body if number in blocks[one].successors]
+                found = frozenset.intersection(everything, *(self._note_fresh(assigned[one], one) for one in before))
+                changed |= found != assigned[number]
+                assigned[number] = found
+        fresh = everything
+        for number in body:
+            known = set(assigned[number])
+            for one in blocks[number].instructions:
+                read |= _list_reads([one]) - known
+                known |= {one.arg} if one.op in STORES else set()
+            is_exhaustion = number == header and loop.loop.iterates
+            leaves = any(target not in body or target == header for target in blocks[number].successors)
+            if leaves and not is_exhaustion:
+                fresh &= known
+        return fresh - read
+
+    def _note_fresh(self, assigned: frozenset[str], number: int) -> frozenset[str]:
+        return assigned | {one.arg for one in self.graph.blocks[number].instructions if one.op in STORES}
+
     @staticmethod
     def _list_stored_around(loop: Loop) -> set[str]:
         around, stored = loop.parent, set()

@@ -1,0 +1,79 @@
+"""Machine code of programs, by key: in this process, and on disk from an earlier one.
+
+In: the key of a canonical program. Out: `NativeProgram`, which programs of other sizes may share. No compiler
+is needed.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from jitcore.backends.cpu.native import libraries
+from jitcore.config import drop_oldest
+from jitcore.process.concurrency import Lock
+
+__all__ = ["NAME", "NativeProgram", "code_cache", "find_program", "name_entry"]
+
+
+class NativeProgram:
+    """Machine code of the native steps of one canonical program.
+
+    Attributes:
+        library: that holds it; None for a program without native steps.
+        addresses: an entry point per native step.
+        key: under which it is kept on disk, if it is; None without a library.
+        plans: how many call plans for it this process has read or written.
+    """
+
+    __slots__ = ("library", "addresses", "key", "plans")
+
+    def __init__(self, library: libraries.Library | None = None, key: bytes | None = None):
+        self.library, self.key, self.plans = library, key, 0
+        names = [] if library is None else [name_entry(number) for number in range(len(library.symbols))]
+        self.addresses = [library.address(name) for name in names]
+
+
+class _CodeCache:
+    """Compiled programs by key: bounded, least recently used first out, thread-safe."""
+
+    def __init__(self):
+        self._lock = Lock()
+        self._programs: OrderedDict[bytes, NativeProgram] = OrderedDict()
+
+    def find(self, key: bytes) -> NativeProgram | None:
+        with self._lock:
+            found = self._programs.get(key)
+            if found is not None:
+                self._programs.move_to_end(key)
+            return found
+
+    def add(self, key: bytes, program: NativeProgram) -> None:
+        with self._lock:
+            self._programs[key] = program
+            drop_oldest(self._programs)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._programs.clear()
+
+
+code_cache = _CodeCache()
+
+#: Of the libraries.
+NAME = "program"
+
+
+def name_entry(number: int) -> str:
+    return f"entry{number}"
+
+
+def find_program(key: bytes, opt_level: int) -> NativeProgram | None:
+    """The machine code of an earlier `compile_program`, from memory or disk, or None."""
+    found = code_cache.find(key)
+    if found is None:
+        library = libraries.find_stored(NAME, key, opt_level=opt_level)
+        if library is None:
+            return None
+        found = NativeProgram(library, key)
+        code_cache.add(key, found)
+    return found
