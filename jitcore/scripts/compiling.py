@@ -11,7 +11,7 @@ import io
 import pickle
 import sys
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jitcore.autojitted.entry import Entry
@@ -47,12 +47,38 @@ def compile_loop(job: Job) -> FromDisk:
     loop = next((one for one in outline.loops if min(job.body) == min_offset(outline, one)), None)
     if loop is None:
         raise Refused("it cannot be a function of its own")
-    rest = outline.find_rest(loop)
-    own = make_region(function, outline, rest, job)
+    refused = None
+    for sides in list_cuts(function.__code__, job):
+        rest = outline.find_rest(loop, sides)
+        counter = outline.find_counter(rest) if rest is not None else None
+        if rest is None or sides and rest.takes_iterable and (counter not in rest.results):
+            continue
+        try:
+            return compile_rest(rebuilt, outline, rest, job)._replace(counter=counter)
+        except Refused as error:
+            refused = refused or error
+    raise refused or Refused("it cannot be a function of its own")
+
+
+def list_cuts(code: types.CodeType, job: Job) -> Iterator[tuple[int, ...]]:
+    """Parts of a loop to leave it at: none; those that print, or call what cannot be compiled; all of them."""
+    opaque = tuple(offset for offset, names in job.sides.items() if names & OPAQUE)
+    yield opaque
+    if len(opaque) < len(job.sides):
+        yield tuple(job.sides)
+
+
+#: Names by which scripts call what has effects outside of them.
+OPAQUE = frozenset({"print", "input", "open", "plt", "pyplot", "ax", "axes", "fig", "figure", "sys", "time", "logging", "write",
+                    "savefig", "imshow", "plot", "pause", "show", "draw", "tqdm", "log", "info"}) - {"log", "time"}
+
+
+def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:
+    own = make_region(rebuilt.functions[0], outline, rest, job)
     values = [rebuilt.values.get(name, ABSENT) for name in rest.parameters]
     values += job.counts
     given = dict(zip(rest.parameters, values))
-    stand_ins = {name: given[name] for name in outline.find_fresh(loop) if type(given.get(name)) in (int, float, bool)}
+    stand_ins = {name: given[name] for name in outline.find_fresh(rest) if type(given.get(name)) in (int, float, bool)}
     entry = compile_entry(own[0], values)
     return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
 
@@ -79,9 +105,16 @@ def make_region(function: types.FunctionType, outline: Outline, rest: OutlinedLo
     return [namespace["region"], body]
 
 
+class _Policy(NumberPolicy):
+    """Numbers in containers are constants; all others are arguments, unless their values are needed."""
+
+    def is_static(self, path, value):
+        return super().is_static(path, value) if len(path) == 1 else type(value) is int
+
+
 def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
     owner = AutojitFunction(region, Options(), account=Account(UNLIMITED))
-    owner.policy = NumberPolicy((), owner.parameters.names)
+    owner.policy = _Policy((), owner.parameters.names)
     reader = Reader(owner.policy.is_static)
     try:
         specs = reader.read_all(owner.parameters.names, values)
@@ -116,7 +149,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionT
     parameters = tuple(name for name in rest.parameters)
     return FromDisk(parameters, rest.results, tuple(offsets[one.block] for one in rest.exits), job.step, arguments,
                     tuple(lines), dump_constants(constants, rebuilt, own), encode_plan(plan, compiled.key), consts,
-                    None if is_whole else kept, {})
+                    None if is_whole else kept, {}, None)
 
 
 class _Pickler(pickle.Pickler):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handlers, read_raw
-from jitcore.rewriter.bytecode.versions import LOOP_ENDS
+from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS
 
 __all__ = ["HEAD", "Gate", "Leave", "Loop", "add_entries"]
 
@@ -30,6 +30,8 @@ HEAD = -1
 #: What ends a block.
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
                    "JUMP_BACKWARD_NO_INTERRUPT"})
+_CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
+_NAME_SHIFTS = {"LOAD_GLOBAL": 1, "LOAD_NAME": 0, "LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
@@ -51,6 +53,8 @@ class Loop(NamedTuple):
         head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the stack there.
         body: offsets of its instructions.
         exits: offsets behind it, where control may go on.
+        sides: parts of it that not every iteration comes to and that call something, as names that they read by the
+            offsets where they begin: control may leave the loop there too, and come back to its head.
         depth: of the stack at its head. level: number of loops around it.
         line: of its `for` or `while`.
     """
@@ -59,6 +63,7 @@ class Loop(NamedTuple):
     is_for: bool
     body: frozenset[int]
     exits: tuple[int, ...]
+    sides: dict[int, frozenset[str]]
     depth: int
     level: int
     line: int
@@ -72,7 +77,7 @@ class _Flow:
     """
 
     def __init__(self, code: CodeType):
-        self.raw = list(read_raw(code))
+        self.raw, self.names = list(read_raw(code)), code.co_names
         self.handlers = list(read_handlers(code))
         offsets = [item.offset for item in self.raw]
         self.following = dict(zip(offsets, offsets[1:]))
@@ -132,7 +137,40 @@ class _Flow:
         exits = {self._settle(target) for target in leaving}
         level = sum(head in other and body < other for other in bodies.values())
         line = min((one.position[0] for one in map(self.by_offset.__getitem__, body) if one.position[0]), default=0)
-        return Loop(head, item.name == "FOR_ITER", frozenset(body), tuple(sorted(exits)), self.depths[head], level, line)
+        return Loop(head, item.name == "FOR_ITER", frozenset(body), tuple(sorted(exits)), self._find_sides(head, body),
+                    self.depths[head], level, line)
+
+    def _find_sides(self, head: int, body: set[int]) -> dict[int, frozenset[str]]:
+        """Of the larger ones of parts inside of each other."""
+        found: dict[int, set[int]] = {}
+        for offset in sorted(body):
+            targets = [target for target, _ in self.list_successors(self.by_offset[offset])]
+            for target in targets if len(targets) > 1 else ():
+                if target in body and target != head and self.depths[target] == self.depths[head]:
+                    part = body - self._reach(head, body - {target})
+                    calls = any(self.by_offset[one].name in _CALLS for one in part)
+                    is_inside = any(target in other for other in found.values())
+                    if calls and not is_inside and not self._ends_all(head, body, part):
+                        found[target] = part
+        return {target: frozenset(map(self._name, part)) for target, part in found.items()}
+
+    def _name(self, offset: int) -> str:
+        item = self.by_offset[offset]
+        place = item.arg >> _NAME_SHIFTS.get(item.name, 99)
+        return self.names[place] if item.name in _NAME_SHIFTS else ""
+
+    def _reach(self, head: int, body: set[int]) -> set[int]:
+        seen, waiting = set(), [head]
+        while waiting:
+            offset = waiting.pop()
+            if offset in body and offset not in seen:
+                seen.add(offset)
+                waiting += [target for target, _ in self.list_successors(self.by_offset[offset])]
+        return seen
+
+    def _ends_all(self, head: int, body: set[int], part: set[int]) -> bool:
+        """Whether no iteration ends without a part of the loop."""
+        return not any(self.by_offset[one].target == head for one in body - part)
 
     def _settle(self, offset: int) -> int:
         """Where control comes to do something behind a loop: what stands at the end of a `for`, and jumps, do nothing."""
@@ -281,7 +319,7 @@ class _Writer:
             out.load_const(None)
         out.call(1)
         out.emit("UNPACK_SEQUENCE", 2)  # ..., iterator, new iterator, number of the exit
-        for number, exit in enumerate(loop.exits):
+        for number, exit in enumerate((*loop.exits, *loop.sides)):
             self._write_exit(loop, number, exit)
         out.pop()
         if loop.is_for:
@@ -295,8 +333,13 @@ class _Writer:
         out.copy()
         out.branch_is(number, following, holds=False)
         depth, wanted = loop.depth + 2, self.flow.depths[exit]
-        for _ in range(max(2, depth - wanted)):
+        if exit in loop.body and loop.is_for:
             out.pop()
+            out.swap()
+            out.pop()
+        else:
+            for _ in range(max(2, depth - wanted)):
+                out.pop()
         for _ in range(wanted - loop.depth):  # of iterators that are only taken from the stack there
             out.load_const(None)
         self.stack_size = max(self.stack_size, wanted)

@@ -16,9 +16,10 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Described", "Opaque", "Rebuilt", "describe", "rebuild"]
 
@@ -51,6 +52,8 @@ class ArrayForm(NamedTuple):
     writeable: bool
 
     def make(self) -> np.ndarray:
+        import numpy as np
+
         low = sum(min(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides) if n)
         high = sum(max(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides) if n)
         if 0 in self.shape:
@@ -105,7 +108,8 @@ class _Pickler(pickle.Pickler):
         kind = type(value)
         if kind in (int, float, complex, str, bool, types.NoneType, bytes):
             return None
-        if kind is np.ndarray:
+        np = sys.modules.get("numpy")  # scripts that do without it need not load it
+        if np is not None and kind is np.ndarray:
             if value.dtype.hasobject:
                 return "opaque", "array of objects"
             form = ArrayForm(value.dtype, value.shape, value.strides, value.flags.writeable)
@@ -125,9 +129,9 @@ class _Pickler(pickle.Pickler):
             return ("opaque", f"long {kind.__name__}") if len(value) > MAX_ITEMS else None
         if isinstance(value, type):
             return None if is_known(value.__module__) else ("opaque", f"class {value.__name__}")
-        if kind in (types.BuiltinFunctionType, np.ufunc, range, slice, types.EllipsisType):
+        if kind in (types.BuiltinFunctionType, range, slice, types.EllipsisType):
             return None
-        if isinstance(value, (np.generic, np.dtype)):
+        if np is not None and isinstance(value, (np.generic, np.dtype, np.ufunc)):
             return None
         return "opaque", kind.__name__
 

@@ -28,6 +28,7 @@ class Job(NamedTuple):
         is_module: whether the code is that of a module.
         counts: of a `for` over a range where it begins, and where it ends; step: from one number to the next; 0 for
             a `while`.
+        sides: names that parts of the loop read, by their offsets, see `Loop`.
     """
 
     data: bytes
@@ -35,6 +36,7 @@ class Job(NamedTuple):
     is_module: bool
     counts: tuple[int, ...]
     step: int
+    sides: dict[int, frozenset[str]]
 
 
 class FromDisk(NamedTuple):
@@ -46,7 +48,7 @@ class FromDisk(NamedTuple):
         arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it names.
         plan: of the call; code_key: of the machine code on disk. consts: arrays that come first; kept: the inputs that
             are passed, or None for all.
-        stand_ins: values for parameters that need none.
+        stand_ins: values for parameters that need none. counter: variable with the number of the iteration, or None.
     """
 
     parameters: tuple[str, ...]
@@ -60,6 +62,7 @@ class FromDisk(NamedTuple):
     consts: tuple
     kept: tuple[int, ...] | None
     stand_ins: dict[str, Any]
+    counter: str | None
 
 
 def count_rest(iterator: Any) -> range | None:
@@ -92,7 +95,9 @@ class Region:
             referred.add((kind, number))
             return find(kind, number)
 
-        self.exits = [loop.exits.index(offset) for offset in program.exits]
+        places = (*loop.exits, *loop.sides)
+        self.exits = [places.index(offset) for offset in program.exits]
+        self.is_side = [offset in loop.sides for offset in program.exits]
         self.call = define(program, load_constants(program.constants, note))
         self.calls = 0
 
@@ -121,8 +126,10 @@ class Region:
             return None
         self.calls += 1
         number = found[len(program.results)] if len(program.exits) > 1 else 0
-        results = zip(program.results, found)
-        write_variables(frame, {name: value for name, value in results if value is not ABSENT})
+        results = {name: value for name, value in zip(program.results, found) if value is not ABSENT}
+        write_variables(frame, results)
+        if self.is_side[number] and program.step:
+            iterator = iter(range(results[program.counter] + program.step, rest.stop, program.step))
         return self.exits[number], iterator
 
 

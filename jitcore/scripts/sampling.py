@@ -56,6 +56,8 @@ class LoopState:
         if region is None:
             region = self._recall()
         if region is None:
+            if self.state == self.COLD:
+                sampler.submit(sys._getframe(1), self, iterator)
             return HEAD, iterator
         is_busy, sampler.is_busy = sampler.is_busy, True
         start = perf_counter()
@@ -66,6 +68,8 @@ class LoopState:
             self.seconds += perf_counter() - start
         if found is not None:
             self.gate[:] = (True,)
+            if found[0] >= len(self.loop.exits):  # it comes back to the head
+                sampler.arm(sys._getframe(1), self)
             return found
         self.misses += 1
         if self.misses >= MISSES:
@@ -225,10 +229,10 @@ class Sampler:
                 if state.state == LoopState.DEAD or state.late >= LATE:
                     continue
                 if state.state == LoopState.READY and not state.misses:
-                    self._arm(frame, state)
+                    self.arm(frame, state)
                     return
                 if state.state == LoopState.COLD and state.ticks >= HOT and self.current is None:
-                    self._submit(frame, state)
+                    self.arm(frame, state)
                     return
                 break
 
@@ -243,7 +247,7 @@ class Sampler:
                     yield frame, states
             frame = frame.f_back
 
-    def _arm(self, frame: types.FrameType, state: LoopState) -> None:
+    def arm(self, frame: types.FrameType, state: LoopState) -> None:
         from jitcore.scripts.arming import arm
 
         found = arm(frame, state.prepared.heads[state.loop.head])
@@ -251,10 +255,27 @@ class Sampler:
             self.armed = found, state
 
     # -- compiling -------------------------------------------------------------------------------------------
-    def _submit(self, frame: types.FrameType, state: LoopState) -> None:
-        from jitcore.scripts.environment import describe
-        from jitcore.scripts.regions import Job
+    def submit(self, frame: types.FrameType, state: LoopState, iterator: Any) -> None:
+        """Has a loop compiled whose frame stands at its head."""
+        if self.current is not None:
+            return
+        is_busy, self.is_busy = self.is_busy, True
+        try:
+            self._submit(frame, state, iterator)
+        finally:
+            self.is_busy = is_busy
 
+    def _submit(self, frame: types.FrameType, state: LoopState, iterator: Any) -> None:
+        from jitcore.scripts.environment import describe
+        from jitcore.scripts.regions import Job, count_rest
+
+        counts, step = (), 0
+        if state.loop.is_for:
+            rest = count_rest(iterator)
+            if rest is None:
+                state.give_up("it goes through something else than a range")
+                return
+            counts, step = (rest.start, rest.stop), rest.step
         loop, code = state.loop, state.prepared.original
         is_module = frame.f_locals is frame.f_globals
         hidden = list_assigned(code, loop.body) if is_module else frozenset()
@@ -269,8 +290,7 @@ class Sampler:
             state.give_up(f"it cannot be told to another process: {error}")
             return
         body = (loop.head, *sorted(loop.body - {loop.head}))
-        counts, step = ((0, 100), 1) if loop.is_for else ((), 0)
-        self.helper.submit(Job(data, body, is_module, counts, step))
+        self.helper.submit(Job(data, body, is_module, counts, step, loop.sides))
         state.state, self.current = LoopState.COMPILING, state
 
     def _look_after_helper(self) -> None:

@@ -11,6 +11,7 @@ variables with inner functions that may change them.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import NamedTuple
@@ -165,15 +166,52 @@ class Outline:
             unsure_results=frozenset(results) - certain, cells=cells, free=free, exits=exits,
             is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))
 
-    def find_rest(self, loop: OutlinedLoop) -> OutlinedLoop:
-        """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an argument."""
-        header = self.graph.blocks[loop.loop.header]
-        read = _list_reads(one for number in loop.loop.body for one in self.graph.blocks[number].instructions)
-        into = (self.live[header.number] & (read | {*loop.results})) - {*loop.free}
+    def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = ()) -> OutlinedLoop | None:
+        """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an argument.
+
+        sides: offsets of parts of the loop where it is left, too. None where it cannot be."""
+        blocks, natural, exits = self.graph.blocks, loop.loop, list(loop.exits)
+        if sides:
+            cut = [number for number in natural.body if blocks[number].order in sides]
+            reached = find_reachable({number: [one for one in blocks[number].successors if one in natural.body
+                                               and one not in cut] for number in natural.body}, [natural.header])
+            natural = copy.copy(natural)
+            natural.body = {*reached}
+            exits = [one for one in exits if any(one.block in blocks[number].successors for number in reached)]
+            for number in cut:
+                if any(number in blocks[one].successors for one in reached):
+                    offset = _find_offset(blocks[number])
+                    exits.append(Exit(number, offset, len(blocks[number].layout) - natural.base))
+            if not any(natural.header in blocks[number].successors for number in reached):
+                return None
+        header = blocks[natural.header]
+        instructions = [one for number in natural.body for one in blocks[number].instructions]
+        read = _list_reads(instructions)
+        assigned = {one.arg for one in instructions if one.op in STORES}
+        behind = self.graph.variables.union(*(self.live[one.block] for one in exits))
+        results = (assigned & behind) - {*loop.free}
+        into = (self.live[header.number] & (read | results)) - {*loop.free}
         bound = frozenset(self.assigned[header.number]) - self._cleared
-        head = (Instruction("GET_ITER"),) if loop.loop.iterates else ()
-        return loop._replace(head=head, takes_iterable=loop.loop.iterates, parameters=tuple(sorted(into)),
-                             unsure=into - bound, varying=loop.varying | into & loop.loop.stored)
+        certain = frozenset.intersection(*(frozenset(self.assigned[one.block]) for one in exits)) - self._cleared
+        head = (Instruction("GET_ITER"),) if natural.iterates else ()
+        return loop._replace(
+            loop=natural, head=head, takes_iterable=natural.iterates, parameters=tuple(sorted(into)),
+            unsure=into - bound, varying=loop.varying | into & natural.stored, results=tuple(sorted(results)),
+            unsure_results=frozenset(results) - certain, exits=tuple(exits))
+
+    def find_counter(self, loop: OutlinedLoop) -> str | None:
+        """The variable that has the number of the iteration: of a `for` the one that it goes through with, where nothing
+        else in it assigns that."""
+        header = self.graph.blocks[loop.loop.header]
+        if not isinstance(header.terminator, ForIter):
+            return None
+        first = self.graph.blocks[header.terminator.body].instructions[:1]
+        if not first or first[0].op not in STORES:
+            return None
+        name = first[0].arg
+        stores = [one for number in loop.loop.body for one in self.graph.blocks[number].instructions
+                  if one.op in (*STORES, "LOAD_FAST_AND_CLEAR", "DELETE_FAST") and one.arg == name]
+        return name if len(stores) == 1 else None
 
     def find_fresh(self, loop: OutlinedLoop) -> frozenset[str]:
         """Results that each iteration assigns before it reads them, or ends, or leaves the loop: of a loop that has an
