@@ -18,10 +18,15 @@ __all__ = ["Arming", "arm"]
 
 
 class Arming:
-    """A frame that is to be stopped. is_done: whether it was."""
+    """A frame that is to be stopped, when it has come to the head more than `skipped` times. is_done: whether it was."""
 
-    def __init__(self, frame: FrameType, head: int):
-        self.frame, self.code, self.head, self.is_done = frame, frame.f_code, head, False
+    def __init__(self, frame: FrameType, head: int, skipped: int):
+        self.frame, self.code, self.head, self.skipped, self.is_done = frame, frame.f_code, head, skipped, False
+
+    def is_due(self) -> bool:
+        """Asked whenever it stands at the head."""
+        self.skipped -= 1
+        return self.skipped < 0
 
     def disarm(self) -> None:
         """Gives up; also called when the frame was stopped."""
@@ -32,8 +37,8 @@ if sys.version_info >= (3, 12):
     _TOOL = _MONITORING.OPTIMIZER_ID
 
     class _Arming(Arming):
-        def __init__(self, frame: FrameType, head: int):
-            super().__init__(frame, head)
+        def __init__(self, frame: FrameType, head: int, skipped: int):
+            super().__init__(frame, head, skipped)
             events = _MONITORING.events
             if _MONITORING.get_tool(_TOOL) is None:
                 _MONITORING.use_tool_id(_TOOL, "jitcore")
@@ -44,7 +49,7 @@ if sys.version_info >= (3, 12):
         def _see(self, code: Any, offset: int) -> Any:
             if offset != self.head or code is not self.code:
                 return _MONITORING.DISABLE
-            if sys._getframe(1) is not self.frame:
+            if sys._getframe(1) is not self.frame or not self.is_due():
                 return None
             self.is_done = True
             self.disarm()
@@ -61,13 +66,13 @@ if sys.version_info >= (3, 12):
 else:
 
     class _Arming(Arming):
-        def __init__(self, frame: FrameType, head: int):
-            super().__init__(frame, head)
+        def __init__(self, frame: FrameType, head: int, skipped: int):
+            super().__init__(frame, head, skipped)
             frame.f_trace = self._see
             sys.settrace(_ignore)
 
         def _see(self, frame: FrameType, event: str, argument: Any) -> Callable | None:
-            if event == "line" and frame.f_lasti == self.head and frame is self.frame:
+            if event == "line" and frame.f_lasti == self.head and frame is self.frame and self.is_due():
                 self.is_done = True
                 self.disarm()
                 raise Leave
@@ -86,6 +91,6 @@ else:
         return sys.gettrace() is not None
 
 
-def arm(frame: FrameType, head: int) -> Arming | None:
+def arm(frame: FrameType, head: int, skipped: int = 0) -> Arming | None:
     """None where somebody else traces."""
-    return None if _is_traced() else _Arming(frame, head)
+    return None if _is_traced() else _Arming(frame, head, skipped)

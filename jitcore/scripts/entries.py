@@ -52,7 +52,7 @@ class Loop(NamedTuple):
     Attributes:
         head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the stack there.
         body: offsets of its instructions.
-        exits: offsets behind it, where control may go on.
+        exits: offsets behind it, where control may go on; end: of a `for` the one of them behind its last iteration.
         sides: parts of it that not every iteration comes to and that call something, as names that they read by the
             offsets where they begin: control may leave the loop there too, and come back to its head.
         depth: of the stack at its head. level: number of loops around it.
@@ -63,6 +63,7 @@ class Loop(NamedTuple):
     is_for: bool
     body: frozenset[int]
     exits: tuple[int, ...]
+    end: int
     sides: dict[int, frozenset[str]]
     depth: int
     level: int
@@ -137,7 +138,8 @@ class _Flow:
         exits = {self._settle(target) for target in leaving}
         level = sum(head in other and body < other for other in bodies.values())
         line = min((one.position[0] for one in map(self.by_offset.__getitem__, body) if one.position[0]), default=0)
-        return Loop(head, item.name == "FOR_ITER", frozenset(body), tuple(sorted(exits)), self._find_sides(head, body),
+        return Loop(head, item.name == "FOR_ITER", frozenset(body), tuple(sorted(exits)),
+                    self._settle(item.target) if item.name == "FOR_ITER" else -1, self._find_sides(head, body),
                     self.depths[head], level, line)
 
     def _find_sides(self, head: int, body: set[int]) -> dict[int, frozenset[str]]:

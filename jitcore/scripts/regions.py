@@ -9,12 +9,10 @@ from __future__ import annotations
 import io
 import pickle
 import sys
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from jitcore.scripts.entries import Loop
-from jitcore.scripts.frames import write_variables
 
 __all__ = ["FromDisk", "Job", "Region"]
 
@@ -77,60 +75,52 @@ _RANGE_ITERATOR = type(iter(range(0)))
 
 
 class Region:
-    """Args: the program; the loop; what persistent ids in its constants stand for; the run time.
+    """Args: the program; the loop; what persistent ids in its constants stand for.
 
     Attributes:
-        calls: how often it ran.
+        calls: how often it ran; names: how another process finds what it refers to.
     """
 
-    def __init__(self, program: FromDisk, loop: Loop, find: Callable[[str, Any], Any]):
-        from jitcore.scripts.running import MISS, define
-
-        self.program, self.loop, self.miss = program, loop, MISS
-        self.names: Any = None
-        referred: set[tuple[str, int]] = set()
-        self.referred = referred
-
-        def note(kind: str, number: Any) -> Any:
-            referred.add((kind, number))
-            return find(kind, number)
-
+    def __init__(self, program: FromDisk, loop: Loop, find: Callable[[str, Any], Any], names: Any):
+        self.program, self.loop, self.find, self.names = program, loop, find, names
         places = (*loop.exits, *loop.sides)
         self.exits = [places.index(offset) for offset in program.exits]
-        self.is_side = [offset in loop.sides for offset in program.exits]
-        self.call = define(program, load_constants(program.constants, note))
+        self._referred: set[tuple[str, int]] = set()
+        self._call = self.define(self._note)
         self.calls = 0
+
+    def _note(self, kind: str, number: Any) -> Any:
+        self._referred.add((kind, number))
+        return self.find(kind, number)
+
+    def define(self, find: Callable[[str, Any], Any]) -> Callable:
+        """The function of values that `read` gives, which refers to what `find` gives."""
+        from jitcore.scripts.running import define
+
+        return define(self.program, load_constants(self.program.constants, find))
 
     @property
     def is_named(self) -> bool:
         """Whether another process finds all that the program refers to."""
-        return all(kind == "module" or kind != "array" and self.names.functions[number] for kind, number in self.referred)
+        return all(kind == "module" or kind != "array" and self.names.functions[number] for kind, number in self._referred)
 
-    def enter(self, frame: types.FrameType, iterator: Any) -> tuple[int, Any] | None:
-        """Runs what is left of the loop of a frame. Returns: the number of the exit, and an iterator; None where the
-        program is not for these values, and nothing was done."""
+    def read(self, variables: Mapping[str, Any], rest: range | None) -> list:
+        """What the program gets of the variables of a frame, and of what is left of a range."""
         from jitcore.scripts.running import ABSENT
 
-        variables, program = frame.f_locals, self.program
-        values = [variables.get(name, ABSENT) for name in program.parameters]
-        for place, name in enumerate(program.parameters):
-            if values[place] is ABSENT and name in program.stand_ins:
-                values[place] = program.stand_ins[name]
-        if program.step:
-            rest = count_rest(iterator)
-            if not rest or rest.step != program.step:
-                return None
-            values += rest.start, rest.stop
-        found = self.call(*values)
-        if found is self.miss:
+        stand_ins = self.program.stand_ins
+        values = [variables[name] if name in variables else stand_ins.get(name, ABSENT) for name in self.program.parameters]
+        return values if rest is None else [*values, rest.start, rest.stop]
+
+    def run(self, values: list, call: Callable | None = None) -> tuple[int, dict[str, Any]] | None:
+        """(number of the exit, variables by name); None where the program is not for these values, and nothing is done."""
+        from jitcore.scripts.running import ABSENT, MISS
+
+        found, program = (call or self._call)(*values), self.program
+        if found is MISS:
             return None
-        self.calls += 1
         number = found[len(program.results)] if len(program.exits) > 1 else 0
-        results = {name: value for name, value in zip(program.results, found) if value is not ABSENT}
-        write_variables(frame, results)
-        if self.is_side[number] and program.step:
-            iterator = iter(range(results[program.counter] + program.step, rest.stop, program.step))
-        return self.exits[number], iterator
+        return self.exits[number], {name: value for name, value in zip(program.results, found) if value is not ABSENT}
 
 
 class _Own:

@@ -6,7 +6,8 @@ import os
 import sys
 import types
 
-from jitcore.scripts.sampling import LoopState, Sampler
+from jitcore.scripts.loops import LoopState
+from jitcore.scripts.sampling import Sampler
 
 __all__ = ["run_source"]
 
@@ -29,6 +30,7 @@ def run_source(source: bytes, path: str, arguments: list[str], report: bool = Fa
             exec(code, module.__dict__)
         finally:
             sampler.stop()
+            sampler.keep()
     finally:
         sys.argv, sys.path[:], sys.modules["__main__"] = before
         if report:
@@ -36,7 +38,6 @@ def run_source(source: bytes, path: str, arguments: list[str], report: bool = Fa
                 if state.ticks >= 2:
                     names = {LoopState.COLD: "cold", LoopState.COMPILING: "compiling", LoopState.READY: "compiled",
                              LoopState.DEAD: "python"}
-                    calls = state.region.calls if state.region else 0
-                    print(f"line {state.loop.line}: {names[state.state]}, {state.ticks} ticks, {calls} entries, {state.seconds:.3f} s; "
+                    print(f"line {state.loop.line}: {names[state.state]}, {state.ticks} ticks, {state.entries} entries, {state.seconds:.3f} s; "
                           f"{state.reason[:300]}", file=sys.stderr)
     return 0

@@ -1,0 +1,121 @@
+"""The first use of a compiled loop is checked: on copies of what it works on it does some iterations, Python does the
+same ones, and both must agree.
+
+In: a region and the variables of a frame at the loop's head. Out: `Trial`, which later says where the two differ.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Copies", "MOST_BYTES", "Trial", "Unchecked"]
+
+#: Arrays that are copied.
+MOST_BYTES = 64 << 20
+#: How much numbers may differ: where compiled code rounds otherwise, in units of their dtype's precision.
+ULPS = 1024
+
+
+class Unchecked(Exception):
+    """What cannot be copied."""
+
+
+class Copies:
+    """Copies of values; what is one object stays one.
+
+    Attributes:
+        pairs: (array of the script, its copy).
+    """
+
+    def __init__(self):
+        self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
+        self._known: dict[int, Any] = {}
+        self._kept: list = []
+        self._bytes = 0
+
+    def copy(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in (int, float, complex, bool, str, bytes, type(None)) or isinstance(value, np.generic):
+            return value
+        if id(value) in self._known:
+            return self._known[id(value)]
+        if kind is np.ndarray:
+            if value.base is not None:
+                raise Unchecked("a part of an array")
+            self._bytes += value.nbytes
+            if self._bytes > MOST_BYTES:
+                raise Unchecked("large arrays")
+            made: Any = value.copy(order="K")
+            self.pairs.append((value, made))
+        elif kind is list:
+            made = []
+            self._known[id(value)] = made
+            made += map(self.copy, value)
+        elif kind is tuple:
+            made = tuple(map(self.copy, value))
+        elif kind is dict:
+            made = {key: self.copy(item) for key, item in value.items()}
+        else:
+            return value
+        self._known[id(value)] = made
+        self._kept.append(value)
+        return made
+
+    def copy_found(self, kind: str, value: Any) -> Any:
+        """A copy of what a constant of a program stands for."""
+        if kind == "module":
+            return self.copy_names(value)
+        return self.copy(value) if kind == "array" else value
+
+    def copy_names(self, names: dict) -> dict:
+        """A module's variables, arrays among them copied."""
+        if id(names) not in self._known:
+            self._known[id(names)] = made = dict(names)
+            self._kept.append(names)
+            for name, value in names.items():
+                if type(value) in (np.ndarray, list, dict):
+                    made[name] = self.copy(value)
+        return self._known[id(names)]
+
+
+class Trial:
+    """Args: the function of a region whose constants are copies; its results by name."""
+
+    def __init__(self, copies: Copies, results: dict[str, Any]):
+        self.copies, self.results = copies, results
+
+    def find_difference(self, variables: dict[str, Any]) -> str:
+        """Where Python has come to something else; "" if it has not."""
+        for name, value in self.results.items():
+            if name not in variables:
+                return f"{name} has no value"
+            if not is_alike(variables[name], value):
+                return f"{name} is {variables[name]!r:.60}, and {value!r:.60} compiled"
+        for original, copy in self.copies.pairs:
+            if not is_alike(original, copy):
+                return "an array has other elements"
+        return ""
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return False
+        if one.dtype.kind in "fc":
+            scale = np.abs(one).max(initial=0, where=np.isfinite(one)) if one.size else 0
+            return bool(np.allclose(one, other, rtol=ULPS * np.finfo(one.dtype).eps, atol=ULPS * np.finfo(one.dtype).eps * scale,
+                                    equal_nan=True))
+        return bool((one == other).all())
+    if isinstance(one, (float, complex, np.inexact)):
+        if one == other or one != one and other != other:
+            return True
+        eps = np.finfo(type(one)).eps if isinstance(one, np.inexact) else 2.0**-52
+        return bool(abs(one - other) <= ULPS * eps * max(abs(one), abs(other))) and not math.isinf(abs(one))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(is_alike, one, other))
+    return bool(one == other)
