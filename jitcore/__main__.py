@@ -6,12 +6,15 @@ something wrong, 2 for arguments that make no sense.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jitcore import __version__
+
+if TYPE_CHECKING:
+    import argparse
 
 #: Modules of `jitcore.cli`. Each has HELP, add_arguments(parser) and execute(options) -> exit code.
 COMMANDS = ("cache", "demo", "doctor", "run")
@@ -19,6 +22,8 @@ COMMANDS = ("cache", "demo", "doctor", "run")
 
 def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     """names: of the commands that it knows; only their modules are loaded."""
+    import argparse
+
     about = "A tracing just-in-time compiler for NumPy programs."
     parser = argparse.ArgumentParser("jitcore", description=about)
     parser.add_argument("--version", action="version", version=f"jitcore {__version__}")
@@ -34,6 +39,8 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; `arguments` are those of the process by default. Returns: the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["run"] and len(given) > 1 and not given[1].startswith("-"):  # without the 5 ms of a parser
+        return importlib.import_module("jitcore.cli.run").run_script(given[1], list(given[2:]))
     options = make_parser(given[:1] if given and given[0] in COMMANDS else COMMANDS).parse_args(given)
     return options.execute(options)
 

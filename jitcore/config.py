@@ -8,7 +8,6 @@ module imports only the lock that its values need.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 import threading
@@ -124,6 +123,8 @@ def find_flag(name: str) -> Flag:
         short = short.removeprefix(prefix)
     if (flag := _FLAG_OF_NAME.get(short)) is not None:
         return flag
+    import difflib  # takes a millisecond to load
+
     close = difflib.get_close_matches(short, _FLAG_OF_NAME, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"the flags are {', '.join(FLAGS)}."
     raise AttributeError(f"Unrecognized config option: {name}; {hint}")

@@ -6,7 +6,6 @@ a function of CPython's brings back; from 3.13 on it is the variables themselves
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from collections.abc import Mapping
 from types import FrameType
@@ -19,4 +18,6 @@ def write_variables(frame: FrameType, values: Mapping[str, Any]) -> None:
     variables = frame.f_locals
     variables.update(values)
     if sys.version_info < (3, 13) and variables is not frame.f_globals:
+        import ctypes  # takes a millisecond to load
+
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))

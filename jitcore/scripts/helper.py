@@ -7,16 +7,15 @@ killed when a job takes longer than it may.
 from __future__ import annotations
 
 import os
-import pickle
 import signal
-import struct
 import sys
 from time import monotonic
 from typing import Any
 
 __all__ = ["Helper"]
 
-_SIZE = struct.Struct("<Q")
+#: Bytes of the size of a message.
+_SIZE = 8
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _START = "import sys; sys.path[:] = {path!r}; from jitcore.scripts.worker import main; main()"
 
@@ -39,8 +38,10 @@ class Helper:
     def submit(self, job: Any) -> None:
         if self._process is None:
             self._start()
+        import pickle
+
         data = pickle.dumps(job, 5)
-        self._out += _SIZE.pack(len(data)) + data
+        self._out += len(data).to_bytes(_SIZE, "little") + data
         if self.is_ready:
             self._since = self._clock()
         self._write()
@@ -80,12 +81,14 @@ class Helper:
             return "the compiling process ended"
         except BlockingIOError:
             pass
-        while len(self._in) >= _SIZE.size:
-            (size,) = _SIZE.unpack_from(self._in)
-            if len(self._in) < _SIZE.size + size:
+        import pickle
+
+        while len(self._in) >= _SIZE:
+            end = _SIZE + int.from_bytes(self._in[:_SIZE], "little")
+            if len(self._in) < end:
                 break
-            answer = pickle.loads(self._in[_SIZE.size:_SIZE.size + size])
-            del self._in[:_SIZE.size + size]
+            answer = pickle.loads(self._in[_SIZE:end])
+            del self._in[:end]
             if answer == "ready":
                 self.is_ready, self._since = True, self._clock()
                 continue
