@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Described", "Opaque", "Rebuilt", "describe", "rebuild"]
+__all__ = ["Described", "Opaque", "Rebuilt", "describe", "load"]
 
 #: Modules that the other process imports.
 KNOWN = frozenset({"numpy", "scipy", "math", "cmath", "operator", "itertools", "functools", "builtins", "random", "time",
@@ -80,6 +80,20 @@ class _Table(list):
         if place == len(self):
             self.append(value)
         return place
+
+
+class _Loader(pickle.Unpickler):
+    def __init__(self, data: bytes, find: Callable[[tuple], Any]):
+        super().__init__(io.BytesIO(data))
+        self._find = find
+
+    def persistent_load(self, found: tuple) -> Any:
+        return self._find(found)
+
+
+def load(data: bytes, find: Callable[[tuple], Any]) -> Any:
+    """What was pickled. find: gives what stands for an object of another process."""
+    return _Loader(data, find).load()
 
 
 class Described:
@@ -223,9 +237,7 @@ class Rebuilt:
         return made
 
     def _load(self, data: bytes) -> Any:
-        loader = pickle.Unpickler(io.BytesIO(data))
-        loader.persistent_load = self._find
-        return loader.load()
+        return load(data, self._find)
 
     def _find(self, found: tuple) -> Any:
         kind, what = found[:2]
@@ -238,7 +250,3 @@ class Rebuilt:
         if kind == "opaque":
             return Opaque(what)
         return getattr(self, f"{kind}s")[what]
-
-
-def rebuild(data: bytes) -> Rebuilt:
-    return Rebuilt(data)

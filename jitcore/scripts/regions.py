@@ -6,13 +6,12 @@ In: a `FromDisk`, which a process that compiles wrote. Out: a `Region`: the func
 
 from __future__ import annotations
 
-import io
-import pickle
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from jitcore.scripts.entries import Loop
+from jitcore.scripts.environment import load
 
 __all__ = ["FromDisk", "Job", "Region"]
 
@@ -134,7 +133,7 @@ def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
     """What the source names c0, c1, ... find: gives what a kind and a number stand for."""
     own: dict[int, _Own] = {}
 
-    def load(what: tuple) -> Any:
+    def find_constant(what: tuple) -> Any:
         kind, value = what
         if kind == "own function":
             return own.setdefault(value, _Own(value))
@@ -160,6 +159,4 @@ def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
             return ABSENT
         return find(kind, value)
 
-    loader = pickle.Unpickler(io.BytesIO(data))
-    loader.persistent_load = load
-    return loader.load()
+    return load(data, find_constant)

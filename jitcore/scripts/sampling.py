@@ -138,10 +138,10 @@ class Sampler:
             self.disarm()
         for frame, states in running:
             for state in states:
-                if state.state == LoopState.DEAD or state.late >= LATE:
+                if state.state == LoopState.DEAD or state.late >= LATE or state.misses:
                     continue
                 is_hot = state.state == LoopState.COLD and state.ticks >= HOT and self._current is None
-                if is_hot or state.state == LoopState.READY and not state.misses:
+                if is_hot or state.state == LoopState.READY:
                     self.arm(frame, state)
                     return
                 break

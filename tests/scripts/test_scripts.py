@@ -1,0 +1,218 @@
+"""Scripts whose loops are compiled while they run do what they do in plain Python, and their loops are entered."""
+
+import contextlib
+import io
+import re
+import sys
+import textwrap
+from types import ModuleType
+
+import pytest
+
+from jitcore.scripts import loops, sampling
+from jitcore.scripts.compiling import Refused, compile_loop
+from jitcore.scripts.loops import LoopState
+from jitcore.scripts.sampling import Sampler
+
+
+class Inline:
+    """A helper that compiles at once, in this process."""
+
+    seconds = 0.0
+
+    def __init__(self):
+        self.answer, self.jobs = None, []
+
+    def submit(self, job):
+        self.jobs.append(job)
+        try:
+            self.answer = compile_loop(job)
+        except Refused as error:
+            self.answer = str(error)
+
+    def poll(self):
+        answer, self.answer = self.answer, None
+        return answer
+
+    def leave(self):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Everything that is met in two ticks of a millisecond is hot."""
+    monkeypatch.setattr(sampling, "TICK", 0.001)
+    monkeypatch.setattr(sampling, "HOT", 1)
+    monkeypatch.setattr(sampling, "DEBUG", True)
+    monkeypatch.setattr(loops, "PART", 1e-4)
+
+
+def run(source: str, sampler: Sampler | None = None) -> tuple[dict, str]:
+    """(variables, output) of a script."""
+    module, written = ModuleType("__main__"), io.StringIO()
+    before, sys.modules["__main__"] = sys.modules["__main__"], module
+    code = compile(source, "script.py", "exec")
+    try:
+        with contextlib.redirect_stdout(written):
+            if sampler is not None:
+                code = sampler.prepare(code)
+                sampler.remember()
+                sampler.start()
+            try:
+                exec(code, module.__dict__)
+            finally:
+                if sampler is not None:
+                    sampler.stop()
+    finally:
+        sys.modules["__main__"] = before
+    return {name: value for name, value in vars(module).items() if not name.startswith("__")}, written.getvalue()
+
+
+def run_sampled(source: str) -> tuple[dict, str, Sampler]:
+    sampler = Sampler(sys.path[:], source.encode())
+    sampler.helper = Inline()
+    return *run(source, sampler), sampler
+
+
+SCRIPTS = {
+    "sums of a module": """
+        s = 0
+        for i in range(400_000):
+            s += i % 7
+    """,
+    "a function": """
+        def total(n):
+            s = 0.0
+            for i in range(n):
+                if i % 3 == 0:
+                    s += i * 0.5
+                else:
+                    s -= 1.0
+            return s
+        s = total(400_000)
+    """,
+    "arrays in place": """
+        import numpy as np
+        u = np.zeros(50)
+        u[0] = 1.0
+        for step in range(30_000):
+            u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
+        total = round(u.sum(), 9)
+    """,
+    "a break": """
+        k, found = 0, None
+        for k in range(1_000_000):
+            if k * k > 90_000_000_000:
+                found = k
+                break
+        else:
+            found = -1
+    """,
+    "a while": """
+        n, steps = 837799, 0
+        total = 0
+        for start in range(1, 3000):
+            n = start
+            while n != 1:
+                n = n // 2 if n % 2 == 0 else 3 * n + 1
+                steps += 1
+    """,
+    "prints": """
+        s = 0
+        for i in range(300_000):
+            s += i & 3
+            if i % 60_000 == 0:
+                print("at", i, s)
+        print("end", s)
+    """,
+    "a function of the script": """
+        def f(x):
+            return x * x - 1
+        s = 0.0
+        for i in range(200_000):
+            s += f(i * 1e-3)
+    """,
+    "steps": """
+        s, i = 0, -1
+        for i in range(700_000, 5, -2):
+            s ^= i
+    """,
+    "nothing left": """
+        s = 0
+        for i in range(0):
+            s = 1
+        for j in range(200_000):
+            s += j
+    """,
+    "an inner loop": """
+        import math
+        rows = []
+        for row in range(40):
+            s = 0.0
+            for i in range(10_000):
+                s += math.sin(i * 0.001) * row
+            rows.append(s)
+    """,
+}
+COMPILED = {name: 1 for name in SCRIPTS}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_are_compiled_while_they_run(name):
+    source = textwrap.dedent(SCRIPTS[name])
+    expected = run(source)
+    names, written, sampler = run_sampled(source)
+    assert written == expected[1]
+    assert {key: value for key, value in names.items() if type(value) in (int, float, str, list)} == {
+        key: value for key, value in expected[0].items() if type(value) in (int, float, str, list)}
+    assert sum(state.entries > 0 for state in sampler.loops) >= COMPILED[name], [state.reason for state in sampler.loops]
+
+
+def test_what_a_run_found_out_is_kept(tmp_path):
+    from jitcore.config import config
+
+    config.update("cache_dir", str(tmp_path))
+    source = textwrap.dedent(SCRIPTS["arrays in place"])
+    *_, first = run_sampled(source)
+    first.keep()
+    names, _, second = run_sampled(source)
+    assert not second.helper.jobs and second.loops[0].entries == 1
+    assert names["total"] == run(source)[0]["total"]
+
+
+def test_a_wrong_program_is_found_out(monkeypatch):
+    """Its first use is compared with what Python does."""
+    from jitcore.scripts.regions import Region
+
+    def run_wrong(self, values, call=None):
+        found = right(self, values, call)
+        return found and (found[0], {**found[1], "s": found[1]["s"] + 1})
+
+    right = Region.run
+    monkeypatch.setattr(Region, "run", run_wrong)
+    source = textwrap.dedent(SCRIPTS["sums of a module"])
+    names, _, sampler = run_sampled(source)
+    assert names["s"] == run(source)[0]["s"]
+    (state,) = sampler.loops
+    assert state.state == LoopState.DEAD and re.search("does not do what Python does: s is", state.reason)
+
+
+def test_a_slow_program_is_left_again(monkeypatch):
+    monkeypatch.setattr(LoopState, "_measure", lambda self, frame, rest: 1e-9)
+    source = textwrap.dedent(SCRIPTS["sums of a module"])
+    names, _, sampler = run_sampled(source)
+    assert names["s"] == run(source)[0]["s"]
+    assert sampler.loops[0].reason == "its program takes longer than Python"
+
+
+def test_exceptions_are_those_of_python():
+    source = textwrap.dedent("""
+        s = 0
+        for i in range(300_000):
+            s += 1 / (299_990 - i)
+    """)
+    with pytest.raises(ZeroDivisionError):
+        run(source)
+    with pytest.raises(ZeroDivisionError) as caught:
+        run_sampled(source)
+    assert caught.traceback[-1].lineno == 3
