@@ -109,12 +109,12 @@ class _Policy(NumberPolicy):
     """Numbers in containers are constants; all others are arguments, unless their values are needed."""
 
     def is_static(self, path, value):
-        return super().is_static(path, value) if len(path) == 1 else type(value) is int
+        return path in self.pinned or len(path) > 1 and type(value) is int
 
 
 def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
     owner = AutojitFunction(region, Options(), account=Account(UNLIMITED))
-    owner.policy = _Policy((), owner.parameters.names)
+    owner.policy = _Policy(())
     reader = Reader(owner.policy.is_static)
     try:
         specs = reader.read_all(owner.parameters.names, values)

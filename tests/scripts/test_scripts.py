@@ -145,12 +145,11 @@ SCRIPTS = {
             s += j
     """,
     "an inner loop": """
-        import math
         rows = []
-        for row in range(40):
-            s = 0.0
+        for row in range(100):
+            s = 0
             for i in range(10_000):
-                s += math.sin(i * 0.001) * row
+                s += i * row % 7
             rows.append(s)
     """,
 }
