@@ -272,7 +272,7 @@ def roll(a, shift, axis=None):
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    has_many = isinstance(shift, (Sequence, np.ndarray)) and np.ndim(shift)
+    has_many = isinstance(shift, Sequence) or isinstance(shift, np.ndarray) and shift.ndim
     shifts = list(shift) if has_many else [shift] * len(axes)
     axes = axes * len(shifts) if len(axes) == 1 else axes
     for one, i in zip(shifts, axes):
