@@ -17,10 +17,10 @@ from typing import Any
 from jitcore.autojitted.entry import Entry
 from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
 from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
-from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
+from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.rewriter.bytecode.instructions import Unsupported
 from jitcore.rewriter.writing.outlined import list_parameters, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
@@ -39,6 +39,9 @@ def compile_loop(job: Job) -> FromDisk:
     """Raises: Refused."""
     rebuilt = Rebuilt(job.data)
     function = rebuilt.functions[0]
+    if not job.body:
+        values = list(rebuilt.values.values())
+        return describe_entry(compile_entry(function, values), rebuilt, (), None, job)
     variables = list_assigned(function.__code__, job.body) if job.is_module else None
     try:
         outline = Outline(function.__code__, variables)
@@ -130,7 +133,7 @@ def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
         raise Refused(str(find_reason(error, region))) from None
 
 
-def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionType], rest: OutlinedLoop, job: Job) -> FromDisk:
+def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionType], rest: OutlinedLoop | None, job: Job) -> FromDisk:
     executable, program = entry.program.executable, entry.program
     prepared = executable._fixed
     from jitcore.backends.cpu.runtime.plans import encode_plan, write_call
@@ -145,9 +148,10 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionT
     consts = tuple(program.const_values[i] for i in program.kept if i < n_consts)
     kept = tuple(i - n_consts for i in program.kept if i >= n_consts)
     is_whole = len(kept) == len(program.traced.jaxpr.in_avals)
-    offsets = {one.block: one.offset for one in rest.exits}
-    parameters = tuple(name for name in rest.parameters)
-    return FromDisk(parameters, rest.results, tuple(offsets[one.block] for one in rest.exits), job.step, arguments,
+    parameters, results, exits = (), (), ()
+    if rest is not None:
+        parameters, results, exits = rest.parameters, rest.results, tuple(one.offset for one in rest.exits)
+    return FromDisk(parameters, results, exits, job.step, arguments,
                     tuple(lines), dump_constants(constants, rebuilt, own), encode_plan(plan, compiled.key), consts,
                     None if is_whole else kept, {}, None)
 
@@ -159,7 +163,9 @@ class _Pickler(pickle.Pickler):
 
     def __init__(self, file, rebuilt: Rebuilt, own: Sequence[types.FunctionType], constants: Sequence[Any]):
         super().__init__(file, protocol=5)
-        self.known: dict[int, tuple] = {id(ABSENT): ("absent", None), id(own[0].__globals__): ("own names", None)}
+        self.known: dict[int, tuple] = {id(ABSENT): ("absent", None)}
+        if own:
+            self.known[id(own[0].__globals__)] = "own names", None
         for number, module in enumerate(rebuilt.modules):
             self.known[id(module.__dict__)] = self.known[id(module)] = "module", number
         for kind, functions in (("", rebuilt.functions), ("own ", own)):

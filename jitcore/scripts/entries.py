@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handlers, read_raw
-from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS
+from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
 
-__all__ = ["HEAD", "Gate", "Leave", "Loop", "add_entries"]
+__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_assigned", "list_parameters"]
 
 #: The exit that is none: the loop goes on at its head.
 HEAD = -1
@@ -31,6 +31,7 @@ HEAD = -1
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
                    "JUMP_BACKWARD_NO_INTERRUPT"})
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
+_FUNCTION, _VARIADIC = 0x01 | 0x02, 0x04 | 0x08 | 0x80 | 0x200  # of co_flags
 _NAME_SHIFTS = {"LOAD_GLOBAL": 1, "LOAD_NAME": 0, "LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
@@ -44,6 +45,26 @@ class Gate(list):
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__
+
+
+class Declined:
+    """What a call answers that is left to Python."""
+
+    def __reduce__(self):
+        return "DECLINED"
+
+
+DECLINED = Declined()
+
+
+class Slot:
+    """What calls of a function ask first, while its gate is open: `call`, with the values of its parameters."""
+
+    __slots__ = ("gate", "call")
+
+    def __init__(self):
+        self.gate = Gate()
+        self.call: Callable | None = None
 
 
 class Loop(NamedTuple):
@@ -229,24 +250,39 @@ class Prepared(NamedTuple):
         return self.old[bisect.bisect_right(self.new, offset) - 1]
 
 
-def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callable]], most_levels: int = 2) -> Prepared | None:
+def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callable]], slot: Slot | None = None,
+                most_levels: int = 2) -> Prepared | None:
     """The code with an entry for each loop that fewer than `most_levels` loops stand around; None if there is none.
 
     Args:
         make_entry: gives the gate of a loop, and the function that its entry asks.
+        slot: that calls of the function ask.
     """
-    if is_generator(code) or not any(item.target is not None and item.target <= item.offset for item in read_raw(code)):
+    if is_generator(code):
         return None
-    flow = _Flow(code)
-    loops = tuple(loop for loop in flow.find_loops() if loop.level < most_levels)
-    return _Writer(code, flow, {loop.head: (loop, *make_entry(loop)) for loop in loops}).write() if loops else None
+    loops: tuple[Loop, ...] = ()
+    if any(item.target is not None and item.target <= item.offset for item in read_raw(code)):
+        flow = _Flow(code)
+        loops = tuple(loop for loop in flow.find_loops() if loop.level < most_levels)
+    elif slot is not None:
+        flow = _Flow(code)
+    if not loops and slot is None:
+        return None
+    return _Writer(code, flow, {loop.head: (loop, *make_entry(loop)) for loop in loops}, slot).write()
+
+
+def list_parameters(code: CodeType) -> tuple[str, ...] | None:
+    """The names of a function's parameters; None where a call of it cannot be a call of a program with their values."""
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    is_plain = code.co_flags & _FUNCTION == _FUNCTION and not code.co_flags & _VARIADIC and not is_generator(code)
+    return names if is_plain and names and not code.co_freevars and not set(names) & set(code.co_cellvars) else None
 
 
 class _Writer:
     """Writes the code as it is, with gates before heads and what they lead to behind its end."""
 
-    def __init__(self, code: CodeType, flow: _Flow, entries: dict[int, tuple[Loop, Gate, Callable]]):
-        self.code, self.flow, self.entries = code, flow, entries
+    def __init__(self, code: CodeType, flow: _Flow, entries: dict[int, tuple[Loop, Gate, Callable]], slot: Slot | None):
+        self.code, self.flow, self.entries, self.slot = code, flow, entries, slot
         self.out = Assembler(code, code.co_varnames)
         self.labels = {item.offset: Label() for item in flow.raw}
         self.heads = {head: Label() for head in entries}  # behind the gates
@@ -255,7 +291,7 @@ class _Writer:
         self.stack_size = code.co_stacksize
 
     def write(self) -> Prepared:
-        out, marks = self.out, []
+        out, marks, asked, started = self.out, [], Label(), Label()
         for item in self.flow.raw:
             handler = self.flow.find_handler(item.offset)
             out.handler = handler and Handler(self.labels[handler.target], handler.depth, handler.pushes_offset)
@@ -269,20 +305,46 @@ class _Writer:
                 out.emit(item.name, item.arg)
             else:
                 out.emit(item.name, self._find_target(item))
-            if item.offset in self.entries:
-                out.handler = None
+            if item.name == "RESUME" and self.slot is not None:
+                out.load_const(self.slot.gate)
+                out.branch("TRUE", asked)
+                out.place(started)
         end = Label()
         out.place(end)
+        if self.slot is not None:
+            self._write_call(asked, started)
         for loop, _, resume in self.entries.values():
             self._write_entry(loop, resume)
         data, positions, ranges = out.encode()
         code = self.code.replace(
-            co_code=data, co_consts=tuple(out.consts), co_stacksize=self.stack_size,
+            co_code=data, co_consts=tuple(out.consts), co_names=tuple(out.names), co_stacksize=self.stack_size,
             co_linetable=encode_positions(self.code.co_firstlineno, positions), co_exceptiontable=encode_handlers(ranges))
         found = [(2 * label.offset, old) for label, old in marks] + [(2 * end.offset, -1)]
         new, old = map(list, zip(*found))
         loops = tuple(loop for loop, _, _ in self.entries.values())
         return Prepared(self.code, code, loops, {head: 2 * label.offset for head, label in self.heads.items()}, new, old)
+
+    def _write_call(self, asked: Label, started: Label) -> None:
+        out, line, names = self.out, self.code.co_firstlineno, list_parameters(self.code)
+        declined = Label()
+        out.handler, out.position = None, (line, line, 0, 0)
+        out.place(asked)
+        if NULL_BELOW:
+            out.emit("PUSH_NULL")
+        out.load_const(self.slot)
+        out.load_attribute("call")
+        if not NULL_BELOW:
+            out.emit("PUSH_NULL")
+        for name in names:
+            out.load(name)
+        out.call(len(names))
+        out.copy()
+        out.branch_is(DECLINED, declined)
+        out.emit("RETURN_VALUE")
+        out.place(declined)
+        out.pop()
+        out.emit("JUMP_BACKWARD_NO_INTERRUPT", started)
+        self.stack_size = max(self.stack_size, len(names) + 4)
 
     def _find_target(self, item: Raw) -> Label:
         entry = self.entries.get(item.target)

@@ -15,47 +15,34 @@ from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import HEAD, Gate, Loop, Prepared
+from jitcore.scripts.entries import HEAD, Gate, Loop
 from jitcore.scripts.frames import write_variables
+from jitcore.scripts.units import Unit
 
 if TYPE_CHECKING:
-    from jitcore.scripts.learned import Lesson
-    from jitcore.scripts.regions import Region
     from jitcore.scripts.sampling import Sampler
 
 __all__ = ["LoopState"]
 
-#: Entries that a program refuses before it is given up.
-MISSES = 20
-#: Entries at which a check is tried.
-TRIALS = 3
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
 
 
-class LoopState:
-    """A loop of the script.
+class LoopState(Unit):
+    """A loop of the script. late: ticks in which it was to be stopped at its head and did not come there."""
 
-    Attributes:
-        key: number of the code object in the script, offset of the head.
-        ticks: that it has had; state: what becomes of it; reason: why it stays in Python.
-        region: its program; entries, seconds: of that.
-    """
-
-    COLD, COMPILING, READY, DEAD = range(4)
-
-    def __init__(self, sampler: Sampler, loop: Loop, key: tuple[int, int]):
-        self.sampler, self.loop, self.key = sampler, loop, key
-        self.prepared: Prepared | None = None
-        self.gate = Gate()
-        self.state, self.ticks, self.late, self.misses = self.COLD, 0, 0, 0
-        self.region: Region | None = None
-        self.reason = ""
-        self.entries, self.seconds = 0, 0.0
-        self._lesson: Lesson | None = None
+    def __init__(self, sampler: Sampler, loop: Loop, number: int):
+        super().__init__(sampler, Gate(), (number, loop.head))
+        self.loop, self.late = loop, 0
         self._trial: Any = None
-        self._untried = TRIALS
         self._mark: tuple[FrameType, float, int] | None = None
+
+    @property
+    def line(self) -> int:
+        return self.loop.line
+
+    def list_places(self) -> tuple[int, ...]:
+        return *self.loop.exits, *self.loop.sides
 
     def resume(self, iterator: Any) -> tuple[int, Any]:
         """Asked by the loop's entry."""
@@ -69,7 +56,7 @@ class LoopState:
             sampler.is_busy = is_busy
 
     def _enter(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
-        if self.region is None and not self._recall():
+        if self.region is None and not self.recall():
             if self.state == self.COLD:
                 self.sampler.submit(frame, self, iterator)
             return HEAD, iterator
@@ -119,9 +106,7 @@ class LoopState:
         return number, iterator
 
     def _miss(self, iterator: Any) -> tuple[int, Any]:
-        self.misses += 1
-        if self.misses >= MISSES:
-            self.give_up("its values are of other kinds each time")
+        self.miss()
         return HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------
@@ -163,49 +148,6 @@ class LoopState:
         if difference:
             self.give_up(f"its program does not do what Python does: {difference}")
 
-    # -- what is known ---------------------------------------------------------------------------------------
-    def take(self, region: Region) -> None:
-        """Takes over a program."""
-        self.region, self.state = region, self.READY
-        self.sampler.has_learned = True
-
     def give_up(self, reason: str) -> None:
-        self.gate.clear()
-        self.state, self.reason, self.region, self._trial = self.DEAD, reason, None, None
-        self.sampler.has_learned = True
-
-    def learn(self, lesson: Lesson) -> None:
-        """Takes over what an earlier run found out."""
-        if lesson.program is None:
-            self.state, self.reason = self.DEAD, lesson.reason
-        else:
-            self._lesson, self.state, self._untried = lesson, self.READY, 0
-            self.gate[:] = (True,)
-
-    def _recall(self) -> bool:
-        """Loads the program of an earlier run, at the first entry: what it refers to is there then."""
-        lesson, self._lesson = self._lesson, None
-        if lesson is None:
-            return False
-        from jitcore.scripts.regions import Region
-
-        restore = self.sampler.restore
-        try:
-            self.region = Region(lesson.program, self.loop,
-                                 lambda kind, number: lesson.names.find(kind, number, restore), lesson.names)
-        except Exception:  # its machine code is gone, or something that it refers to
-            self.gate.clear()
-            self.state = self.COLD
-            return False
-        return True
-
-    def describe(self) -> Lesson | None:
-        """What a later run is told; None where there is nothing."""
-        from jitcore.scripts.learned import Lesson
-
-        if self.state == self.DEAD:
-            return Lesson(None, None, self.reason)
-        region = self.region
-        if region is None:
-            return self._lesson
-        return Lesson(region.program, region.names, "") if region.is_named and self.entries else None
+        super().give_up(reason)
+        self._trial = None

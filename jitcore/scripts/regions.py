@@ -7,10 +7,10 @@ In: a `FromDisk`, which a process that compiles wrote. Out: a `Region`: the func
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jitcore.scripts.entries import Loop
+from jitcore.scripts.entries import DECLINED
 from jitcore.scripts.environment import load
 
 __all__ = ["FromDisk", "Job", "Region"]
@@ -21,7 +21,8 @@ class Job(NamedTuple):
 
     Attributes:
         data: what `environment.describe` told: the values of variables; function 0 is that of the frame.
-        body: offsets of the loop's instructions, the head first.
+        body: offsets of the loop's instructions, the head first; none for a call of the function, whose parameters the
+            values are.
         is_module: whether the code is that of a module.
         counts: of a `for` over a range where it begins, and where it ends; step: from one number to the next; 0 for
             a `while`.
@@ -74,19 +75,18 @@ _RANGE_ITERATOR = type(iter(range(0)))
 
 
 class Region:
-    """Args: the program; the loop; what persistent ids in its constants stand for.
+    """Args: the program; offsets of places behind it; what persistent ids in its constants stand for; how another
+        process finds these.
 
     Attributes:
-        calls: how often it ran; names: how another process finds what it refers to.
+        call: the function of its inputs.
     """
 
-    def __init__(self, program: FromDisk, loop: Loop, find: Callable[[str, Any], Any], names: Any):
-        self.program, self.loop, self.find, self.names = program, loop, find, names
-        places = (*loop.exits, *loop.sides)
+    def __init__(self, program: FromDisk, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
+        self.program, self.find, self.names = program, find, names
         self.exits = [places.index(offset) for offset in program.exits]
         self._referred: set[tuple[str, int]] = set()
-        self._call = self.define(self._note)
-        self.calls = 0
+        self.call = self.define(self._note)
 
     def _note(self, kind: str, number: Any) -> Any:
         self._referred.add((kind, number))
@@ -113,10 +113,10 @@ class Region:
 
     def run(self, values: list, call: Callable | None = None) -> tuple[int, dict[str, Any]] | None:
         """(number of the exit, variables by name); None where the program is not for these values, and nothing is done."""
-        from jitcore.scripts.running import ABSENT, MISS
+        from jitcore.scripts.running import ABSENT
 
-        found, program = (call or self._call)(*values), self.program
-        if found is MISS:
+        found, program = (call or self.call)(*values), self.program
+        if found is DECLINED:
             return None
         number = found[len(program.results)] if len(program.exits) > 1 else 0
         return self.exits[number], {name: value for name, value in zip(program.results, found) if value is not ABSENT}

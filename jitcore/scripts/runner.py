@@ -70,14 +70,14 @@ class Watched:
 
         self.sampler = sampler = Sampler(self._path, source)
         code = sampler.prepare(code)
-        if sampler.loops:
+        if sampler.units:
             sampler.remember()
             sampler.start()
         return code
 
     def finish(self) -> None:
         """Ends the sampling, and keeps what it found out."""
-        if self.sampler is not None and self.sampler.loops:
+        if self.sampler is not None and self.sampler.units:
             self.sampler.stop()
             self.sampler.keep()
 

@@ -11,11 +11,12 @@ import numpy as np
 from jitcore.backends.cpu.native.programs import find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
 from jitcore.backends.cpu.runtime.plans import decode_plan, write_call
-from jitcore.dispatch.generated_calls import ABSENT, MISS, is_silent, overlaps, read_state, settle, silent
+from jitcore.dispatch.generated_calls import ABSENT, is_silent, overlaps, read_state, settle, silent
 from jitcore.process.generated import compile_function
+from jitcore.scripts.entries import DECLINED
 from jitcore.scripts.regions import FromDisk
 
-__all__ = ["ABSENT", "MISS", "define"]
+__all__ = ["ABSENT", "define"]
 
 #: Of the machine code of programs.
 OPT_LEVEL = 1
@@ -28,10 +29,10 @@ def raise_interruption(error: BaseException) -> None:
 
 
 def decline(*arguments: Any) -> Any:
-    return MISS
+    return DECLINED
 
 
-_NAMES = {"MISS": MISS, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array, "copyto": np.copyto,
+_NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array, "copyto": np.copyto,
           "new": object.__new__, "read_state": read_state, "silent": silent, "is_silent": is_silent,
           "raise_interruption": raise_interruption, "overlaps": overlaps, "settle": settle, "plain": decline,
           "fail": decline}

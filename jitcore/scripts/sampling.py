@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import monotonic
 from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
 
-from jitcore.scripts.entries import Gate, Loop, Prepared, add_entries, list_assigned
+from jitcore.scripts.entries import Gate, Loop, Prepared, Slot, add_entries, list_assigned, list_parameters
+from jitcore.scripts.functions import FunctionState
 from jitcore.scripts.helper import Helper
 from jitcore.scripts.loops import LoopState
+from jitcore.scripts.units import Unit
 
 __all__ = ["Sampler"]
 
@@ -34,19 +36,20 @@ class Sampler:
     """Args: sys.path of the process, for the one that compiles; the text of the script.
 
     Attributes:
-        loops: of the script; codes: the prepared ones, by the identity of their code objects.
+        units: loops and functions of the script; codes: the prepared ones, by the identity of their code objects.
         armed: what is to be stopped at a head, and which loop's; is_busy: whether ticks do nothing.
         has_learned: whether there is something to keep for later runs.
     """
 
     def __init__(self, path: list[str], source: bytes = b""):
         self.helper, self.source = Helper(path), source
-        self.loops: list[LoopState] = []
+        self.units: list[Unit] = []
+        self.functions: dict[int, FunctionState] = {}
         self.codes: dict[int, Prepared] = {}
         self.states: dict[tuple[int, int], LoopState] = {}
         self.armed: tuple[Any, LoopState] | None = None
         self.is_busy = self.has_learned = False
-        self._current: LoopState | None = None  # that is compiled
+        self._current: Unit | None = None  # that is compiled
         self._described: Any = None
         self._n_codes, self._started = 0, monotonic()
 
@@ -57,20 +60,25 @@ class Sampler:
         consts = tuple(self.prepare(const) if isinstance(const, CodeType) else const for const in code.co_consts)
         if any(one is not other for one, other in zip(consts, code.co_consts)):
             code = code.replace(co_consts=consts)
-        made: list[LoopState] = []
+        made: list[Any] = []
 
         def make(loop: Loop) -> tuple[Gate, Any]:
-            made.append(LoopState(self, loop, (number, loop.head)))
+            made.append(LoopState(self, loop, number))
             return made[-1].gate, made[-1].resume
 
-        prepared = add_entries(code, make)
+        slot = Slot() if list_parameters(code) else None
+        prepared = add_entries(code, make, slot)
         if prepared is None:
             return code
         self.codes[id(prepared.code)] = prepared
         for state in made:
-            state.prepared = prepared
             self.states[id(prepared.code), state.loop.head] = state
-        self.loops += made
+        if slot is not None:
+            made.append(FunctionState(self, slot, number, code.co_firstlineno))
+            self.functions[id(prepared.code)] = made[-1]
+        for state in made:
+            state.prepared = prepared
+        self.units += made
         return prepared.code
 
     def restore(self, code: CodeType) -> CodeType:
@@ -82,11 +90,11 @@ class Sampler:
 
     def remember(self) -> None:
         """Takes over what earlier runs found out about the loops."""
-        if self.loops:
+        if self.units:
             from jitcore.scripts.learned import load_lessons
 
             lessons = load_lessons(self.source)
-            for state in self.loops if lessons else ():
+            for state in self.units if lessons else ():
                 if state.key in lessons:
                     state.learn(lessons[state.key])
 
@@ -95,7 +103,7 @@ class Sampler:
         if self.has_learned:
             from jitcore.scripts.learned import store_lessons
 
-            lessons = {state.key: state.describe() for state in self.loops if state.state != LoopState.COLD}
+            lessons = {state.key: state.describe() for state in self.units if state.state != Unit.COLD}
             store_lessons(self.source, {key: lesson for key, lesson in lessons.items() if lesson is not None})
 
     # -- ticks -----------------------------------------------------------------------------------------------
@@ -136,15 +144,29 @@ class Sampler:
             if state.late < LATE:
                 return
             self.disarm()
-        for frame, states in running:
+        for around, states in running:
             for state in states:
                 if state.state == LoopState.DEAD or state.late >= LATE or state.misses:
                     continue
                 is_hot = state.state == LoopState.COLD and state.ticks >= HOT and self._current is None
                 if is_hot or state.state == LoopState.READY:
-                    self.arm(frame, state)
+                    self.arm(around, state)
+                    return
+                if state.state == LoopState.COMPILING:
                     return
                 break
+        self._look_at_functions(frame)
+
+    def _look_at_functions(self, frame: FrameType | None) -> None:
+        """Where no loop can be compiled: calls of the innermost function."""
+        while frame is not None:
+            state = self.functions.get(id(frame.f_code))
+            if state is not None:
+                state.ticks += 1
+                if state.state == Unit.COLD and state.ticks >= HOT and self._current is None:
+                    state.open()
+                    return
+            frame = frame.f_back
 
     def _list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[LoopState]]]:
         """(frame, loops that it is in, outer ones first), inner frames first."""
@@ -200,8 +222,26 @@ class Sampler:
             state.give_up(f"it cannot be told to another process: {error}")
             return
         body = (loop.head, *sorted(loop.body - {loop.head}))
-        self.helper.submit(Job(data, body, is_module, counts, step, loop.sides))
-        state.state, self._current = LoopState.COMPILING, state
+        self._submit(state, Job(data, body, is_module, counts, step, loop.sides))
+
+    def submit_call(self, state: FunctionState, values: Sequence[Any]) -> None:
+        """Has a function compiled for calls like one."""
+        if self._current is not None:
+            return
+        from jitcore.scripts.environment import describe
+        from jitcore.scripts.regions import Job
+
+        names = list_parameters(state.prepared.original)
+        try:
+            data, self._described = describe(dict(zip(names, values)), [state.function], frozenset(), self.restore)
+        except Exception as error:
+            state.give_up(f"it cannot be told to another process: {error}")
+            return
+        self._submit(state, Job(data, (), False, (), 0, {}))
+
+    def _submit(self, state: Unit, job: Any) -> None:
+        self.helper.submit(job)
+        state.state, self._current = Unit.COMPILING, state
 
     def _look_after_helper(self) -> None:
         state, answer = self._current, self.helper.poll()
@@ -220,6 +260,6 @@ class Sampler:
 
         described, self._described = self._described, None
         try:
-            state.take(Region(answer, state.loop, described.find, name_all(described, self.restore)))
+            state.take(Region(answer, state.list_places(), described.find, name_all(described, self.restore)))
         except LookupError as error:
             state.give_up(str(error))

@@ -70,6 +70,10 @@ class Copies:
             return self.copy_names(value)
         return self.copy(value) if kind == "array" else value
 
+    def are_alike(self) -> bool:
+        """Whether arrays and their copies are the same now."""
+        return all(is_alike(original, copy) for original, copy in self.pairs)
+
     def copy_names(self, names: dict) -> dict:
         """A module's variables, arrays among them copied."""
         if id(names) not in self._known:
@@ -94,10 +98,7 @@ class Trial:
                 return f"{name} has no value"
             if not is_alike(variables[name], value):
                 return f"{name} is {variables[name]!r:.60}, and {value!r:.60} compiled"
-        for original, copy in self.copies.pairs:
-            if not is_alike(original, copy):
-                return "an array has other elements"
-        return ""
+        return "" if self.copies.are_alike() else "an array has other elements"
 
 
 def is_alike(one: Any, other: Any) -> bool:

@@ -164,7 +164,7 @@ def test_scripts_are_compiled_while_they_run(name):
     assert written == expected[1]
     assert {key: value for key, value in names.items() if type(value) in (int, float, str, list)} == {
         key: value for key, value in expected[0].items() if type(value) in (int, float, str, list)}
-    assert sum(state.entries > 0 for state in sampler.loops) >= COMPILED[name], [state.reason for state in sampler.loops]
+    assert sum(state.entries > 0 for state in sampler.units) >= COMPILED[name], [state.reason for state in sampler.units]
 
 
 def test_what_a_run_found_out_is_kept(tmp_path):
@@ -175,7 +175,7 @@ def test_what_a_run_found_out_is_kept(tmp_path):
     *_, first = run_sampled(source)
     first.keep()
     names, _, second = run_sampled(source)
-    assert not second.helper.jobs and second.loops[0].entries == 1
+    assert not second.helper.jobs and second.units[0].entries == 1
     assert names["total"] == run(source)[0]["total"]
 
 
@@ -192,7 +192,7 @@ def test_a_wrong_program_is_found_out(monkeypatch):
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
-    (state,) = sampler.loops
+    (state,) = sampler.units
     assert state.state == LoopState.DEAD and re.search("does not do what Python does: s is", state.reason)
 
 
@@ -201,7 +201,7 @@ def test_a_slow_program_is_left_again(monkeypatch):
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
-    assert sampler.loops[0].reason == "its program takes longer than Python"
+    assert sampler.units[0].reason == "its program takes longer than Python"
 
 
 def test_exceptions_are_those_of_python():

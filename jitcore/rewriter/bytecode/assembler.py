@@ -68,7 +68,7 @@ class Assembler:
                  own_cells: Iterable[str] = ()):
         self.code, self.handler, self.position = code, None, None
         self.consts = list(code.co_consts)
-        self._names = list(code.co_names)
+        self.names = list(code.co_names)
         self._items: list[tuple[int, int, Position | None, Handler | None]] = []  # opcode, argument, ...
         self._jumps: list[tuple[int, Label, bool]] = []  # place of the jump, target, whether it goes back
         self._cell_uses: list[tuple[int, str]] = []
@@ -181,9 +181,9 @@ class Assembler:
 
     def load_attribute(self, name: str) -> None:
         """Replaces the value on top of the stack by one of its attributes."""
-        if name not in self._names:
-            self._names.append(name)
-        self.emit("LOAD_ATTR", self._names.index(name) << LOAD_ATTR_SHIFT)
+        if name not in self.names:
+            self.names.append(name)
+        self.emit("LOAD_ATTR", self.names.index(name) << LOAD_ATTR_SHIFT)
 
     def pop(self) -> None:
         self.emit("POP_TOP")
@@ -267,7 +267,7 @@ class Assembler:
         """The code object. changes: as for `code.replace`."""
         data, positions, ranges = self.encode()
         return self.code.replace(
-            co_code=data, co_consts=tuple(self.consts), co_names=tuple(self._names),
+            co_code=data, co_consts=tuple(self.consts), co_names=tuple(self.names),
             co_varnames=tuple(self._variables), co_nlocals=len(self._variables), co_freevars=self._cells,
             co_cellvars=self._own_cells, co_stacksize=stack_size,
             co_linetable=encode_positions(self.code.co_firstlineno, positions),
