@@ -16,6 +16,7 @@ from typing import Any
 
 from jitcore.autojitted.entry import Entry
 from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
+from jitcore.autojitted.inputs.guards import ClassGuard
 from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
 from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
@@ -174,6 +175,8 @@ class _Pickler(pickle.Pickler):
                 self.known[id(function.__code__)] = f"{kind}code", number
         for number, array in rebuilt.arrays.items():
             self.known[id(array)] = "array", number
+        for number, kind in rebuilt.classes.items():
+            self.known[id(kind)] = "class", number
         for value in constants:
             module = sys.modules.get(value.get("__name__")) if isinstance(value, dict) else None
             if module is not None and module.__dict__ is value:  # numbers are compared by identity
@@ -182,6 +185,11 @@ class _Pickler(pickle.Pickler):
                         self.known.setdefault(id(one), ("attribute", (module.__name__, name)))
             if isinstance(value, types.FunctionType):
                 self.known.setdefault(id(value.__code__), ("code of", value))
+            guard = getattr(value, "__self__", None)
+            if isinstance(guard, ClassGuard) and id(guard.kind) in self.known:
+                number = self.known[id(guard.kind)][1]
+                self.known |= {id(value): ("check", number), id(guard.version): ("version", number),
+                               id(guard.known): ("known version", number)}
 
     def persistent_id(self, value: Any) -> tuple | None:
         found = self.known.get(id(value))

@@ -100,17 +100,17 @@ class Described:
     """Values on their way to another process.
 
     Attributes:
-        functions, modules, arrays: of the script, as they were met. A module is its dict.
+        functions, modules, arrays, classes: of the script, as they were met. A module is its dict.
     """
 
     def __init__(self):
-        self.functions, self.modules, self.arrays = _Table(), _Table(), _Table()
+        self.functions, self.modules, self.arrays, self.classes = _Table(), _Table(), _Table(), _Table()
 
     def find(self, kind: str, number: int) -> Any:
         """What `kind` and `number` stand for here."""
         if kind == "code":
             return self.functions[number].__code__
-        return getattr(self, f"{kind}s")[number]
+        return {"function": self.functions, "module": self.modules, "array": self.arrays, "class": self.classes}[kind][number]
 
 
 class _Pickler(pickle.Pickler):
@@ -142,12 +142,45 @@ class _Pickler(pickle.Pickler):
         if kind in _CONTAINERS:
             return ("opaque", f"long {kind.__name__}") if len(value) > MAX_ITEMS else None
         if isinstance(value, type):
-            return None if is_known(value.__module__) else ("opaque", f"class {value.__name__}")
+            if is_known(value.__module__):
+                return None
+            is_told = is_plain_class(value)
+            return ("class", self.described.classes.number(value)) if is_told else ("opaque", f"class {value.__name__}")
         if kind in (types.BuiltinFunctionType, range, slice, types.EllipsisType):
             return None
         if np is not None and isinstance(value, (np.generic, np.dtype, np.ufunc)):
             return None
-        return "opaque", kind.__name__
+        return None if is_plain_class(kind) else ("opaque", kind.__name__)
+
+    def reducer_override(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is property:
+            return property, (value.fget, value.fset, value.fdel)
+        if kind in (staticmethod, classmethod):
+            return kind, (value.__func__,)
+        if is_plain_class(kind):
+            return object.__new__, (kind,), vars(value)
+        return NotImplemented
+
+
+def is_plain_class(kind: type) -> bool:
+    """Whether objects of a class are what their variables are: one of the script, made as most are."""
+    bases = [base for base in kind.__mro__ if base is not object]
+    return bool(bases) and all(
+        type(base) is type and not is_known(base.__module__) and "__slots__" not in vars(base) and base.__flags__ & _HEAP
+        and not _SPECIAL & vars(base).keys() and base.__module__ in _own_modules() for base in bases)
+
+
+def _own_modules() -> tuple[str, ...]:
+    return ("__main__",)
+
+
+_HEAP = 1 << 9
+_SPECIAL = frozenset({"__new__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__reduce__",
+                      "__reduce_ex__", "__getstate__", "__setstate__", "__init_subclass__", "__set_name__", "__get__"})
+#: Variables of a class that `type` makes.
+_MADE = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__static_attributes__",
+                   "__firstlineno__", "__annotations__"})
 
 
 def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] = (),
@@ -163,7 +196,12 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
     body = _dump(dict(values), described)
     told: dict[int, tuple] = {}
     names: dict[int, dict[str, Any]] = {}
-    while len(told) < len(described.functions):
+    contents_of: dict[int, dict[str, Any]] = {}
+    while len(told) < len(described.functions) or len(contents_of) < len(described.classes):
+        for number in range(len(contents_of), len(described.classes)):
+            kind = described.classes[number]
+            contents_of[number] = {name: value for name, value in vars(kind).items() if name not in _MADE}
+            _dump((kind.__bases__, contents_of[number]), described)
         for number in range(len(told), len(described.functions)):
             function = described.functions[number]
             module = described.modules.number(function.__globals__)
@@ -175,11 +213,13 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
             told[number] = (function.__defaults__, function.__kwdefaults__, cells)
             _dump((told[number], own), described)  # numbers what they reach
     contents = {number: names.get(number, {}) for number in range(len(described.modules))}
-    rest = _dump((told, contents), described)
+    rest = _dump((told, contents, contents_of), described)
     shells = [(marshal.dumps(restore(one.__code__)), described.modules.number(one.__globals__), one.__name__, one.__qualname__,
                one.__module__, len(one.__closure__ or ())) for one in described.functions]
     modules = [names.get("__name__", "?") for names in described.modules]
-    return pickle.dumps((modules, shells, body, rest), 5), described
+    classes = [(one.__name__, one.__qualname__, one.__module__,
+                [described.classes.number(base) for base in one.__bases__ if base is not object]) for one in described.classes]
+    return pickle.dumps((modules, shells, classes, body, rest), 5), described
 
 
 def _dump(value: Any, described: Described) -> bytes:
@@ -210,18 +250,24 @@ class Rebuilt:
 
     Attributes:
         values: by name.
-        functions, modules, arrays: by their numbers.
+        functions, modules, arrays, classes: by their numbers.
     """
 
     def __init__(self, data: bytes):
-        modules, shells, body, rest = pickle.loads(data)
+        modules, shells, classes, body, rest = pickle.loads(data)
         self.modules = [types.ModuleType(name) for name in modules]
         for module in self.modules:
             module.__dict__["__builtins__"] = __builtins__
         self.functions = [self._make_shell(*shell) for shell in shells]
         self.arrays: dict[int, np.ndarray] = {}
+        self.classes: dict[int, type] = {}
+        for number in range(len(classes)):
+            self._make_class(number, classes)
         self.values: dict[str, Any] = self._load(body)
-        told, contents = self._load(rest)
+        told, contents, contents_of = self._load(rest)
+        for number, variables in contents_of.items():
+            for name, value in variables.items():
+                setattr(self.classes[number], name, value)
         for number, (defaults, keyword_defaults, cells) in told.items():
             function = self.functions[number]
             function.__defaults__, function.__kwdefaults__ = defaults, keyword_defaults
@@ -229,6 +275,14 @@ class Rebuilt:
                 cell.cell_contents = value
         for number, names in contents.items():
             self.modules[number].__dict__.update(names)
+
+    def _make_class(self, number: int, told: list[tuple]) -> type:
+        if number not in self.classes:
+            name, qualname, module, bases = told[number]
+            made = type(name, tuple(self._make_class(base, told) for base in bases), {"__module__": module})
+            made.__qualname__ = qualname
+            self.classes[number] = made
+        return self.classes[number]
 
     def _make_shell(self, code: bytes, module: int, name: str, qualname: str, of: str, cells: int):
         closure = tuple(types.CellType() for _ in range(cells)) or None
@@ -249,4 +303,4 @@ class Rebuilt:
             return self.arrays.setdefault(what, ArrayForm(*found[2]).make()) if made is None else made
         if kind == "opaque":
             return Opaque(what)
-        return getattr(self, f"{kind}s")[what]
+        return {"function": self.functions, "module": self.modules, "class": self.classes}[kind][what]

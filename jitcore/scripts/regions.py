@@ -101,7 +101,8 @@ class Region:
     @property
     def is_named(self) -> bool:
         """Whether another process finds all that the program refers to."""
-        return all(kind == "module" or kind != "array" and self.names.functions[number] for kind, number in self._referred)
+        return all(kind == "module" or kind in ("function", "code") and self.names.functions[number]
+                   for kind, number in self._referred)
 
     def read(self, variables: Mapping[str, Any], rest: range | None) -> list:
         """What the program gets of the variables of a frame, and of what is left of a range."""
@@ -122,6 +123,22 @@ class Region:
         return self.exits[number], {name: value for name, value in zip(program.results, found) if value is not ABSENT}
 
 
+class ClassGuard:
+    """Whether a class is what it was when this was made; see `autojitted.inputs.guards.ClassGuard`."""
+
+    def __init__(self, kind: type):
+        self.kind, self.mro = kind, kind.__mro__
+        self.found = [dict(vars(base)) for base in self.mro]
+        self.version, self.known = self, [0]
+        #: Is never that of `known`: the variables are compared.
+        self.value = 1
+
+    def check(self) -> bool:
+        return self.kind.__mro__ == self.mro and all(
+            vars(base).keys() == found.keys() and all(vars(base)[name] is value for name, value in found.items())
+            for base, found in zip(self.mro, self.found))
+
+
 class _Own:
     """Stands for a function that the other process made for itself."""
 
@@ -132,6 +149,7 @@ class _Own:
 def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
     """What the source names c0, c1, ... find: gives what a kind and a number stand for."""
     own: dict[int, _Own] = {}
+    guards: dict[int, ClassGuard] = {}
 
     def find_constant(what: tuple) -> Any:
         kind, value = what
@@ -149,6 +167,9 @@ def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
         if kind == "names":
             __import__(value)
             return sys.modules[value].__dict__
+        if kind in ("check", "version", "known version"):
+            guard = guards.get(value) or guards.setdefault(value, ClassGuard(find("class", value)))
+            return {"check": guard.check, "version": guard.version, "known version": guard.known}[kind]
         if kind == "attribute":
             module, name = value
             __import__(module)

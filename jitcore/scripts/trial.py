@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.scripts.environment import is_plain_class
+
 __all__ = ["Copies", "MOST_BYTES", "Trial", "Unchecked"]
 
 #: Arrays that are copied.
@@ -27,11 +29,12 @@ class Copies:
     """Copies of values; what is one object stays one.
 
     Attributes:
-        pairs: (array of the script, its copy).
+        pairs: (array of the script, its copy); objects: the same of its classes.
     """
 
     def __init__(self):
         self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
+        self.objects: list[tuple[Any, Any]] = []
         self._known: dict[int, Any] = {}
         self._kept: list = []
         self._bytes = 0
@@ -58,6 +61,11 @@ class Copies:
             made = tuple(map(self.copy, value))
         elif kind is dict:
             made = {key: self.copy(item) for key, item in value.items()}
+        elif is_plain_class(kind):
+            made = object.__new__(kind)
+            self._known[id(value)] = made
+            made.__dict__.update({name: self.copy(item) for name, item in vars(value).items()})
+            self.objects.append((value, made))
         else:
             return value
         self._known[id(value)] = made
@@ -71,8 +79,12 @@ class Copies:
         return self.copy(value) if kind == "array" else value
 
     def are_alike(self) -> bool:
-        """Whether arrays and their copies are the same now."""
-        return all(is_alike(original, copy) for original, copy in self.pairs)
+        """Whether arrays and objects and their copies are the same now."""
+        objects = {id(original): copy for original, copy in self.objects}
+        return all(is_alike(original, copy) for original, copy in self.pairs) and all(
+            vars(original).keys() == vars(copy).keys() and all(
+                is_alike(value, vars(copy)[name]) or objects.get(id(value)) is vars(copy)[name]
+                for name, value in vars(original).items()) for original, copy in self.objects)
 
     def copy_names(self, names: dict) -> dict:
         """A module's variables, arrays among them copied."""
