@@ -7,8 +7,7 @@ the program returns: whether Python would have raised, so that the call has to b
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,8 @@ from jitcore.core.trace import context
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.errors import NeedsValue, needs_identity, not_traceable
 from jitcore.numpy_semantics.functions import tables
-from jitcore.numpy_semantics.functions.kernels import KERNELS
 from jitcore.numpy_semantics.functions.scipy_table import find_scipy
+from jitcore.numpy_semantics.functions.ufuncs import KERNELS
 from jitcore.numpy_semantics.values import sequences
 from jitcore.numpy_semantics.values.arithmetic import bound_size, fail
 from jitcore.numpy_semantics.values.conversions import REDIRECTS
@@ -36,6 +35,7 @@ from jitcore.numpy_semantics.values.storage import Storage, StorageLocation
 from jitcore.rewriter.handles import Handle, LeafType, Mode, current
 from jitcore.rewriter.journal import AttributeLocation, record
 from jitcore.rewriter.operations.redirects import TEXT_REDIRECTS
+from jitcore.rewriter.user_code import find_owner
 
 
 class NumpyMode(Mode):
@@ -59,8 +59,8 @@ class NumpyMode(Mode):
         self.elements: dict[int, Element] = {}
 
     @property
-    def redirects(self) -> Mapping[Any, Callable]:
-        return find_redirects()
+    def redirects(self) -> Redirects:
+        return FORMS
 
     @property
     def failure(self) -> StorageLocation:
@@ -152,30 +152,45 @@ class NumpyMode(Mode):
         return True
 
 
+#: Libraries whose functions have implementations over handles.
+LIBRARIES = frozenset(("itertools", "math", "numpy", "scipy"))
+
+
 class Redirects(dict):
-    """What is called instead of functions, by function; `get` knows those of SciPy too, which are looked up
-    by name."""
+    """What is called instead of functions, by function: each is found when code first calls it, and nothing
+    of a library's functions is loaded before code calls one."""
 
     def get(self, callee: Any, default: Any = None) -> Any:
         found = super().get(callee)
         if found is None:
-            found = find_scipy(callee)
-        return default if found is None else found
+            found = _find_form(callee)
+            if found is None:
+                return default
+            self[callee] = found
+        return found
 
 
-@functools.cache
-def find_redirects() -> Mapping[Any, Callable]:
-    """What rewritten code calls instead of Python's and NumPy's functions."""
+FORMS = Redirects(TEXT_REDIRECTS)
+
+
+def _find_form(callee: Any) -> Callable | None:
+    """What rewritten code calls instead of a function of Python's, NumPy's or SciPy's; None for others."""
+    form = REDIRECTS.get(callee)
+    if form is not None:
+        return distributing(form)
+    owner, module = find_owner(callee)
+    library = module.partition(".")[0]
+    if library not in LIBRARIES:
+        return None
     tables.load()
-    found = {function: sequences.define_form(function) for function in find_plain_functions()}
-    found |= {**tables.CREATION, **REDIRECTS}
-    return Redirects({function: distributing(form) for function, form in found.items()} | TEXT_REDIRECTS)
-
-
-def find_plain_functions() -> list[Callable]:
-    """NumPy's functions that handles reach as arguments, but not as elements of a list."""
-    return [*(function for function in tables.FUNCTIONS if callable(function)), *KERNELS,
-            *(ufunc.reduce for ufunc in KERNELS if ufunc.nin == 2 and ufunc.nout == 1)]
+    if library == "scipy":
+        return find_scipy(callee)
+    is_reduction = isinstance(owner, np.ufunc) and owner in KERNELS and callee == owner.reduce
+    form = tables.CREATION.get(callee)
+    if form is None and (callee in tables.FUNCTIONS or callee in KERNELS
+                         or is_reduction and (owner.nin, owner.nout) == (2, 1)):
+        form = sequences.define_form(callee)  # handles reach it as arguments, but not as elements of a list
+    return form and distributing(form)
 
 
 @contextlib.contextmanager
@@ -188,4 +203,4 @@ def numpy_mode() -> Iterator[NumpyMode]:
         current.mode = previous
 
 
-__all__ = ["Number", "NumpyMode", "fail", "find_redirects", "numpy_mode"]
+__all__ = ["Number", "NumpyMode", "fail", "numpy_mode"]

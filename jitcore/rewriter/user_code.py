@@ -10,7 +10,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from jitcore.core.source import SourcePosition, format_snippet
@@ -70,6 +70,16 @@ def is_compiled_by_numba(callee: Any) -> bool:
     """Whether Numba made this of a Python function: with `njit`, or for kernels."""
     return (type(callee).__module__.startswith("numba.")
             and isinstance(getattr(callee, "py_func", None), FunctionType))
+
+
+def find_owner(callee: Any) -> tuple[Any, str]:
+    """The object whose method a function is, or None; and the module of that object's class, or its own."""
+    owner = getattr(callee, "__self__", None)
+    if owner is None or isinstance(owner, ModuleType):
+        owner, module = None, getattr(callee, "__module__", None)
+    else:
+        module = type(owner).__module__
+    return owner, module if isinstance(module, str) else type(callee).__module__
 
 
 def find_special(value: Any, name: str) -> Callable | None:

@@ -8,6 +8,7 @@ which are taken as they are, has to be looked after.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import types
@@ -40,11 +41,12 @@ _RULES = (
 _CHANGING = (list, dict, set, deque, bytearray, MutableMapping)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class Attributes:
-    """Args: captures: of the trace; resolve: gives the traced form of a callable."""
+    """Attributes: captures: of the trace; resolve: gives the traced form of a callable."""
 
-    def __init__(self, captures: Captures, resolve: Callable[[Any], Any]):
-        self.captures, self.resolve = captures, resolve
+    captures: Captures
+    resolve: Callable[[Any], Any]
 
     def read(self, owner: Any, name: str) -> Any:
         """`owner.name`. Raises: AttributeError; NotTraceable for what can be neither an input nor a guard."""

@@ -20,7 +20,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from jitcore.autojitted.inputs.attributes import Attributes
 from jitcore.autojitted.inputs.captures import Captures, Namespace
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.mapping import find_vectorized
+from jitcore.numpy_semantics.mode import Redirects
 from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.rewriter import rewrite_function
@@ -38,6 +39,7 @@ from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.operations.redirects import REDIRECTS
 from jitcore.rewriter.user_code import (
     find_in_class,
+    find_owner,
     find_special,
     is_compiled_by_numba,
     is_library_file,
@@ -96,7 +98,7 @@ def find_original(function: types.FunctionType) -> types.FunctionType:
     return state.function
 
 
-class Callables(Mapping):
+class Callables:
     """What traced code calls instead of a function; asked by `get`.
 
     Args:
@@ -105,7 +107,7 @@ class Callables(Mapping):
         attributes: how attributes are read.
     """
 
-    def __init__(self, redirects: Mapping, captures: Captures, attributes: Attributes):
+    def __init__(self, redirects: Redirects, captures: Captures, attributes: Attributes):
         self._redirects, self._captures, self._resolve = redirects, captures, attributes.resolve
         self._own = {
             getattr: attributes.get, hasattr: attributes.has,
@@ -227,18 +229,6 @@ class Callables(Mapping):
         with plain_semantics(), self._captures.effects.look_away():
             return callee(*tree_util.tree_map(enter, args), **tree_util.tree_map(enter, kwargs))
 
-    def __getitem__(self, callee: Any) -> Any:
-        found = self.get(callee)
-        if found is None:
-            raise KeyError(callee)
-        return found
-
-    def __iter__(self):
-        return iter(self._redirects)
-
-    def __len__(self) -> int:
-        return len(self._redirects)
-
 
 def _is_made_of_python(callee: Any) -> bool:
     """Whether it is what `np.frompyfunc` makes, or a method of that."""
@@ -299,13 +289,7 @@ def find_effect(callee: Any) -> str:
     """Why a call may do more than give a result, as the middle of a sentence; "" if it does not."""
     if isinstance(callee, types.MethodType):
         callee = callee.__func__
-    owner = getattr(callee, "__self__", None)
-    if owner is None or isinstance(owner, types.ModuleType):
-        owner, module = None, getattr(callee, "__module__", None)
-    else:
-        module = type(owner).__module__
-    if not isinstance(module, str):
-        module = type(callee).__module__
+    owner, module = find_owner(callee)
     name = getattr(callee, "__name__", type(callee).__name__)
     if getattr(builtins, name, None) is callee:
         module = "builtins"  # `open` names the module that defines it, in its own way in each version

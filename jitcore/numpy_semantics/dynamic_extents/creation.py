@@ -109,8 +109,3 @@ def arange(*bounds, dtype=None, **options):
     if isinstance(step, Number) or not step:
         return _make_plain_range(*bounds, dtype=dtype, **options)
     return make_range(extents.unify(start), extents.unify(stop), step, np.int64 if dtype is None else dtype)
-
-
-@creates(len)
-def length(x):
-    return x.shape[0] if isinstance(x, PartialArray) or hasattr(type(x), "to_array") else len(x)

@@ -13,9 +13,8 @@ from jitcore import lax
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, list_items
 from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span
-from jitcore.numpy_semantics.values.forms import Form
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
-from jitcore.numpy_semantics.values.numbers import Number
+from jitcore.numpy_semantics.values.numbers import Form, Number
 
 Maker = Callable[[Item], Item]
 

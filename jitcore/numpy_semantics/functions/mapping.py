@@ -13,10 +13,10 @@ from jitcore.numpy_semantics.functions.calls import dtype_of
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import CREATION, creates, implements
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.layouts import find_joint_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.promotion import as_operand
 from jitcore.numpy_semantics.values.sequences import for_handles, has_handle
+from jitcore.numpy_semantics.values.storage import find_joint_order
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 

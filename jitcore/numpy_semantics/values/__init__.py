@@ -4,16 +4,12 @@ In: `Array`s of a trace. Out: handles with the values, dtypes, mutation and alia
 
 Modules:
     arithmetic      Python's arithmetic on traced numbers.
-    contents        Values on their way into an array: converted as item assignment does, and the shapes that
-                    they get.
     conversions     Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`,
                     `sorted(x)`.
     equality        Which traced values are equal whatever they are, and which the current trace can use.
-    forms           Linear forms: what is known of a traced Python int.
     handle_methods  Operators, items and conversions of handles, installed on their classes, which themselves
                     only hold data.
     items           Items of arrays: `x[index]` and `x[index] = value`.
-    layouts         Layouts: the order in which the axes of a new array lie in memory.
     lists           Lists whose length or elements a traced loop decides.
     mixed           Numbers whose type depends on the way that was taken: `0` on one side of a condition,
                     `x[i]` on the other.

@@ -20,12 +20,12 @@ from jitcore.array import Array
 from jitcore.core import interval as intervals
 from jitcore.core.interval import COMPARISONS, UNKNOWN, Interval
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.values.forms import Form
 from jitcore.numpy_semantics.values.numbers import (
     LARGE,
     LARGEST_INT,
     NUMBER_DTYPES,
     RANKS,
+    Form,
     Number,
     as_int,
     form_of,

@@ -18,11 +18,17 @@ from jitcore import dtypes, lax
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
-from jitcore.numpy_semantics.values.contents import to_item
 from jitcore.numpy_semantics.values.lists import TracedList
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
-from jitcore.numpy_semantics.values.promotion import SUPPORTED, as_operand, cast_raw, int_of_scalar, to_raw
+from jitcore.numpy_semantics.values.promotion import (
+    SUPPORTED,
+    as_operand,
+    cast_raw,
+    int_of_scalar,
+    to_item,
+    to_raw,
+)
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import for_handles
 from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator
@@ -117,6 +123,11 @@ def _isinstance(x: Any, kinds: Any) -> bool:
 
 def _hasattr(x: Any, name: str) -> bool:
     return hasattr(type_of(x), name) if _is_handle(x) else hasattr(x, name)
+
+
+def _len(x: Any, /) -> Any:
+    has_traced_length = getattr(type(x), "is_partial", False) or hasattr(type(x), "to_array")
+    return x.shape[0] if has_traced_length else len(x)
 
 
 # -- selections ---------------------------------------------------------------------------------------------
@@ -295,7 +306,7 @@ def _define_dtype_call(kind: type) -> Callable:
 
 REDIRECTS: dict[Any, Callable] = {
     int: _define_conversion(int, to_int), float: _define_conversion(float, to_float), complex: _complex_of,
-    bool: bool_of, isinstance: _isinstance, type: _type, hasattr: _hasattr,
+    bool: bool_of, isinstance: _isinstance, len: _len, type: _type, hasattr: _hasattr,
     min: _define_extremum(builtins.min, operator.lt), max: _define_extremum(builtins.max, operator.gt),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
     sum: _sum,

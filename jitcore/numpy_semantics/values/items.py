@@ -31,13 +31,13 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.equality import is_current
-from jitcore.numpy_semantics.values.layouts import C_ORDER, find_item_order
 from jitcore.numpy_semantics.values.mixed import Mixed, distribute
 from jitcore.numpy_semantics.values.ndarray import NDArray, drop_leading_ones, new_array, to_item
 from jitcore.numpy_semantics.values.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
 from jitcore.numpy_semantics.values.promotion import adopt_array, as_operand, int_of_scalar, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import has_handle, stack_sequence
+from jitcore.numpy_semantics.values.storage import C_ORDER, find_item_order
 from jitcore.numpy_semantics.values.views import Axis, Window, broadcast_raw
 from jitcore.rewriter.handles import Handle, current
 

@@ -19,18 +19,27 @@ from jitcore.core.trace import context
 from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.functions import tables
-from jitcore.numpy_semantics.values.contents import (
+from jitcore.numpy_semantics.values.equality import is_visible
+from jitcore.numpy_semantics.values.operators import WithoutValue
+from jitcore.numpy_semantics.values.promotion import (
+    CONVERSIONS,
+    as_operand,
+    check_aval,
+    check_dtype,
     complete_shape,
     drop_leading_ones,
     repeat_elements,
     to_item,
 )
-from jitcore.numpy_semantics.values.equality import is_visible
-from jitcore.numpy_semantics.values.layouts import C_ORDER, Order, find_dense_order, find_own_order
-from jitcore.numpy_semantics.values.operators import WithoutValue
-from jitcore.numpy_semantics.values.promotion import CONVERSIONS, as_operand, check_aval, check_dtype
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.storage import Storage, Store
+from jitcore.numpy_semantics.values.storage import (
+    C_ORDER,
+    Order,
+    Storage,
+    Store,
+    find_dense_order,
+    find_own_order,
+)
 from jitcore.numpy_semantics.values.views import (
     Part,
     Reshape,
@@ -432,7 +441,7 @@ _EMPTY = ("The truth value of an empty array is ambiguous. "
 
 # -- making arrays ------------------------------------------------------------------------------------------
 def new_array(raw: Array, order: Order | None = C_ORDER) -> NDArray:
-    """An array with memory of its own, its axes in an order (`layouts`)."""
+    """An array with memory of its own, its axes in an order (`storage`)."""
     raw = check_aval(raw)
     if not order:
         return NDArray(Storage(raw, is_c_order=order is not None))
