@@ -50,6 +50,7 @@ from jitcore.dispatch.options import JitOptions, read_compiler_options
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely
 from jitcore.process.generated import Parameters, make_dispatching_code, make_watching_code, make_wrapper
+from jitcore.rewriter.control_flow.raising import is_raised_defect
 
 #: Calls in plain Python, with nothing compiled, after which the function is left alone.
 CALLS_BEFORE_LEAVING = {True: 50, False: 1000}  # whether nothing could be traced
@@ -200,6 +201,8 @@ class AutojitFunction:
             entry, specs = self._trace(values, reader, specs)
         except Exception as error:  # what tracing cannot do may raise anything; plain Python decides
             raise_interruption(error)
+            if is_raised_defect(error):
+                raise
             waits = isinstance(error, TooMuchEffort)
             refused = error if self.options.strict else None, find_reason(error, self.function)
         if refused is not None:

@@ -18,7 +18,9 @@ import jitcore
 from jitcore.autojitted.function import CALLS_BEFORE_LEAVING
 from jitcore.autojitted.recording import recorder
 from jitcore.autojitted.tiers import native
+from jitcore.config import config
 from jitcore.numpy_semantics.errors import NotTraceable
+from jitcore.rewriter.snapshots import Snapshot
 from tests.own_files import is_own_file
 
 
@@ -265,6 +267,35 @@ def test_clear_caches():
         compiled(np.ones(3))
         assert compiled.cache_info().traces == traces
         jitcore.clear_caches()
+
+
+def test_defects_are_raised_where_that_is_asked_for(monkeypatch):
+    """Else Python's own way is taken, so that a program of the user's goes on."""
+
+    def shift(u):
+        for _ in range(9):
+            u[1:] = u[:-1] + 1
+        return u
+
+    monkeypatch.delattr(Snapshot, "find_written")
+    with pytest.raises(AttributeError, match="find_written"):
+        jitcore.autojit(shift)(np.zeros(5))
+    with config.override(raise_defects=False):
+        np.testing.assert_array_equal(jitcore.autojit(shift)(np.zeros(5)), shift(np.zeros(5)))
+
+
+def test_an_element_of_an_empty_array_leaves_a_loop_compiled():
+    def add_up(x, n):
+        total = 0.0
+        for i in range(n):
+            if x.sum() > i:
+                total += x[i]
+                x[i] = total
+        return total
+
+    compiled = jitcore.autojit(add_up, strict=True)
+    assert compiled(np.zeros(0), 20) == 0 and compiled(np.ones(30), 20) == add_up(np.ones(30), 20)
+    assert all(region.unrolled is None for region in compiled.report().regions)
 
 
 def test_reports_say_which_loops_were_unrolled_and_why():

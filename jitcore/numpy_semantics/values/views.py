@@ -111,7 +111,7 @@ class Window(Step):
         return lax.slice(raw, lows, [low + span for low, span in zip(lows, spans)])
 
     def read(self, raw: Array) -> Array:
-        if 0 in self.shape:
+        if 0 in self.shape or 0 in self.base:  # of an empty axis no element is ever read
             return lax.full(self.shape, 0, raw.dtype)
         steps = [abs(axis.step) for axis in self.axes]
         if any(step != 1 for step in steps) and not self._is_dynamic:
@@ -149,7 +149,7 @@ class Window(Step):
         return self._reverse(lax.expand_dims(value, dropped) if dropped else value)
 
     def write(self, raw: Array, value: Array) -> Array:
-        if 0 in self.shape:
+        if 0 in self.shape or 0 in self.base:
             return raw
         value = self._to_base_order(value)
         if any(axis.size > 1 and abs(axis.step) != 1 for axis in self.axes):
