@@ -109,9 +109,8 @@ _ROWS = (
         "Each of its values needs a program of its own.",
         "pass an array of that size instead, or what follows from the number",
     ),
-    Remedy(
-        r"values are passed", "A call would spend its time reading them.", "pass an array for a long list"
-    ),
+    Remedy(r"values are passed", "A call would spend its time reading them.",
+           "pass an array for a long list"),
     Remedy(
         r"(is|operand|element) of type|is a dict with keys|^out= of type",
         "Programs take arrays and numbers, and lists, dicts with string keys and objects that hold them.",
@@ -233,11 +232,8 @@ _ROWS = (
         _NOT_THERE,
         "pass these arguments as plain Python values, or write it with + - * / and np.where",
     ),
-    Remedy(
-        r"np\.|numpy|ndarray|ufunc|scipy|of a traced number|\.\w+ of a traced array|with \w+=",
-        _NOT_THERE,
-        "write it with other functions of NumPy or as a loop, or call it outside and pass its result",
-    ),
+    Remedy(r"np\.|numpy|ndarray|ufunc|scipy|of a traced number|\.\w+ of a traced array|with \w+=", _NOT_THERE,
+           "write it with other functions of NumPy or as a loop, or call it outside and pass its result"),
 )
 
 #: For a reason without a row.

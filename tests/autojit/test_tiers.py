@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.autojitted.function import CALLS_BEFORE_LEAVING
 from jitcore.autojitted.recording import recorder
 from jitcore.autojitted.tiers import native
 from jitcore.config import config
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.rewriter.snapshots import Snapshot
+from tests.autojit.checking import TUNING, tune
 from tests.own_files import is_own_file
 
 
@@ -157,7 +157,7 @@ def test_small_work_goes_to_plain_python():
         assert compiled(3.0) == 4.0
     assert compiled.report().regions[0].tiers[0].value == "python"
     assert "less time" in str(compiled.report())
-    for _ in range(CALLS_BEFORE_LEAVING[False]):
+    for _ in range(TUNING.calls_before_leaving_traced):
         compiled(3.0)
     assert compiled.__code__ is f.__code__
     assert compiled(4.0) == 5.0
@@ -167,7 +167,7 @@ def test_hopeless_function_is_left_alone(capsys):
     compiled = jitcore.autojit(writes)
     with pytest.warns(jitcore.AutojitWarning):
         compiled(1.0)
-    for _ in range(CALLS_BEFORE_LEAVING[True]):
+    for _ in range(TUNING.calls_before_leaving):
         compiled(1.0)
     assert compiled.__code__ is writes.__code__
     assert compiled(2.0) == 3.0 and compiled.report().regions[0].tiers[0].value == "python"
@@ -184,7 +184,7 @@ def slow_text_loop(x):
 
 
 def test_numba_serves_what_takes_long(monkeypatch):
-    monkeypatch.setattr(native, "PATIENCE", 0.0)
+    tune(monkeypatch, patience=0.0)
     monkeypatch.setattr(recorder, "MAX_EQUATIONS", 200)
     compiled = jitcore.autojit(slow_text_loop)
     x = np.ones(20_000)

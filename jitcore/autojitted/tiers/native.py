@@ -114,11 +114,6 @@ def _is_close(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.all(distances <= tolerance * np.maximum(sizes, 1e-3 * scale)))
 
 
-#: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
-#: asked.
-PATIENCE = 20.0
-
-
 class Trial(NamedTuple):
     """What plain Python returned, and the compiled function with what it keeps, or None with the reason."""
 

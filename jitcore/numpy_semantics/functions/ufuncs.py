@@ -301,10 +301,7 @@ def run_kernel(ufunc, inputs: Sequence, found: Sequence[np.dtype]) -> tuple[Arra
         operands[0] = to_raw(operands[0])
     try:
         results = kernel(*operands)
-    except (
-        TypeError,
-        ValueError,
-    ):  # shapes of a product that do not fit: NumPy's own text
+    except (TypeError, ValueError):  # shapes of a product that do not fit: NumPy's own text
         if ufunc.signature is not None:
             ufunc(*[np.broadcast_to(np.zeros((), x.dtype), x.shape) for x in operands])
         raise
