@@ -295,10 +295,9 @@ def smooth(x, *rest, steps=3, **options):
 
 
 @pytest.mark.parametrize("is_due", [False, True])
-def test_functions_of_a_script_wait_until_compiling_can_pay(monkeypatch, is_due):
-    monkeypatch.setattr(patience, "SHORTEST", 0.0)
-    monkeypatch.setattr(patience, "PATIENCE", 0.0 if is_due else 100.0)
-    one = patience.PatientFunction(smooth, Pool(100.0, 0.2))
+def test_functions_of_a_script_wait_until_compiling_can_pay(is_due):
+    patient = patience.Patience(shortest=0.0, due=0.0 if is_due else 100.0)
+    one = patience.PatientFunction(smooth, Pool(100.0, 0.2), patient)
     one.seconds = 10.0 * is_due
     x, y = np.arange(10.0), np.arange(10.0)
     for _ in range(3):

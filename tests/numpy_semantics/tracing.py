@@ -107,7 +107,7 @@ class _Converted:
 
 
 def _take_apart(value: Any, found: list) -> Any:
-    if getattr(value, "is_partial", False):
+    if getattr(value, "is_padded", False):
         return _Packed(value, found)
     if type(value) is Mixed:
         return _Converted(value, found)

@@ -172,8 +172,8 @@ class ResultWriter:
         raise not_traceable("a list of traced length whose elements are no numbers is returned")
 
     def _express_array(self, array: NDArray) -> str:
-        if array.is_partial:
-            return self._express_partial(array)
+        if array.is_padded:
+            return self._express_padded(array)
         if array.objects is not None:
             return self._express_choice(*array.objects)
         storage = array.storage
@@ -242,7 +242,7 @@ class ResultWriter:
         others = [*self.session.storages.values(), *self._returned]
         return any(other.is_shared for other in others if other is not storage)
 
-    def _express_partial(self, array: NDArray) -> str:
+    def _express_padded(self, array: NDArray) -> str:
         storage = array.frame.storage
         if id(storage) in self._bases or self._find_aliases(storage):
             raise not_traceable("a part of an argument whose extent is not known is returned")

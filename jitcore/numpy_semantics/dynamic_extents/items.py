@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitcore.numpy_semantics.dynamic_extents.align import assign, find_frame
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray
 from jitcore.numpy_semantics.dynamic_extents.listing import Listing
 from jitcore.numpy_semantics.dynamic_extents.reading import (
     compact_array,
@@ -42,7 +42,7 @@ def read_item(array: NDArray, index: Any) -> Any:
     return view_item(array, entries)
 
 
-def _read_numbered(array: PartialArray, entries: Sequence) -> Any:
+def _read_numbered(array: PaddedArray, entries: Sequence) -> Any:
     """Items of an array that has elements of a mask: of a copy in which these are numbered."""
     copy = compact_array(array)
     found = view_item(copy, entries)

@@ -11,7 +11,7 @@ from typing import Any
 
 from jitcore import lax
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import Form, Number
@@ -19,7 +19,7 @@ from jitcore.numpy_semantics.values.numbers import Form, Number
 Maker = Callable[[Item], Item]
 
 
-def join_structures(one: Any, other: Any) -> Callable[[Any], PartialArray] | None:
+def join_structures(one: Any, other: Any) -> Callable[[Any], PaddedArray] | None:
     """What gives either of two arrays, or of values that stand for them, a common structure; None where there
     is none."""
     if not isinstance(one, NDArray) or not isinstance(other, NDArray) or one.dtype != other.dtype:
@@ -31,9 +31,9 @@ def join_structures(one: Any, other: Any) -> Callable[[Any], PartialArray] | Non
     if not all(makers):
         return None
 
-    def convert(value: NDArray) -> PartialArray:
+    def convert(value: NDArray) -> PaddedArray:
         items = [make(item) for make, item in zip(makers, list_items(value))]
-        return PartialArray(new_array(adapt(value, items).read()), items)
+        return PaddedArray(new_array(adapt(value, items).read()), items)
 
     return convert
 

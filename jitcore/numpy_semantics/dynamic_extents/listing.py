@@ -20,7 +20,7 @@ from jitcore.numpy.indexing.plan import Entry, plan_index
 from jitcore.numpy.indexing.reading import gather_plan
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, find_frame, join_items, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, wrap
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray, wrap
 from jitcore.numpy_semantics.dynamic_extents.moving import run_early
 from jitcore.numpy_semantics.dynamic_extents.reading import check_number, is_integer_array, is_mask, view_item
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, find_axes, join_masks
@@ -129,7 +129,7 @@ class Listing:
 def _has_rest(array: Any, value: Tracer) -> bool:
     """Whether elements of an array's frame may be anything, behind those of a mask: it was packed, or comes
     from a loop or a branch, where it may have been."""
-    if not isinstance(array, PartialArray):
+    if not isinstance(array, PaddedArray):
         return False
     eqns = reversed(value.trace.eqns)
     made = next((eqn for eqn in eqns if any(var is value.atom for var in eqn.outvars)), None)

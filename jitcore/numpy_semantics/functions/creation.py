@@ -48,7 +48,7 @@ def _fill(shape: Any, value: Any, dtype: Any, order: str | None = "C", like: Any
 
 def _find_order(ndim: int, order: str | None, like: Any = None) -> Order | None:
     """The order of the axes of a new array. like: an operand that it is made like."""
-    if isinstance(like, NDArray) and not like.is_partial:
+    if isinstance(like, NDArray) and not like.is_padded:
         return find_own_order(like, order, ndim)
     return name_order(order, ndim)
 

@@ -107,7 +107,7 @@ def ndindex(*shape):
 
 @creates(np.ndenumerate)
 def ndenumerate(arr):
-    if not isinstance(arr, NDArray) or arr.is_partial:
+    if not isinstance(arr, NDArray) or arr.is_padded:
         return np.ndenumerate(arr)
     ranges = list(map(range, arr.shape))
     return _make_grid(ranges, arr) or iter([(place, arr[place]) for place in itertools.product(*ranges)])

@@ -58,7 +58,7 @@ def _call(callee: Callable, implementation: Callable, /, *args: Any, **kwargs: A
     values = (*args, *kwargs.values())
     if not has_handle(values):
         return callee(*args, **kwargs)
-    if any(getattr(x, "is_partial", False) for x in values):
+    if any(getattr(x, "is_padded", False) for x in values):
         raise not_traceable(f"scipy's {callee.__name__} of an array whose extent is traced")
     return implementation(*args, **kwargs)
 

@@ -242,7 +242,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) ->
 
     Raises: what NumPy raises; NotTraceable for ufuncs, options and dtypes that are not traced."""
     values = (*inputs, *_as_tuple(kwargs.get("out")), kwargs.get("where"))
-    if any(getattr(x, "is_partial", False) for x in values):
+    if any(getattr(x, "is_padded", False) for x in values):
         return tables.find_hook("apply_ufunc", "an operand")(ufunc, method, tuple(inputs), kwargs)
     if not _MAY_BE_MIXED.isdisjoint(map(type, inputs)) and find_mixed(inputs) is not None:
         return _apply_to_mixed(ufunc, method, inputs, kwargs)

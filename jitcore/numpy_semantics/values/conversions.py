@@ -126,7 +126,7 @@ def _hasattr(x: Any, name: str) -> bool:
 
 
 def _len(x: Any, /) -> Any:
-    has_traced_length = getattr(type(x), "is_partial", False) or hasattr(type(x), "to_array")
+    has_traced_length = getattr(type(x), "is_padded", False) or hasattr(type(x), "to_array")
     return x.shape[0] if has_traced_length else len(x)
 
 
@@ -168,7 +168,7 @@ def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
 
 
 def _is_vector(x: Any) -> bool:
-    return isinstance(x, NDArray) and not x.is_partial and x.ndim == 1
+    return isinstance(x, NDArray) and not x.is_padded and x.ndim == 1
 
 
 def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
@@ -278,7 +278,7 @@ def _sorted(iterable, /, *, key=None, reverse=False):
         raise needs_value(iterable if is_array else next(filter(_is_handle, items)), "sorted()")
     kinds = {"NumPy"} if is_array else {type_of(item) for item in items}
     array = iterable if is_array else as_operand(items)
-    if array.ndim != 1 or len(kinds) > 1 or array.is_partial or not 0 < array.size <= _MAX_SORTED:
+    if array.ndim != 1 or len(kinds) > 1 or array.is_padded or not 0 < array.size <= _MAX_SORTED:
         raise not_traceable("sorted() of traced values of several types, or of many")
     if array.dtype.kind not in "biuf":
         raise TypeError("'<' not supported between instances of 'complex' and 'complex'")

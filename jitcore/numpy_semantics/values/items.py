@@ -105,7 +105,7 @@ def set_item(array: NDArray, index: Any, value: Any) -> None:
         entries = parse_index(array.shape, index, NUMPY_RULES)
     except TracedExtent:
         return tables.find_hook("write_item", "an item")(array, index, value)
-    if getattr(value, "is_partial", False):
+    if getattr(value, "is_padded", False):
         return tables.find_hook("write_item", "a value")(array, index, value)
     if any(entry.kind == "mask" for entry in entries):
         return _set_masked(array, entries, value)
@@ -174,7 +174,7 @@ class NumpyRules(IndexRules):
             if value.python_type is not int:
                 raise IndexError(_NOT_AN_INDEX)
             return value
-        if getattr(value, "is_partial", False):
+        if getattr(value, "is_padded", False):
             raise TracedExtent
         if isinstance(value, (Handle, np.ndarray)):
             if value.dtype.kind not in "biu":

@@ -113,7 +113,7 @@ class Mixed(WithoutValue, CompoundHandle):
     __slots__ = ("kinds", "raw", "tag", "whole")
     __array_priority__ = 400
     leaf_type = None
-    is_partial = False
+    is_padded = False
 
     def __init__(self, kinds: Kinds, raw: Array, tag: Array, whole: Array | None = None):
         self.kinds, self.raw, self.tag, self.whole = kinds, raw, tag, whole

@@ -98,7 +98,7 @@ class NDArray(WithoutValue, Handle):
 
     __slots__ = ("storage", "steps", "objects", "_shape", "_memo")
     __array_priority__ = 1000
-    is_partial = False
+    is_padded = False
     has_views = True
 
     def __init__(self, storage: Storage, steps: Steps = ()):
@@ -189,7 +189,7 @@ class NDArray(WithoutValue, Handle):
         return type(self) is NDArray and not self.steps and self.storage.is_own
 
     def is_object(self, other: Handle) -> Any:
-        if self is other or not isinstance(other, NDArray) or self.is_partial or other.is_partial:
+        if self is other or not isinstance(other, NDArray) or self.is_padded or other.is_padded:
             return self is other
         if self.objects is not None or other.objects is not None:
             raise not_traceable("whether two arrays are one object depends on a traced value")
@@ -462,5 +462,5 @@ def wrap_result(raw: Array, is_scalar: bool = True, order: Order | None = C_ORDE
 
 def unwrap_array(value: Any) -> Any:
     """A scalar for an array without axes."""
-    is_scalar = isinstance(value, NDArray) and not value.is_partial and not value.shape
+    is_scalar = isinstance(value, NDArray) and not value.is_padded and not value.shape
     return Scalar(value.read()) if is_scalar else value

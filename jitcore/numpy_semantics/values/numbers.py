@@ -152,7 +152,7 @@ class Number(WithoutValue, Handle):
         python_type: bool, int, float or complex; form, low, high: of an int; bounds may be infinite."""
 
     __slots__ = ("python_type", "form", "low", "high", "_raw")
-    is_partial = False
+    is_padded = False
     __array_priority__ = 200
 
     def __init__(self, python_type: type, raw: Array | None, form: Form | None = None,

@@ -45,7 +45,7 @@ def express_handle(handle: Any) -> tuple[list[Array], Leaf] | None:
         return [handle.read()], _LEAVES[_make_scalar]
     if not isinstance(handle, NDArray):
         return None
-    if handle.is_partial:
+    if handle.is_padded:
         values, extents = pack(handle)
         raws = [extent.read() if isinstance(extent, Number) else np.asarray(extent) for extent in extents]
         return [values, *raws], Leaf(_make_part, 1 + len(raws), _make_part)

@@ -342,5 +342,5 @@ def _list_arrays(values: Iterable[Any]) -> Iterable[Any]:
         if type(value) in (list, tuple):
             spend(_ITEM * len(value))
             yield from _list_arrays(value)
-        elif hasattr(type(value), "is_in_order") and not value.is_partial:
+        elif hasattr(type(value), "is_in_order") and not value.is_padded:
             yield value

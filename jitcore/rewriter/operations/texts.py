@@ -199,7 +199,7 @@ class Text(CompoundHandle):
 
     __slots__ = ("recipe", "operands")
     leaf_type = None
-    is_partial = False
+    is_padded = False
 
     def __init__(self, recipe: Any, operands: Sequence[Array]):
         self.recipe, self.operands = recipe, list(operands)
