@@ -39,7 +39,7 @@ from jitcore.autojitted.inputs.specs import (
     StaticSpec,
 )
 from jitcore.autojitted.recording.purity import ORIGINAL
-from jitcore.autojitted.recording.side_effects import silence
+from jitcore.autojitted.recording.recorder import silence
 from jitcore.autojitted.tiers.native import copy_values
 from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
