@@ -1,7 +1,7 @@
 """Hooks: what rewritten code does in place of operations in which a traced value means something else.
 
-In: operands from the stack, by `helper @ operand` or `value in guard` (`hooked.py` says why). Out: the result
-that plain Python would give, or a traced one.
+In: operands from the stack, by `helper @ operand` or `value in guard` (`resumable.py` says why). Out: the
+result that plain Python would give, or a traced one.
 
 Special methods of the user's classes are called by their rewritten form where Python's operators call them.
 Classes of libraries keep their own way: so do ints, arrays and handles.
@@ -407,7 +407,7 @@ def check_there(location: Location) -> None:
 
 # -- the hooks ----------------------------------------------------------------------------------------------
 class Hooks:
-    """What `hooked.HookedWriter` puts into code, by name; `compare` and its like give that of one operator.
+    """What `HookedWriter` puts into code, by name; `compare` and its like give that of one operator.
 
     resolve: chooses what is called instead of a callable."""
 
