@@ -34,8 +34,8 @@ from jitcore.numpy_semantics.values.scalars import SCALAR
 from jitcore.numpy_semantics.values.storage import Storage, StorageLocation
 from jitcore.rewriter.handles import Handle, LeafType, Mode, current
 from jitcore.rewriter.journal import AttributeLocation, record
+from jitcore.rewriter.objects import find_owner
 from jitcore.rewriter.operations.redirects import TEXT_REDIRECTS
-from jitcore.rewriter.user_code import find_owner
 
 
 class NumpyMode(Mode):

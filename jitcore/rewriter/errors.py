@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from jitcore.core.trace import user_snippet
 from jitcore.errors import ConcretizationTypeError, ControlFlowError, build_error
 from jitcore.rewriter.handles import current
-from jitcore.rewriter.journal import walk
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.objects import Place, walk
 
 #: The variable that holds what a function returns.
 RESULT = "$result"

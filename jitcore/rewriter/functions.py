@@ -32,17 +32,17 @@ from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.control_flow.loops import trace_loop
 from jitcore.rewriter.handles import UNDEFINED, Mode, current
 from jitcore.rewriter.journal import logs
-from jitcore.rewriter.operations import texts
-from jitcore.rewriter.operations.hooks import Hooks
-from jitcore.rewriter.operations.redirects import REDIRECTS
-from jitcore.rewriter.operations.texts import find_method
-from jitcore.rewriter.user_code import (
+from jitcore.rewriter.objects import (
     find_special,
     is_compiled_by_numba,
     is_user_class,
     is_user_code,
     is_wrapper,
 )
+from jitcore.rewriter.operations import texts
+from jitcore.rewriter.operations.hooks import Hooks
+from jitcore.rewriter.operations.redirects import REDIRECTS
+from jitcore.rewriter.operations.texts import find_method
 from jitcore.rewriter.writing.resumable import HookedWriter, Suspended, Template
 
 _KEPT = "__jitcore_rewritten__"

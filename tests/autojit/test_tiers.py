@@ -19,7 +19,7 @@ from jitcore.autojitted.recording import recorder
 from jitcore.autojitted.tiers import native
 from jitcore.config import config
 from jitcore.numpy_semantics.errors import NotTraceable
-from jitcore.rewriter.snapshots import Snapshot
+from jitcore.rewriter.journal import Snapshot
 from tests.autojit.checking import TUNING, tune
 from tests.own_files import is_own_file
 

@@ -25,8 +25,8 @@ from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import AttributeLocation, record
+from jitcore.rewriter.objects import find_in_class, is_user_class, is_user_code
 from jitcore.rewriter.operations.hooks import check_there
-from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
 
 #: What of a function is the same for as long as it is that function.
 _OF_FUNCTIONS = frozenset("__name__ __qualname__ __doc__ __module__ __class__ __call__ __get__".split())

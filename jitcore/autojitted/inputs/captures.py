@@ -25,8 +25,8 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.joining import has_part, join_parts
 from jitcore.numpy_semantics.values.ndarray import new_array
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.snapshots import note_captured
-from jitcore.rewriter.user_code import is_changeable, is_library_file
+from jitcore.rewriter.journal import note_captured
+from jitcore.rewriter.objects import is_changeable, is_library_file
 
 if TYPE_CHECKING:
     from jitcore.autojitted.recording.purity import EffectGuard

@@ -41,9 +41,9 @@ from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.rewriter import rewrite_function
 from jitcore.rewriter.control_flow.arms import make_final
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
-from jitcore.rewriter.operations.redirects import REDIRECTS
-from jitcore.rewriter.user_code import (
+from jitcore.rewriter.objects import (
+    BOUND_METHODS,
+    OWNERLESS,
     find_in_class,
     find_owner,
     find_special,
@@ -52,6 +52,7 @@ from jitcore.rewriter.user_code import (
     is_user_class,
     is_user_code,
 )
+from jitcore.rewriter.operations.redirects import REDIRECTS
 
 #: Attribute of the function that `autojit` returns: the function that it was given.
 ORIGINAL = "__jitcore_autojit__"

@@ -52,7 +52,7 @@ from jitcore.process.effort import counters, spend
 from jitcore.rewriter import rewrite_function
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.journal import is_a, walk
+from jitcore.rewriter.objects import is_a, walk
 from jitcore.rewriter.operations.redirects import written
 from jitcore.tree_util import tree_structure
 

@@ -38,9 +38,8 @@ from jitcore.numpy_semantics.values.views import (
 )
 from jitcore.process.generated import Constants
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
+from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
 from jitcore.rewriter.operations.texts import Text, prepare
-from jitcore.rewriter.user_code import is_changeable
 from jitcore.rewriter.values import Poison
 
 

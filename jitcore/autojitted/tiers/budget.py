@@ -47,8 +47,7 @@ from jitcore.core.source import raise_interruption
 from jitcore.dispatch.fast_call import MISS
 from jitcore.process.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
 from jitcore.process.generated import Pool
-from jitcore.rewriter.journal import walk
-from jitcore.rewriter.user_code import is_library_file, is_user_class
+from jitcore.rewriter.objects import is_library_file, is_user_class, walk
 
 if TYPE_CHECKING:
     from jitcore.autojitted.function import AutojitFunction

@@ -19,8 +19,7 @@ import numpy as np
 
 from jitcore.autojitted.recording.purity import find_effect
 from jitcore.core.source import raise_interruption
-from jitcore.rewriter.journal import BOUND_METHODS, list_children, walk
-from jitcore.rewriter.user_code import is_user_class, is_user_function
+from jitcore.rewriter.objects import BOUND_METHODS, is_user_class, is_user_function, list_children, walk
 
 #: Relative difference of floating-point results that another order of operations explains.
 _TOLERANCE = {"f": 1e-7, "c": 1e-7}

@@ -33,8 +33,8 @@ from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import for_handles
 from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator
 from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.journal import refuse_changes
 from jitcore.rewriter.operations.texts import Text
-from jitcore.rewriter.snapshots import refuse_changes
 
 _BOOL = np.dtype(bool)
 

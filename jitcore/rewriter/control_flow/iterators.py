@@ -17,7 +17,7 @@ from jitcore.array import Array
 from jitcore.core.trace import Tracer
 from jitcore.rewriter.errors import traced_iterable_error, traced_length_error
 from jitcore.rewriter.handles import Compound, CompoundHandle, Handle, current
-from jitcore.rewriter.snapshots import RANGE_ITERATORS
+from jitcore.rewriter.objects import RANGE_ITERATORS
 from jitcore.rewriter.values import is_traced, type_of
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from jitcore import dtypes
 from jitcore.core.aval import aval_of
@@ -24,6 +24,7 @@ from jitcore.rewriter.control_flow.arms import (
     KIND,
     Arm,
     Outcome,
+    Scope,
     raise_where,
     refuse_advanced,
     refuse_reordered,
@@ -41,9 +42,16 @@ from jitcore.rewriter.handles import (
     LeafType,
     current,
 )
-from jitcore.rewriter.journal import ArrayLocation, ItemLocation, Location, record
-from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, find_container, find_variables
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.journal import (
+    ArrayLocation,
+    ContainerLocation,
+    ItemLocation,
+    Location,
+    find_container,
+    find_variables,
+    record,
+)
+from jitcore.rewriter.objects import copy_contents
 from jitcore.rewriter.values import (
     Flat,
     Poison,
@@ -338,18 +346,6 @@ def _is_cheap(function: TracedFunction) -> bool:
 
 def _is_equal(one: Any, other: Any) -> bool:
     return one is other or current.mode is not None and current.mode.is_equal(one, other)
-
-
-class Scope(NamedTuple):
-    """What surrounds a decision.
-
-    place: its line. list_outer: values from which others see what the code's variables hold. names: the
-    variables before it.
-    """
-
-    place: Place
-    list_outer: Callable[[], Sequence[Any]]
-    names: Mapping[str, Any]
 
 
 def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool = False) -> Outcome | None:

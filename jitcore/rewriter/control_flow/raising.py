@@ -25,7 +25,7 @@ from jitcore.rewriter.bytecode.instructions import read_handlers
 from jitcore.rewriter.bytecode.versions import NAMES
 from jitcore.rewriter.errors import caught_outside_error
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.user_code import Place, is_user_code
+from jitcore.rewriter.objects import Place, is_user_code
 
 _RAISES = frozenset({"RAISE_VARARGS", "RERAISE"})
 

@@ -44,8 +44,8 @@ from jitcore.rewriter.journal import (
     logs,
     record,
 )
+from jitcore.rewriter.objects import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.operations.texts import find_converter, find_formatter, join_parts, remainder
-from jitcore.rewriter.user_code import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.values import (
     Poison,
     as_predicate,

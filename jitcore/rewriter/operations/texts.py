@@ -21,7 +21,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.process.generated import Constants
 from jitcore.rewriter import errors
 from jitcore.rewriter.handles import CompoundHandle, Handle, current
-from jitcore.rewriter.journal import walk
+from jitcore.rewriter.objects import walk
 from jitcore.rewriter.values import Poison, is_traced
 
 # -- recipes ------------------------------------------------------------------------------------------------
