@@ -1,6 +1,6 @@
 """Python's operators of arrays and NumPy scalars: each is a ufunc.
 
-In: the class of a handle. Out: its operators, which `handle_methods` installs. Products and
+In: the class of a handle. Out: its operators, which `mode` installs. Products and
 quotients of Python's complex numbers and NumPy's complex scalars have the bits that CPython and NumPy's
 scalars give; those of NumPy's arrays may be others: their loops fuse products and sums where the processor
 can.
