@@ -78,8 +78,7 @@ class Selection(ast.NodeTransformer):
 
     def visit_Import(self, node: ast.Import) -> ast.Import:
         self._numpy |= {
-            alias.asname or alias.name for alias in node.names if alias.name.split(".")[0] == "numpy"
-        }
+            alias.asname or alias.name for alias in node.names if alias.name.split(".")[0] == "numpy"}
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:

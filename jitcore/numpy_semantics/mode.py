@@ -268,8 +268,7 @@ FAMILIES = {
     Number: Family("a traced number", arithmetic.BINARY, _operate_on_numbers, arithmetic.UNARY,
                    lambda name, x: arithmetic.UNARY[name](x), arithmetic.round_number),
     Mixed: Family("a traced number", OPERATORS, _operate_on_mixed, arithmetic.UNARY,
-                  lambda name, x: distribute(lambda own: getattr(own, f"__{name}__")(), x), _round_mixed),
-}
+                  lambda name, x: distribute(lambda own: getattr(own, f"__{name}__")(), x), _round_mixed)}
 
 
 def _install_operators(cls: type, family: Family) -> None:
@@ -351,8 +350,7 @@ METHODS: dict[type, dict[str, Any]] = {
     NDArray: {"__getitem__": get_item, "__setitem__": set_item, "item": _item_of_array,
               "flags": property(Flags, doc="Its layout, as far as that is known.")},
     Scalar: {"__getattr__": _find_attribute, "as_array": _as_array, "is_integer": _is_integer,
-             "item": _item_of_scalar, "tolist": _item_of_scalar},
-}
+             "item": _item_of_scalar, "tolist": _item_of_scalar}}
 
 
 def install() -> None:

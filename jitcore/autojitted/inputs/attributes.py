@@ -36,8 +36,7 @@ _OF_PLACES = frozenset("__hash__ __repr__ __str__ __format__".split())
 _RULES = (
     types.FunctionType, staticmethod, classmethod, property, type,
     types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
-    types.WrapperDescriptorType, types.MethodWrapperType,
-)
+    types.WrapperDescriptorType, types.MethodWrapperType)
 _CHANGING = (list, dict, set, deque, bytearray, MutableMapping)
 
 

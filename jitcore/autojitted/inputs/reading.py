@@ -124,8 +124,7 @@ class Unreadable(Exception):
 _IDENTITIES = (
     types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, np.ufunc, np.vectorize,
     types.MethodType, types.GenericAlias, types.MethodDescriptorType, types.WrapperDescriptorType,
-    type(np.sum),
-)
+    type(np.sum))
 _STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range)
 
 

@@ -81,16 +81,14 @@ _HIGHER_ORDER = frozenset([
     sorted, min, max, map, filter, functools.reduce, functools.cmp_to_key, itertools.accumulate,
     itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.starmap, itertools.groupby,
     heapq.nlargest, heapq.nsmallest, heapq.merge, bisect.bisect_left, bisect.bisect_right, bisect.insort_left,
-    bisect.insort_right, collections.defaultdict, re.sub, re.subn,
-])
+    bisect.insort_right, collections.defaultdict, re.sub, re.subn])
 
 
 #: Functions of Python's that do what a special method of their argument says; what that has to give.
 _OF_SPECIAL_METHODS = {
     len: "__len__", abs: "__abs__", iter: "__iter__", next: "__next__", reversed: "__reversed__",
     round: "__round__", bool: "__bool__", int: "__int__", float: "__float__", complex: "__complex__",
-    math.floor: "__floor__", math.ceil: "__ceil__", operator.index: "__index__",
-}
+    math.floor: "__floor__", math.ceil: "__ceil__", operator.index: "__index__"}
 _GIVEN_TYPES = {len: int, bool: bool, int: int, float: float, complex: complex, operator.index: int}
 
 #: Functions whose result depends on what was set before.
@@ -218,8 +216,7 @@ class Callables:
             setattr: attributes.store, delattr: attributes.delete,
             vars: attributes.list_variables, hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
-               for function, name in _OF_SPECIAL_METHODS.items()},
-        }
+               for function, name in _OF_SPECIAL_METHODS.items()}}
 
     def get(self, callee: Any, default: Any = None) -> Any:
         self._captures.effects.check()

@@ -66,8 +66,7 @@ class Effects(NamedTuple):
 #: Types of objects that are returned as they are.
 _UNCHANGING = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range,
-    enum.Enum,
-)
+    enum.Enum)
 
 
 class ResultWriter:
@@ -446,5 +445,4 @@ _REPLAYS = {
                                    else np.einsum("...ii->...i", array)),
     Part: lambda step, array: array.real if step.is_real else array.imag,
     Bits: lambda step, array: array.view(step.dtype),
-    Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes),
-}
+    Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes)}

@@ -166,8 +166,7 @@ def _estimate_equation(eqn, tuning: Tuning) -> float:
 _ARRAYS = frozenset({"numpy", "scipy", "jitcore", "numba"})
 #: Modules whose functions work on Python's own objects.
 _OBJECTS = frozenset(
-    "heapq _heapq collections _collections bisect _bisect re string json csv decimal fractions queue".split()
-)
+    "heapq _heapq collections _collections bisect _bisect re string json csv decimal fractions queue".split())
 
 
 def uses_arrays(function: types.FunctionType, specs: Sequence[Spec]) -> bool:

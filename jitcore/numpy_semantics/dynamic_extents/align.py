@@ -82,8 +82,7 @@ def require_equal(size, wanted) -> None:
         return
     if difference is not None:
         raise ValueError(
-            f"operands could not be broadcast together: an extent is {size} in one and {wanted} in another"
-        )
+            f"operands could not be broadcast together: an extent is {size} in one and {wanted} in another")
     error = ValueError("operands could not be broadcast together with their shapes")
     extents.fail(lax.ne(extents.to_array(size), extents.to_array(wanted)), error)
 

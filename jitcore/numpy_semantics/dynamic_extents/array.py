@@ -160,6 +160,5 @@ for _name, _reason in {
     "add_view": "this view of an array whose extent is traced",
     "as_predicate": "the truth of an array whose extent is traced",
     "read": "this operation needs an array whose extents are known",
-    "write": "this operation needs an array whose extents are known",
-}.items():
+    "write": "this operation needs an array whose extents are known"}.items():
     _refuse(_name, not_traceable, _reason)

@@ -42,8 +42,7 @@ def _find(a: Any) -> tuple[list[Array], Pick]:
     """(the number of each element along each axis, in the frame, where an array is not zero)."""
     if not a.ndim:
         raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
-        )
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
     a = move_forward(a)
     items, raw = list_items(a), to_raw(find_frame(a), dtypes.bool_)
     axes = find_axes(items)

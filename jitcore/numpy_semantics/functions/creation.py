@@ -235,8 +235,7 @@ def _define_known(function) -> None:
 
 for _function in (
     np.eye, np.identity, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser, np.tril_indices,
-    np.triu_indices, np.diag_indices, np.mask_indices, np.fft.fftfreq, np.fft.rfftfreq, np.geomspace,
-):
+    np.triu_indices, np.diag_indices, np.mask_indices, np.fft.fftfreq, np.fft.rfftfreq, np.geomspace):
     _define_known(_function)
 
 

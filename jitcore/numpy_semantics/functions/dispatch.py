@@ -47,5 +47,4 @@ def run_source(function: Any, args: Sequence, kwargs: dict) -> Any:
 
 def _has_padded(values: Iterable) -> bool:
     return any(
-        _has_padded(x) if isinstance(x, (list, tuple)) else getattr(x, "is_padded", False) for x in values
-    )
+        _has_padded(x) if isinstance(x, (list, tuple)) else getattr(x, "is_padded", False) for x in values)

@@ -228,8 +228,7 @@ KERNELS: dict[Any, Callable] = {
     np.floor: _for_floats(jnp.floor), np.ceil: _for_floats(jnp.ceil), np.trunc: _for_floats(jnp.trunc),
     np.invert: lambda x: _bind(lax.bitwise_not, x), np.logical_and: _logical(lax.bitwise_and),
     np.logical_or: _logical(lax.bitwise_or), np.logical_xor: _logical(lax.bitwise_xor),
-    np.logical_not: _logical(lax.bitwise_not),
-}
+    np.logical_not: _logical(lax.bitwise_not)}
 
 
 # -- calls --------------------------------------------------------------------------------------------------
@@ -283,8 +282,7 @@ def _call(ufunc, inputs: list, out=None, where=True, casting="same_kind", dtype=
         found = _resolve(ufunc, types, dtype and np.dtype(dtype), signature, casting)
         results = run_kernel(ufunc, inputs, found)
     results = tuple(
-        [_finish(ufunc, raw, target, where, casting, inputs) for raw, target in zip(results, outs)]
-    )
+        [_finish(ufunc, raw, target, where, casting, inputs) for raw, target in zip(results, outs)])
     return results if ufunc.nout > 1 else results[0]
 
 

@@ -312,7 +312,6 @@ REDIRECTS: dict[Any, Callable] = {
     sum: _sum,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,
-    **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED},
-}
+    **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED}}
 
 __all__ = ["REDIRECTS", "bool_of", "round_handle", "select", "to_python", "type_of"]

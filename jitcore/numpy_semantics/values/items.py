@@ -43,8 +43,7 @@ from jitcore.rewriter.handles import Handle, current
 
 _NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
-    "valid indices"
-)
+    "valid indices")
 
 
 class TracedExtent(Exception):

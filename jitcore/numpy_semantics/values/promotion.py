@@ -169,8 +169,7 @@ def _convert(raw: Array, dtype: np.dtype) -> Array:
 #: converted to first.
 _WIDE = {
     **dict.fromkeys((dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16), dtypes.int32),
-    dtypes.uint32: dtypes.int64,
-}
+    dtypes.uint32: dtypes.int64}
 with np.errstate(invalid="ignore"):
     #: Whether NumPy's C casts give the least number for what an integer does not hold: x86. Others saturate.
     _CASTS_TO_LEAST = np.array([np.inf]).astype(np.int64)[0] == np.iinfo(np.int64).min

@@ -65,8 +65,7 @@ def _flatten_sequence(values: Any) -> tuple[list, tuple]:
     shapes = {shape + (() if len(own) != 1 or shape else shape_of(own[0])) for own, shape in parts}
     if len(shapes) > 1:
         raise ValueError(
-            "setting an array element with a sequence. The requested array has an inhomogeneous shape"
-        )
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape")
     inner = parts[0][1] if parts else ()
     return [leaf for own, _ in parts for leaf in own], (len(parts), *inner)
 

@@ -369,8 +369,7 @@ def broadcast_raw(raw: Array, shape: tuple) -> Array:
     first = len(shape) - raw.ndim
     if first < 0 or any(own not in (1, extent) for own, extent in zip(raw.shape, shape[first:])):
         raise ValueError(
-            f"could not broadcast input array from shape {_text(raw.shape)} into shape {_text(shape)}"
-        )
+            f"could not broadcast input array from shape {_text(raw.shape)} into shape {_text(shape)}")
     dims = [first + i for i, own in enumerate(raw.shape) if own == shape[first + i]]
     return lax.broadcast_in_dim(_squeeze_ones(raw, shape[first:]), shape, dims)
 

@@ -160,8 +160,7 @@ def express(value: Any, operands: list[Array], *, is_item: bool = False) -> Any:
 
 _ARRAYS = [
     Leaf(lambda value: ConcreteArray(np.asarray(value), False), 1, "array"),
-    Leaf(lambda value: ConcreteArray(np.asarray(value), True), 1, "weak array"),
-]
+    Leaf(lambda value: ConcreteArray(np.asarray(value), True), 1, "weak array")]
 
 
 def _express_object(value: Any, operands: list[Array], is_item: bool) -> Any:

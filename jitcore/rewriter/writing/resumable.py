@@ -67,8 +67,7 @@ _ROWS = {
     "STORE_SLICE": _Row("store_slice", 4, True), "STORE_GLOBAL": _Row("store_global", 2, True, 0),
     "DELETE_GLOBAL": _Row("delete_global", 1, True, 0),
     "LOAD_ATTR": _Row("read_attribute", 2, False, LOAD_ATTR_SHIFT),
-    "STORE_ATTR": _Row("store_attribute", 3, True, 0), "DELETE_ATTR": _Row("delete_attribute", 2, True, 0),
-}
+    "STORE_ATTR": _Row("store_attribute", 3, True, 0), "DELETE_ATTR": _Row("delete_attribute", 2, True, 0)}
 _UNARY = {"UNARY_NEGATIVE": "neg", "UNARY_POSITIVE": "pos", "UNARY_INVERT": "invert"}
 
 
@@ -226,8 +225,7 @@ _WRITERS: dict[str, _Writer] = {
     **dict.fromkeys(_UNARY, lambda writer, instruction: writer.out.apply(
         writer.hooks.apply_unary(_UNARY[instruction.op]))),
     "STORE_DEREF": HookedWriter._write_store_deref, "DELETE_DEREF": HookedWriter._write_delete_deref,
-    "LIST_APPEND": HookedWriter._write_append,
-}
+    "LIST_APPEND": HookedWriter._write_append}
 
 
 _VARIADIC, _NESTED, _PLAIN = 0x04 | 0x08, 0x10, 0x01 | 0x02
