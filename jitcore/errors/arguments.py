@@ -89,12 +89,9 @@ def argnames_overlap_error(names: Collection[str]) -> Exception:
                        fix="a static argument has no buffer to donate: remove it from one of them.")
 #: What to do instead of passing a masked array.
 _WITHOUT_MASK = "use x.filled(value), or x.data and x.mask as two arrays; the mask would be lost."
-
-
-def masked_array_error() -> Exception:
-    """A masked array of NumPy is an operand."""
-    headline = "numpy masked arrays are not supported as operands."
-    return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK)
+#: A masked array of NumPy is an operand.
+masked_array_error = Template(
+    JitcoreTypeError, "numpy masked arrays are not supported as operands.", _WITHOUT_MASK)
 
 
 def argument_type_error(fun_text: str, type_text: str, path: str, is_masked: bool = False) -> Exception:
@@ -117,11 +114,10 @@ def result_type_error(origin: Origin, type_text: str, path: str = "") -> Excepti
                        fix="return arrays, numbers, None, or containers of these.")
 
 
-def deleted_array_error(aval_text: str, donated_to: str = "") -> Exception:
-    """An Array was used after donation or `delete()`. aval_text: "float32[3]"; donated_to: a function."""
-    detail = f"Its buffer was donated to {donated_to}." if donated_to else ""
-    return build_error(DonatedArrayError, f"Array has been deleted with shape={aval_text}.", detail=detail,
-                       fix="use the result instead of the argument, donate a copy, or drop donate_argnums.")
+#: An Array was used after donation or `delete()`: "float32[3]".
+deleted_array_error = Template(
+    DonatedArrayError, "Array has been deleted with shape={0}.",
+    "use the result instead of the argument, donate a copy, or drop donate_argnums.")
 
 
 # --- mapped axes --------------------------------------------------------------------------------------------
@@ -213,24 +209,6 @@ def broadcast_error(shapes: Sequence[Sequence[object]], where: Lines = ()) -> Ex
     listed = ", ".join("(" + ", ".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes)
     return build_error(ValueError, f"Incompatible shapes for broadcasting: shapes=[{listed}]", where=where,
                        fix="trailing sizes must be equal or 1; insert axes with x[:, None] or reshape.")
-
-
-def dtypes_differ_error(primitive: str, dtypes: Sequence[str], where: Lines = ()) -> Exception:
-    """A `lax` operation that does not promote got different dtypes. primitive: "add"."""
-    headline = f"lax.{primitive} requires arguments to have the same dtypes, got {', '.join(dtypes)}."
-    return build_error(JitcoreTypeError, headline, where=where,
-                       fix=f"jnp.{primitive} promotes its arguments; or convert one with x.astype(...).")
-
-
-def dtype_rejected_error(primitive: str, dtype: str, accepted: Sequence[str], position: int | None = None,
-                         where: Lines = ()) -> Exception:
-    """An operation is not defined for a dtype. accepted: kinds ("floating"); position: of the operand."""
-    at = "" if position is None else f" at position {position}"
-    headline = (
-        f"{primitive} does not accept dtype {dtype}{at}. "
-        f"Accepted dtypes{at} are subtypes of {', '.join(accepted)}.")
-    return build_error(JitcoreTypeError, headline, where=where,
-                       fix="convert the operand with x.astype(...), or use the function of jitcore.numpy.")
 
 
 def inconclusive_dimension_error(question: str, bounds: Sequence[str]) -> Exception:

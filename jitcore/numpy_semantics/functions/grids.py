@@ -39,9 +39,6 @@ class GridIterator(TracedIterator):
         places = itertools.islice(itertools.product(*self.ranges), self.position, None)
         return places if self.array is None else ((place, self.array[place]) for place in places)
 
-    def children(self) -> list:
-        return [self.position]
-
     def structure(self) -> Any:
         return "grid", self.ranges, id(self.array)
 
@@ -63,13 +60,6 @@ class GridIterator(TracedIterator):
         element = first.start + rest * first.step, *found[::-1]
         behind = self.rebuild([self.position + 1])
         return (element if self.array is None else (element, self.array[element])), behind
-
-    def __next__(self):
-        if not self.has_next():  # raises where that is traced
-            raise StopIteration
-        element, behind = self.advance()
-        self.position = behind.position
-        return element
 
 
 class Grid:

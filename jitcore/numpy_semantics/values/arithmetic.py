@@ -330,12 +330,7 @@ def _int_power(x, y):
     sizes = size, lax.convert_element_type(exponent, dtypes.float64)
     is_lost = lax.ge(lax.pow(*sizes), np.float64(LARGEST_INT))
     fail(is_lost, OverflowError("the int does not fit 64 bits"))
-    return Number(int, integer_power(base, exponent))
-
-
-def integer_power(base: Array, exponent: Array) -> Array:
-    """base ** exponent of integer arrays, exponent >= 0; wraps around."""
-    return jnp.power(base, exponent)
+    return Number(int, jnp.power(base, exponent))
 
 
 # -- bits ---------------------------------------------------------------------------------------------------

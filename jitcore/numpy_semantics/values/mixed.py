@@ -160,9 +160,6 @@ class Mixed(WithoutValue, CompoundHandle):
     def as_predicate(self):
         return self.raw if self.raw.dtype == np.bool_ else lax.ne(self.raw, self.raw.dtype.type(0))
 
-    def mark_shared(self, alias=None) -> None:
-        """Nothing: it never changes."""
-
     # -- its types -------------------------------------------------------------------------------------------
     def is_kind(self, place: int) -> Array:
         return lax.eq(self.tag, dtypes.int32.type(place))

@@ -209,9 +209,6 @@ class Number(WithoutValue, Handle):
     def as_predicate(self):
         return self.read() if self.python_type is bool else lax.ne(self.read(), self.dtype.type(0))
 
-    def mark_shared(self, alias=None) -> None:
-        """Nothing: it never changes."""
-
     def __repr__(self) -> str:
         return f"Traced<{self.python_type.__name__}>"
 

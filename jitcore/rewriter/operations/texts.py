@@ -226,9 +226,6 @@ class Text(CompoundHandle):
     def as_predicate(self):
         raise _needs_value(self, "bool() of a text")
 
-    def mark_shared(self, alias=None) -> None:
-        """Nothing: it never changes."""
-
     # -- as a str -------------------------------------------------------------------------------------------
     def __getattr__(self, name: str):
         if name in _METHODS:
