@@ -44,7 +44,7 @@ from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.config import config
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.fast_call import MISS
-from jitcore.dispatch.options import JitOptions, read_compiler_options
+from jitcore.dispatch.options import JitOptions
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely
 from jitcore.process.generated import Parameters, make_dispatching_code, make_watching_code, make_wrapper
@@ -70,8 +70,8 @@ class Options(NamedTuple):
     @property
     def of_program(self) -> JitOptions:
         """What compiles a traced program."""
-        given = {"contract": self.contract or self.fastmath, "fastmath": self.fastmath}
-        return JitOptions(compiler_options=read_compiler_options(given), **dict(self.placement))
+        given = (("contract", self.contract or self.fastmath), ("fastmath", self.fastmath))
+        return JitOptions(compiler_options=given, **dict(self.placement))
 
 
 _all_functions: weakref.WeakSet[AutojitFunction] = weakref.WeakSet()
