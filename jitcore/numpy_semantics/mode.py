@@ -19,6 +19,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.interval import COMPARISONS
 from jitcore.core.trace import context
 from jitcore.numpy_semantics.dynamic_extents import extents
+from jitcore.numpy_semantics.dynamic_extents.joining import pack
 from jitcore.numpy_semantics.errors import NeedsValue, needs_identity, not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.functions.dispatch import apply_function
@@ -32,6 +33,7 @@ from jitcore.numpy_semantics.values.equality import find_first
 from jitcore.numpy_semantics.values.items import get_item, set_item
 from jitcore.numpy_semantics.values.lists import Element, make_list
 from jitcore.numpy_semantics.values.mixed import (
+    Conversion,
     Mixed,
     apply_arithmetic,
     distribute,
@@ -42,7 +44,6 @@ from jitcore.numpy_semantics.values.mixed import (
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
 from jitcore.numpy_semantics.values.numbers import Number, bound_int, is_large, number_type
 from jitcore.numpy_semantics.values.operators import ACCEPTED, OPERATORS, UNARY
-from jitcore.numpy_semantics.values.printed import express_handle
 from jitcore.numpy_semantics.values.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
 from jitcore.numpy_semantics.values.scalars import SCALAR, Scalar
 from jitcore.numpy_semantics.values.storage import Storage, StorageLocation
@@ -50,6 +51,7 @@ from jitcore.rewriter.handles import Handle, LeafType, Mode
 from jitcore.rewriter.journal import AttributeLocation, record
 from jitcore.rewriter.objects import find_owner
 from jitcore.rewriter.operations.redirects import TEXT_REDIRECTS
+from jitcore.rewriter.operations.texts import Leaf
 
 
 class NumpyMode(Mode):
@@ -363,3 +365,41 @@ def install() -> None:
     for name in OPERATORS:
         if name not in COMPARISONS and name != "divmod":
             _install_in_place(name)
+
+
+# -- what texts need of handles -----------------------------------------------------------------------------
+def _make_number(value: np.ndarray) -> Any:
+    return value.item()
+
+
+def _make_scalar(value: np.ndarray) -> Any:
+    return value[()]
+
+
+def _make_array(value: np.ndarray) -> np.ndarray:
+    return value
+
+
+def _make_part(values: np.ndarray, *extents: np.ndarray) -> np.ndarray:
+    return values[tuple([slice(extent.item()) for extent in extents])]
+
+
+def express_handle(handle: Any) -> tuple[list[Array], Leaf] | None:
+    """(Arrays, what makes the object); None for other handles."""
+    if type(handle) is Mixed:
+        children = handle.children()
+        return children, Leaf(Conversion(handle.kinds), len(children), ("mixed", handle.kinds))
+    if isinstance(handle, Number):
+        return [handle.read()], _LEAVES[_make_number]
+    if isinstance(handle, Scalar):
+        return [handle.read()], _LEAVES[_make_scalar]
+    if not isinstance(handle, NDArray):
+        return None
+    if handle.is_padded:
+        values, extents = pack(handle)
+        raws = [extent.read() if isinstance(extent, Number) else np.asarray(extent) for extent in extents]
+        return [values, *raws], Leaf(_make_part, 1 + len(raws), _make_part)
+    return [handle.read()], _LEAVES[_make_array]
+
+
+_LEAVES = {make: Leaf(make, 1, make) for make in (_make_number, _make_scalar, _make_array)}

@@ -13,7 +13,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import open_trace
-from jitcore.numpy_semantics.dynamic_extents.packing import pack, unpack
+from jitcore.numpy_semantics.dynamic_extents.joining import pack, unpack
 from jitcore.numpy_semantics.mode import NumpyMode
 from jitcore.numpy_semantics.values.mixed import Conversion, Mixed
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array

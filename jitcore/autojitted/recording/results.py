@@ -18,7 +18,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.autojitted.inputs.captures import ModuleView, Namespace
 from jitcore.autojitted.inputs.specs import ABSENT, is_constant_key
 from jitcore.core.trace import Tracer
-from jitcore.numpy_semantics.dynamic_extents.packing import pack
+from jitcore.numpy_semantics.dynamic_extents.joining import pack
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible

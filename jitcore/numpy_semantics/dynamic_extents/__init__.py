@@ -2,10 +2,10 @@
 
 In: handles, and indices with traced bounds. Out: `PaddedArray`s, which are a plain array, the *frame*,
 and which of its elements belong to them. `spans.py`: which elements along an axis. `array.py`: the class.
-`align.py`: several operands in one frame, by `moving.py`. `items.py`: items, by `reading.py` and
-`listing.py`. `elementwise.py`, `reductions.py`, `products.py`, `shaping.py`, `creation.py`, `selecting.py`,
+`align.py`: several operands in one frame, by `moving.py`. `items.py`: items, by `reading.py`.
+`elementwise.py`, `reductions.py`, `products.py`, `shaping.py`, `creation.py`, `selecting.py`,
 `sets.py`: functions; NumPy's functions that are made of these run through their source.
-`joining.py`: as carries of loops; `packing.py`: as results.
+`joining.py`: as carries of loops and as results.
 
 Modules:
     align        Several operands in one frame, so that an operation on the frames is the operation on the
@@ -16,11 +16,8 @@ Modules:
     extents      Extents and places: ints, or Numbers whose forms and bounds say what is known of them.
     items        Items of arrays where extents are traced, as Python asks for them and stores them.
     joining      Arrays of several extents as one value: what a loop carries whose body makes an array
-                 shorter.
-    listing      Elements that integer arrays list, where the arrays or the axes have traced extents:
-                 `x[cols]`, `x[i, rows] = v`.
+                 shorter, and what a program returns.
     moving       Elements at their places in another frame.
-    packing      Padded arrays as a program returns them.
     products     Products of padded arrays: elementwise products and sums, so that the compiler sees the
                  bounds of the loops.
     reading      Views of arrays where extents are traced: of padded arrays, and by slices and masks that make

@@ -1,7 +1,9 @@
-"""Arrays of several extents as one value: what a loop carries whose body makes an array shorter.
+"""Arrays of several extents as one value: what a loop carries whose body makes an array shorter, and what a
+program returns.
 
 In: two arrays that a variable may hold. Out: how to put both together alike: the same items, whose numbers
-and masks are traced.
+and masks are traced. Of one array: an array of the largest extents that are possible, in which the elements
+come first along each axis, and the extents, by which the caller slices it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore import lax
+from jitcore.array import Array
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, list_items
 from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span
@@ -69,3 +72,14 @@ def _as_number(number: Any) -> Number:
     if isinstance(number, Number):
         return number
     return Number(int, lax.full((), number, "int64"), Form((), number), (number, number))
+
+
+def pack(array: PaddedArray) -> tuple[Array, tuple]:
+    """(values, extents), ints or Numbers: `values[tuple(slice(n) for n in extents)]` are the elements."""
+    items: list[Item] = [item if item.is_whole else item.front() for item in array.items]
+    return adapt(array, items).read(), array.shape
+
+
+def unpack(values: Any, extents: tuple) -> Any:
+    """The elements, given NumPy's array and ints."""
+    return values[tuple(slice(int(extent)) for extent in extents)].copy()

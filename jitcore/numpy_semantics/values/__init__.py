@@ -14,7 +14,6 @@ Modules:
     ndarray      Arrays with NumPy's semantics: mutable, with views that share memory.
     numbers      Python numbers whose value is traced: bool, int (64 bits), float, complex.
     operators    Python's operators of arrays and NumPy scalars: each is a ufunc.
-    printed      What texts need of handles: Arrays, and what makes Python's and NumPy's objects of ndarrays.
     promotion    Operands of NumPy's functions: what they are to promotion, and their values in a dtype.
     scalars      NumPy scalars whose value is traced: what elements and full reductions of arrays are.
     sequences    Arrays of nested sequences with traced elements: what `np.array` makes of lists of numbers.
