@@ -42,7 +42,7 @@ from jitcore.numpy_semantics.values.mixed import (
     type_of,
 )
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
-from jitcore.numpy_semantics.values.numbers import Number, bound_int, is_large, number_type
+from jitcore.numpy_semantics.values.numbers import Number, bound_int, follow_int, is_large, number_type
 from jitcore.numpy_semantics.values.operators import ACCEPTED, OPERATORS, UNARY
 from jitcore.numpy_semantics.values.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
 from jitcore.numpy_semantics.values.scalars import SCALAR, Scalar
@@ -149,6 +149,9 @@ class NumpyMode(Mode):
 
     def bound_index(self, element: Any, low: Any, high: Any) -> Any:
         return bound_int(element, low, high)
+
+    def follow_index(self, place: Any) -> Any:
+        return follow_int(place)
 
     def fail(self, predicate: Any, error: BaseException) -> bool:
         if isinstance(predicate, Handle):

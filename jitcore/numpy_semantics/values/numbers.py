@@ -285,6 +285,12 @@ def bound_int(number: Any, low: Any = None, high: Any = None) -> Any:
     return Number(int, raw, Form.of(Term(raw, least, most, above, below)), (least, most))
 
 
+def follow_int(number: Any) -> Any:
+    """number + 1, where that is known to fit 64 bits."""
+    low, high = interval_of(number)
+    return make_int(form_of(number) + 1, (low + 1, high + 1 if high < LARGEST_INT else math.inf))
+
+
 def _bound_term(form: Form, interval: Interval, above: Form | None, below: Form | None) -> Form | None:
     """A form between bounds, in which the one term that the current trace has computed is bounded."""
     for term, coefficient in form.terms:
