@@ -68,6 +68,8 @@ _ROWS = (
     Flag("check_jaxprs", bool, False, False,
          "Run the specification of each intermediate form before and after every pass.",
          aliases=("enable_checks",)),
+    Flag("raise_defects", bool, False, False,
+         "An error inside jitcore is raised while code is rewritten, where else Python's own way is taken."),
     Flag("debug_nans", bool, False, True,
          "Raise FloatingPointError as soon as an operation or a compiled function produces a NaN."),
     Flag("num_threads", int, 0, False,

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 os.environ["JITCORE_CACHE_DIR"] = ""
+os.environ["JITCORE_RAISE_DEFECTS"] = "1"  # else one of ours is a loop that is unrolled, a call that Python runs
 # Idle threads of OpenBLAS sleep. As they are, they keep the processors from the other test processes.
 os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 

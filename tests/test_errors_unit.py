@@ -1,6 +1,7 @@
 """Errors and source positions alone, before any tracing: layout, carets, frames removed from tracebacks."""
 
 import contextlib
+import functools
 import inspect
 import itertools
 import linecache
@@ -16,6 +17,7 @@ from jitcore import errors
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.errors import arguments as argument_errors
+from jitcore.errors import derivatives as derivative_errors
 from jitcore.errors import leaks
 
 ORIGIN = errors.Origin("f", "/path/script.py:3", "jit", ("x",))
@@ -124,11 +126,13 @@ def list_builders():
     }
     sequences = ("unknown", "parameters", "present", "known", "dtypes", "bounds")
     values.update({name: [long] * 9 for name in sequences})
-    modules = (errors, argument_errors, leaks)
+    modules = (errors, argument_errors, derivative_errors, leaks)
     for name, builder in itertools.chain(*(vars(module).items() for module in modules)):
         if inspect.isfunction(builder) and name.endswith("_error") and name != "build_error":
             arguments = {key: values.get(key, long) for key in inspect.signature(builder).parameters}
             yield pytest.param(builder, arguments, id=name)
+        elif isinstance(builder, errors.Template):
+            yield pytest.param(functools.partial(builder, *[long] * 4), {"where": WHERE * 4}, id=name)
 
 
 @pytest.mark.parametrize(("builder", "arguments"), list(list_builders()))
@@ -159,14 +163,6 @@ JAX_FIRST_LINES = {
     "arange": ("lambda x: jnp.arange(x)", errors.argument_value_error("jnp.arange", "stop", "int32[]")),
     "mask": ("lambda x: jnp.ones(4)[jnp.ones(4) > x]", errors.boolean_index_error("bool[4]")),
     "shapes": ("lambda x: jnp.ones([2, 3]) + jnp.ones(4)", argument_errors.broadcast_error([(2, 3), (4,)])),
-    "dtypes": (
-        "lambda x: jax.lax.add(jnp.ones(3), jnp.ones(3, int))",
-        argument_errors.dtypes_differ_error("add", ["float32", "int32"]),
-    ),
-    "rejected": (
-        "lambda x: jax.lax.sin(x)",
-        argument_errors.dtype_rejected_error("sin", "int32", ["floating", "complexfloating"]),
-    ),
 }
 
 

@@ -78,9 +78,10 @@ def adopt(fun: types.FunctionType, wrapper: types.FunctionType, pool: Pool, seco
     """Compiles a function that ran in plain Python so far, behind the wrapper that it has.
 
     pool: what attempts draw from, together with others; seconds: that the calls have taken."""
-    account = Account(0.0, 1.0, pool)
+    options = Options()
+    account = Account(options.tuning, 0.0, 1.0, pool)
     account.note_call(seconds)
-    owner = AutojitFunction(fun, Options(), outline_loops, account)
+    owner = AutojitFunction(fun, options, outline_loops, account)
     # Each program has to be paid for: ints are inputs.
     owner.policy = NumberPolicy((), owner.parameters.names)
     wrapper.__code__, owner.wrapper = owner.wrapper.__code__, wrapper

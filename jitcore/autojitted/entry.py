@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.inputs.specs import ArraySpec, Matcher, ScalarSpec, Spec, meets_place
-from jitcore.autojitted.recording.recorder import Recording
-from jitcore.autojitted.recording.side_effects import count_writes, without_repetition
+from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
 from jitcore.core.source import filter_traceback, raise_interruption

@@ -32,9 +32,6 @@ from jitcore.autojitted.recording.recorder import (
 )
 from jitcore.autojitted.tiers import native
 from jitcore.autojitted.tiers.budget import (
-    FREE,
-    FREE_WITH_ARRAYS,
-    SURE_SECONDS,
     Account,
     Probe,
     find_hindrance,
@@ -43,30 +40,24 @@ from jitcore.autojitted.tiers.budget import (
     uses_arrays,
 )
 from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
+from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.config import config
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import MISS
-from jitcore.dispatch.options import JitOptions, read_compiler_options
+from jitcore.dispatch.options import JitOptions
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely
 from jitcore.process.generated import Parameters, make_dispatching_code, make_watching_code, make_wrapper
+from jitcore.rewriter.control_flow.raising import is_raised_defect
 
-#: Calls in plain Python, with nothing compiled, after which the function is left alone.
-CALLS_BEFORE_LEAVING = {True: 50, False: 1000}  # whether nothing could be traced
-#: Seconds of a call for which Numba is not asked.
-SHORT_CALL = 50e-6
 #: Seconds that may go into a function that has to be compiled.
 UNLIMITED = 1e9
-#: Seconds of calls after which it is asked again whether compiling can be afforded.
-BETWEEN_QUESTIONS = 2e-3
-#: A call in plain Python is long when it takes so many times what a program that gave way to it takes.
-LONG_CALLS = 4
 
 
 class Options(NamedTuple):
     """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled.
     fastmath, contract: see `dispatch.backend.CompileOptions`. placement: where programs run, as options of
-    `jit`."""
+    `jit`. tuning: by which tiers are chosen."""
 
     strict: bool = False
     static_argnames: tuple[str, ...] = ()
@@ -74,12 +65,13 @@ class Options(NamedTuple):
     fastmath: bool = False
     contract: bool = False
     placement: tuple[tuple[str, Any], ...] = ()
+    tuning: Tuning = Tuning()
 
     @property
     def of_program(self) -> JitOptions:
         """What compiles a traced program."""
-        given = {"contract": self.contract or self.fastmath, "fastmath": self.fastmath}
-        return JitOptions(compiler_options=read_compiler_options(given), **dict(self.placement))
+        given = (("contract", self.contract or self.fastmath), ("fastmath", self.fastmath))
+        return JitOptions(compiler_options=given, **dict(self.placement))
 
 
 _all_functions: weakref.WeakSet[AutojitFunction] = weakref.WeakSet()
@@ -111,7 +103,8 @@ class AutojitFunction:
     def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None,
                  account: Account | None = None):
         self.function, self.options = function, options
-        self.account = Account(UNLIMITED if options.strict else FREE) if account is None else account
+        self.tuning, free = options.tuning, UNLIMITED if options.strict else None
+        self.account = Account(self.tuning, free) if account is None else account
         self.has_arrays = options.strict
         self.long_call = 0.0
         self.first_line = function.__code__.co_firstlineno
@@ -189,7 +182,7 @@ class AutojitFunction:
             return self._fall(values, specs, reason.as_error(), reason)
         if not self.policy.may_make_version(specs):
             return self._run_loops(values)
-        hindrance = "" if self._suits(specs) else find_hindrance(self.function, specs)
+        hindrance = "" if self._suits(specs) else find_hindrance(self.function, specs, self.tuning)
         if hindrance:
             self._numba_obstacle = hindrance
             return self._fall(values, specs, None, self.describe(hindrance))
@@ -200,6 +193,8 @@ class AutojitFunction:
             entry, specs = self._trace(values, reader, specs)
         except Exception as error:  # what tracing cannot do may raise anything; plain Python decides
             raise_interruption(error)
+            if is_raised_defect(error):
+                raise
             waits = isinstance(error, TooMuchEffort)
             refused = error if self.options.strict else None, find_reason(error, self.function)
         if refused is not None:
@@ -218,8 +213,8 @@ class AutojitFunction:
         """Whether arrays occur, for which more is spent, and which nothing else speaks against."""
         if not self.has_arrays and uses_arrays(self.function, specs):
             self.has_arrays = True
-            if self.account.free == FREE:
-                self.account.free = FREE_WITH_ARRAYS
+            if self.account.free == self.tuning.free:
+                self.account.free = self.tuning.free_with_arrays
         return self.has_arrays
 
     def _trace(self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
@@ -310,7 +305,7 @@ class AutojitFunction:
             self.signatures.forget_waiting()
             return self.serve(values)
         self._waiting_calls += 1
-        if self._waiting_calls >= CALLS_BEFORE_LEAVING[True]:
+        if self._waiting_calls >= self.tuning.calls_before_leaving:
             self.is_left = True
             self.leave_again()
         return self._run_refused(*values)
@@ -338,7 +333,7 @@ class AutojitFunction:
 
     def _run_patiently(self, values: tuple) -> Any:
         """Plain Python, until it has taken so long that Numba is tried."""
-        if self.account.seconds >= native.PATIENCE:
+        if self.account.seconds >= self.tuning.patience:
             found = self._find_refused(values)
             if found is not None:
                 return self._run_trial(found, values)
@@ -371,16 +366,17 @@ class AutojitFunction:
         """Serves a signature in plain Python, which takes less time than the `seconds` of its program; but
         for the time being: other arguments may make more work."""
         reason = self.describe("plain Python takes less time than compiled code for these small arguments")
-        self.long_call = min(max(LONG_CALLS * seconds, 2 * self.long_call), SURE_SECONDS)
+        self.long_call = min(max(self.tuning.long_calls * seconds, 2 * self.long_call),
+                             self.tuning.sure_seconds)
         call = write_checked_call(old.specs, self._run_small)
         self.signatures.replace(old, Signature(call, Tier.PYTHON, old.specs, reason, old.entry))
 
     def take_up_again(self, seconds: float) -> None:
         """Behind a call in plain Python that took long: programs that had given way serve again. Short of
-        `SURE_SECONDS`, which no chance makes of a short call, they are compared with plain Python again."""
+        `sure_seconds`, which no chance makes of a short call, they are compared with plain Python again."""
         for old in [one for one in self.signatures if one.gave_way]:
             new = Signature(old.entry.call, Tier.TRACED, old.specs, entry=old.entry)
-            if seconds < SURE_SECONDS:
+            if seconds < self.tuning.sure_seconds:
                 new.call = Probe(self, new, old.entry)
             self.signatures.replace(old, new)
         if self.loops is not None:
@@ -401,7 +397,7 @@ class AutojitFunction:
         self._unasked += seconds
         if self.long_call and seconds > self.long_call:
             self.take_up_again(seconds)
-        elif self._unasked > BETWEEN_QUESTIONS:
+        elif self._unasked > self.tuning.between_questions:
             self._unasked = 0.0
             if self._waits and self.account.can_afford():
                 self.signatures.forget_waiting()
@@ -431,13 +427,14 @@ class AutojitFunction:
     def _count_python(self) -> None:
         """Leaves the function alone when only plain Python serves its calls."""
         self._python_calls += 1
-        if self._python_calls < CALLS_BEFORE_LEAVING[True]:
+        tuning = self.tuning
+        if self._python_calls < tuning.calls_before_leaving:
             return
-        if self._numba_obstacle == "" and self.account.seconds < SHORT_CALL * self._python_calls:
+        if self._numba_obstacle == "" and self.account.seconds < tuning.short_call * self._python_calls:
             self._numba_obstacle = "its calls are short"
         if self.signatures.tiers <= {Tier.PYTHON} and (self._numba_obstacle or self._numba_obstacle is None):
             is_hopeless = all(one.reason is not None for one in self.signatures)
-            if self._python_calls >= CALLS_BEFORE_LEAVING[is_hopeless]:
+            if is_hopeless or self._python_calls >= tuning.calls_before_leaving_traced:
                 self.is_left = True
                 self.leave_again()
 
@@ -451,7 +448,7 @@ class AutojitFunction:
         waits = self._waits
         gave_way = any(one.gave_way for one in self.signatures)
         if self.loops is not None and self.loops.gave_way:
-            gave_way, self.long_call = True, self.long_call or SURE_SECONDS
+            gave_way, self.long_call = True, self.long_call or self.tuning.sure_seconds
         if waits or gave_way and may_vary(self.function):
             limit = 0.0 if waits else self.long_call
             self.wrapper.__code__ = make_watching_code(self.function, self.parameters, run, limit,

@@ -21,7 +21,6 @@ from jitcore.autojitted.inputs.reading import NumberPolicy, Reader
 from jitcore.autojitted.inputs.specs import Spec
 from jitcore.autojitted.recording.recorder import is_traced_call
 from jitcore.autojitted.tiers import native
-from jitcore.autojitted.tiers.budget import SURE_SECONDS
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import config
 from jitcore.dispatch.generated_calls import ABSENT
@@ -33,14 +32,6 @@ from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 
 #: What the function of a loop returns when the loop has to run where it stands.
 DECLINED = object()
-#: Calls that a loop declines, with nothing compiled, before its gate is closed.
-CALLS_BEFORE_CLOSING = 50
-#: Programs that are made of one loop.
-MAX_PROGRAMS = 32
-#: For so many more counts a call whose values cannot be read: they are read each time, which takes longer.
-READING_COUNTS = 9
-#: Seconds between two declined calls that leave its gate open for Numba.
-LONG_CALL = 1e-3
 
 
 def outline_loops(owner: AutojitFunction) -> Loops | None:
@@ -97,7 +88,7 @@ class Loops:
             self._waiting.clear()
         start = perf_counter()
         result = self.account.time_call(self._call, self.function, values)
-        if self.gave_way and perf_counter() - start > SURE_SECONDS:
+        if self.gave_way and perf_counter() - start > self._owner.tuning.sure_seconds:
             self.take_up_again()
         return result
 
@@ -108,7 +99,7 @@ class Loops:
     def take_up_again(self) -> None:
         """Behind a call that took long."""
         for number in self.gave_way:
-            self.loops[number].take_up_again(SURE_SECONDS)
+            self.loops[number].take_up_again(self._owner.tuning.sure_seconds)
             self.gates[number].is_open = True
         self.gave_way.clear()
 
@@ -247,11 +238,11 @@ class LoopFunction(AutojitFunction):
 
     def _run_unreadable(self, values: tuple, problem: str) -> Any:
         self._numba_obstacle = problem
-        self._python_calls += READING_COUNTS
+        self._python_calls += self.tuning.reading_counts
         return super()._run_unreadable(values, problem)
 
     def _may_trace(self) -> bool:
-        return self._traces < MAX_PROGRAMS and self.loops_around.may_try()
+        return self._traces < self.tuning.max_loop_programs and self.loops_around.may_try()
 
     def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason,
               waits: bool = False) -> Any:
@@ -283,9 +274,10 @@ class LoopFunction(AutojitFunction):
     def _count_python(self) -> None:
         """Closes the gate when nothing is compiled, unless Numba may be asked later."""
         self._python_calls += 1
-        if self._python_calls < CALLS_BEFORE_CLOSING or self.is_compiled:
+        if self._python_calls < self.tuning.calls_before_closing or self.is_compiled:
             return
-        if self._find_numba_obstacle() or self.account.seconds < LONG_CALL * self._python_calls:
+        is_short = self.account.seconds < self.tuning.short_loop_call * self._python_calls
+        if self._find_numba_obstacle() or is_short:
             self.is_left = True
             self.loops_around.close(self.loop)
 
@@ -293,7 +285,7 @@ class LoopFunction(AutojitFunction):
     def _is_for_numba(self) -> bool:
         """Whether Numba is asked: when calls have taken long, and no loop in this one is compiled."""
         around = self.loops_around
-        if self.account.seconds < native.PATIENCE or self._find_numba_obstacle():
+        if self.account.seconds < self.tuning.patience or self._find_numba_obstacle():
             return False
         inside = [one for one in around.outline.loops if one.loop.body < self.loop.loop.body]
         return not any(around.loops[one.number].is_compiled for one in inside)

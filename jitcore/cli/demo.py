@@ -28,8 +28,7 @@ _COLUMNS, _LINES = 110, 10
 #: Stage -> what a line of arithmetic on vectors looks like: a load or a move tells less.
 _VECTOR_ARITHMETIC = {
     "llvm": re.compile(r"^ +%\S+ = (?!load|bitcast).*<\d+ x (float|double)>"),
-    "assembly": re.compile(r"^\s+(?!v?mov)\S+\s.*(%[xyz]mm\d|\bv\d+\.\d+[bhsd]\b)"),
-}
+    "assembly": re.compile(r"^\s+(?!v?mov)\S+\s.*(%[xyz]mm\d|\bv\d+\.\d+[bhsd]\b)")}
 
 
 def selu(x, alpha=1.67, lambda_=1.05):

@@ -11,30 +11,39 @@ import functools
 import sys
 import types
 from time import process_time
+from typing import NamedTuple
 
 from jitcore.process.generated import Parameters, Pool, make_watching_code
 
-#: What compiling may cost a process: seconds that are free, and a share of its time.
-FREE, SHARE = 0.15, 0.2
-#: Calls that take less are not noted: handing arguments to a program takes microseconds too.
-SHORTEST = 20e-6
-#: Seconds that a function's calls have taken before it is compiled; seconds that have to be there for loading
-#: the compiler and a first program.
-PATIENCE, LOADING = 0.3, 0.45
+
+class Patience(NamedTuple):
+    """Seconds, and a share of seconds, as they were measured.
+
+    free, share: what compiling may cost a process: seconds that are free, and a share of its time.
+    shortest: calls that take less are not noted: handing arguments to a program takes microseconds too.
+    due: what a function's calls have taken before it is compiled.
+    loading: what has to be there for loading the compiler and a first program."""
+
+    free: float = 0.15
+    share: float = 0.2
+    shortest: float = 20e-6
+    due: float = 0.3
+    loading: float = 0.45
 
 
 class PatientFunction:
-    """Args: a function of the script; what all of them may cost.
+    """Args: a function of the script; what all of them may cost; how long it runs as it is.
 
     Attributes:
         wrapper: what the script gets.
     """
 
-    def __init__(self, function: types.FunctionType, pool: Pool):
-        self.function, self.pool = function, pool
+    def __init__(self, function: types.FunctionType, pool: Pool, patience: Patience = Patience()):
+        self.function, self.pool, self.patience = function, pool, patience
         self.seconds = 0.0
         self.is_compiled = False
-        code = make_watching_code(function, Parameters(function.__code__), function, SHORTEST, self.note)
+        code = make_watching_code(function, Parameters(function.__code__), function, patience.shortest,
+                                  self.note)
         self.wrapper = types.FunctionType(code, function.__globals__, function.__name__,
                                           function.__defaults__, function.__closure__)
         self.wrapper.__kwdefaults__ = function.__kwdefaults__
@@ -45,9 +54,9 @@ class PatientFunction:
     def note(self, seconds: float) -> None:
         """Told of each call."""
         self.seconds += seconds
-        if self.seconds < PATIENCE or self.is_compiled:
+        if self.seconds < self.patience.due or self.is_compiled:
             return
-        if "jitcore.autojitted" in sys.modules or self.pool.funds >= LOADING:
+        if "jitcore.autojitted" in sys.modules or self.pool.funds >= self.patience.loading:
             self.compile()
 
     def compile(self) -> None:

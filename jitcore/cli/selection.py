@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import jitcore
-from jitcore.cli.patience import FREE, SHARE, PatientFunction
+from jitcore.cli.patience import Patience, PatientFunction
 from jitcore.process.generated import Pool
 
 #: The variable of the script by which its functions are decorated.
@@ -34,7 +34,8 @@ class Selection(ast.NodeTransformer):
         self.names = names
         self.compiled: list[Any] = []
         self.found: set[str] = set()
-        self._pool = Pool(FREE, SHARE)
+        self._patience = Patience()
+        self._pool = Pool(self._patience.free, self._patience.share)
         self._numpy: set[str] = set()
 
     def visit_Import(self, node: ast.Import) -> ast.Import:
@@ -76,7 +77,7 @@ class Selection(ast.NodeTransformer):
 
     def decorate(self, function: Callable) -> Callable:
         if self.names is None and isinstance(function, types.FunctionType):
-            self.compiled.append(PatientFunction(function, self._pool))
+            self.compiled.append(PatientFunction(function, self._pool, self._patience))
             return self.compiled[-1].wrapper
         made = jitcore.autojit(function)
         if hasattr(made, "report"):

@@ -1,7 +1,7 @@
 """Affine forms: const + sum(coefficient * atom), each atom once and none with the coefficient 0.
 
 Places in loops are forms of axes (`loopir.index`), Python's ints under tracing those of traced scalars
-(`numpy_semantics.values.forms`): subclasses say what atoms are. Coefficients are ints, or sizes known to
+(`numpy_semantics.values.numbers`): subclasses say what atoms are. Coefficients are ints, or sizes known to
 calls only.
 """
 

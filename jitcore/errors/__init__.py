@@ -312,8 +312,7 @@ def describe_origin(origin: Origin) -> str:
         reason = f"it depends on the values of the arguments {', '.join(shown[:-1])}{comma} and {shown[-1]}"
     return (
         f"The error occurred while tracing the function {origin.function} for {origin.transform}. "
-        f"This concrete value was not available in Python because {reason}."
-    )
+        f"This concrete value was not available in Python because {reason}.")
 
 
 def build_error(kind: type[Exception], headline: str, *, detail: str = "", origin: Origin | None = None,
@@ -331,6 +330,19 @@ def build_error(kind: type[Exception], headline: str, *, detail: str = "", origi
     if own:
         lines.append(f"See help(jitcore.errors.{kind.__name__})")
     return kind("\n".join(lines))
+
+
+class Template(NamedTuple):
+    """What is said in one case: a function of what the texts show, `{0}` first, and of `where`."""
+
+    kind: type[Exception]
+    headline: str
+    fix: str
+    detail: str = ""
+
+    def __call__(self, *values: object, where: Lines = ()) -> Exception:
+        headline, fix, detail = (text.format(*values) for text in self[1:])
+        return build_error(self.kind, headline, detail=detail, where=where, fix=fix)
 
 
 def fold_line(text: str) -> str:
@@ -375,8 +387,7 @@ def bool_conversion_error(aval_text: str, origin: Origin | None = None, where: L
             detail=f"It is a traced array with shape {aval_text}.",
             where=where,
             fix="write jnp.where(condition, x, y) to choose for each element; & and | for `and` and `or`; "
-            "lax.cond(x.any(), ...) to choose once.",
-        )
+            "lax.cond(x.any(), ...) to choose once.")
     in_while = _show_source(where).startswith("while ")
     rest = "use lax.while_loop" if in_while else "use lax.cond / jnp.where"
     fix = f"{_suggest_rewrite(origin, 'plain Python control flow')}{rest}{_suggest_static(origin)}."
@@ -400,8 +411,7 @@ def array_conversion_error(aval_text: str, origin: Origin | None = None, where: 
                            function: str = "") -> Exception:
     """`np.array(tracer)`, or a NumPy function that has no traced form (function: "numpy.frompyfunc")."""
     headline = (
-        f"The numpy.ndarray conversion method __array__() was called on traced array with shape {aval_text}"
-    )
+        f"The numpy.ndarray conversion method __array__() was called on traced array with shape {aval_text}")
     detail = f"{function} has no traced form." if function else ""
     fix = f"use jnp.asarray / jitcore.numpy, or pure_callback for foreign code{_suggest_static(origin)}."
     return build_error(TracerArrayConversionError, headline, detail=detail, origin=origin, where=where,
@@ -413,8 +423,7 @@ def concretization_error(aval_text: str, detail: str, origin: Origin | None = No
     """A concrete value was needed. detail: a sentence naming the operation; fix: no full stop."""
     headline = (
         "Abstract tracer value encountered where concrete value is expected: "
-        f"traced array with shape {aval_text}"
-    )
+        f"traced array with shape {aval_text}")
     fix = f"{fix}{_suggest_static(origin)}."
     return build_error(ConcretizationTypeError, headline, detail=detail, origin=origin, where=where, fix=fix)
 

@@ -19,6 +19,7 @@ from jitcore.errors import (
     Lines,
     Origin,
     StaticArgumentError,
+    Template,
     UnknownCompilerOptionError,
     build_error,
     fold_line,
@@ -32,66 +33,39 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
     value = " ".join(value_text.split())
     headline = (
         "Non-hashable static arguments are not supported. An error occurred while trying to hash an "
-        f"object of type {type_text}, {value if len(value) <= 80 else value[:77] + '...'}."
-    )
+        f"object of type {type_text}, {value if len(value) <= 80 else value[:77] + '...'}.")
     detail = f"The error was: {reason}" + (f" (argument {name})" if name else "")
     return build_error(StaticArgumentError, headline, detail=detail,
                        fix="pass a hashable value (a tuple for a list), or do not mark the argument static.")
-
-
-def devices_differ_error(first: str, second: str) -> Exception:
-    """Two arguments of one call lie on different devices. first, second: "x of type float32[3] on cpu:0"."""
-    return build_error(
-        ValueError,
-        f"Received incompatible devices for jitted computation. Got argument {first}, and argument {second}.",
-        fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
-    )
-
-
-def meshes_differ_error(first: str, second: str) -> Exception:
-    """A program names shardings on different devices, or an argument lies on others. first: "a sharding on
-    cpu:0" or "argument x of type float32[3] on cpu:0"; second: as "cpu:1"."""
-    return build_error(
-        ValueError,
-        f"Received incompatible devices for jitted computation. Got {first}, and a sharding on {second}.",
-        fix="use one mesh in one program; jitcore.device_put(x, sharding) brings an array there.",
-    )
-
-
-def mesh_backend_error(name: str, count: int) -> Exception:
-    """A program of several devices for a backend that runs on one, or has other devices."""
-    return build_error(
-        ValueError,
-        f"backend {name!r} cannot run a program on a mesh of {count} devices.",
-        fix="make the mesh of jitcore.devices('xla'), and run the program there: backend='xla'.",
-    )
-
-
-def sharding_differs_error(name: str, aval_text: str, wanted: str, found: str) -> Exception:
-    """An argument lies otherwise than `in_shardings` says."""
-    return build_error(
-        ValueError,
-        "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
-        f"{wanted}, arg sharding: {found} for arg {name} of type {aval_text}.",
-        fix="bring it there by jitcore.device_put(x, sharding), or leave in_shardings out.",
-    )
-
-
-def unaddressable_array_error(aval_text: str) -> Exception:
-    """The host asks for an array of which other processes have parts. aval_text: "float32[3]"."""
-    return build_error(
-        RuntimeError,
-        f"Fetching an array of type {aval_text}, of which other processes have parts, is not possible.",
-        fix="read what this process has (x.addressable_shards), or bring all elements to each device first, "
-        "by jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).",
-    )
+#: Two arguments of one call lie on different devices. first, second: "x of type float32[3] on cpu:0".
+devices_differ_error = Template(
+    ValueError, "Received incompatible devices for jitted computation. Got argument {0}, and argument {1}.",
+    "bring them together with jitcore.device_put(x, device), or say jit(..., device=...).")
+#: A program names shardings on different devices, or an argument lies on others. first: "a sharding on
+#: cpu:0" or "argument x of type float32[3] on cpu:0"; second: as "cpu:1".
+meshes_differ_error = Template(
+    ValueError, "Received incompatible devices for jitted computation. Got {0}, and a sharding on {1}.",
+    "use one mesh in one program; jitcore.device_put(x, sharding) brings an array there.")
+#: A program of several devices for a backend that runs on one, or has other devices.
+mesh_backend_error = Template(
+    ValueError, "backend {0!r} cannot run a program on a mesh of {1} devices.",
+    "make the mesh of jitcore.devices('xla'), and run the program there: backend='xla'.")
+#: An argument lies otherwise than `in_shardings` says.
+sharding_differs_error = Template(
+    ValueError, "Sharding passed to jit does not match the sharding on the respective arg. Got jit "
+    "sharding: {2}, arg sharding: {3} for arg {0} of type {1}.",
+    "bring it there by jitcore.device_put(x, sharding), or leave in_shardings out.")
+#: The host asks for an array of which other processes have parts. aval_text: "float32[3]".
+unaddressable_array_error = Template(
+    RuntimeError, "Fetching an array of type {0}, of which other processes have parts, is not possible.",
+    "read what this process has (x.addressable_shards), or bring all elements to each device first, by "
+    "jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).")
 
 
 def argnums_range_error(option: str, argnums: Sequence[int], accepted: int) -> Exception:
     """`static_argnums=3` for a function of one argument. accepted: how many positional parameters it has."""
     headline = (
-        f"Jitted function has {option}={tuple(argnums)!r}, but only accepts {accepted} positional arguments."
-    )
+        f"Jitted function has {option}={tuple(argnums)!r}, but only accepts {accepted} positional arguments.")
     return build_error(StaticArgumentError, headline, fix=f"count from 0, or from -1 backwards, in {option}.")
 
 
@@ -99,8 +73,7 @@ def argnames_unknown_error(option: str, unknown: Collection[str], parameters: Se
     """`static_argnames='y'` for a function that has no y. parameters: the names that it has."""
     headline = (
         f"Jitted function has invalid argnames {_quote_set(unknown)} in {option}. "
-        "Function does not take these args."
-    )
+        "Function does not take these args.")
     close = difflib.get_close_matches(min(unknown, default=""), parameters, n=1)
     guess = f"did you mean {close[0]!r}? " if close else ""
     return build_error(StaticArgumentError, headline,
@@ -111,28 +84,21 @@ def argnames_overlap_error(names: Collection[str]) -> Exception:
     """An argument is marked static and donated."""
     headline = (
         "static_argnames and donate_argnames cannot intersect. "
-        f"Argument names {_quote_set(names)} appear in both static_argnames and donate_argnames"
-    )
+        f"Argument names {_quote_set(names)} appear in both static_argnames and donate_argnames")
     return build_error(StaticArgumentError, headline,
                        fix="a static argument has no buffer to donate: remove it from one of them.")
-
-
 #: What to do instead of passing a masked array.
 _WITHOUT_MASK = "use x.filled(value), or x.data and x.mask as two arrays; the mask would be lost."
-
-
-def masked_array_error() -> Exception:
-    """A masked array of NumPy is an operand."""
-    headline = "numpy masked arrays are not supported as operands."
-    return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK)
+#: A masked array of NumPy is an operand.
+masked_array_error = Template(
+    JitcoreTypeError, "numpy masked arrays are not supported as operands.", _WITHOUT_MASK)
 
 
 def argument_type_error(fun_text: str, type_text: str, path: str, is_masked: bool = False) -> Exception:
     """A string or another non-array was passed. fun_text: the function's repr; path: "x", "x['k']"."""
     headline = (
         f"Error interpreting argument to {fun_text} as an abstract array. The problematic value is of "
-        f"type {type_text} and was passed to the function at path {path}."
-    )
+        f"type {type_text} and was passed to the function at path {path}.")
     root = re.split(r"[\[.]", path, maxsplit=1)[0]
     remedy = f"pass numbers or arrays, or mark the argument static with static_argnames={root!r}."
     return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK if is_masked else remedy)
@@ -143,30 +109,25 @@ def result_type_error(origin: Origin, type_text: str, path: str = "") -> Excepti
     component = f" at output component {path}" if path else ""
     headline = (
         f"function {origin.function} traced for {origin.transform} returned a value of type "
-        f"{type_text}{component}, which is not a valid jitcore type"
-    )
+        f"{type_text}{component}, which is not a valid jitcore type")
     return build_error(JitcoreTypeError, headline,
                        fix="return arrays, numbers, None, or containers of these.")
 
 
-def deleted_array_error(aval_text: str, donated_to: str = "") -> Exception:
-    """An Array was used after donation or `delete()`. aval_text: "float32[3]"; donated_to: a function."""
-    detail = f"Its buffer was donated to {donated_to}." if donated_to else ""
-    return build_error(DonatedArrayError, f"Array has been deleted with shape={aval_text}.", detail=detail,
-                       fix="use the result instead of the argument, donate a copy, or drop donate_argnums.")
+#: An Array was used after donation or `delete()`: "float32[3]".
+deleted_array_error = Template(
+    DonatedArrayError, "Array has been deleted with shape={0}.",
+    "use the result instead of the argument, donate a copy, or drop donate_argnums.")
 
 
 # --- mapped axes --------------------------------------------------------------------------------------------
 
 
-def axes_count_error(axes: int, args: int) -> Exception:
-    """`in_axes` is a tuple that has not one entry for each positional argument."""
-    return build_error(
-        ValueError,
-        "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
-        f"passed to the function, but got len(in_axes)={axes}, len(args)={args}",
-        fix="write one entry for each positional argument, None for those that are not mapped.",
-    )
+#: `in_axes` is a tuple that has not one entry for each positional argument.
+axes_count_error = Template(
+    ValueError, "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
+    "arguments passed to the function, but got len(in_axes)={0}, len(args)={1}",
+    "write one entry for each positional argument, None for those that are not mapped.")
 
 
 def mapped_axis_error(axis: int, shape: Sequence[object]) -> Exception:
@@ -176,8 +137,7 @@ def mapped_axis_error(axis: int, shape: Sequence[object]) -> Exception:
         ValueError,
         f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at "
         f"least {rank}, but is only {len(shape)} (its shape is {tuple(shape)})",
-        fix="write None in in_axes for an argument that is the same for all elements.",
-    )
+        fix="write None in in_axes for an argument that is the same for all elements.")
 
 
 def unknown_axis_size_error(has_leaves: bool, args_text: str, kwargs_text: str) -> Exception:
@@ -186,8 +146,7 @@ def unknown_axis_size_error(has_leaves: bool, args_text: str, kwargs_text: str) 
     if not has_leaves:
         headline = (
             "vmap wrapped function must be passed at least one argument containing an array or axis_size "
-            f"must be specified, got empty *args={args_text} and **kwargs={kwargs_text}"
-        )
+            f"must be specified, got empty *args={args_text} and **kwargs={kwargs_text}")
     return build_error(ValueError, headline, fix="say how many elements there are: vmap(..., axis_size=n).")
 
 
@@ -203,18 +162,15 @@ def axis_sizes_error(places: Mapping[object, Sequence[str]], axis_size: object =
     shown = [*lines[:2], "; ".join(lines[2:])] if len(lines) > 3 else lines
     last = len(shown) - 1
     return build_error(
-        ValueError,
-        "vmap got inconsistent sizes for array axes to be mapped:",
+        ValueError, "vmap got inconsistent sizes for array axes to be mapped:",
         where=[f"  * {fold_line(line)}{';' if i < last else ''}" for i, line in enumerate(shown)],
-        fix="pass arrays of one size along the mapped axes, or write None in in_axes for what is not mapped.",
-    )
+        fix="pass arrays of one size along the mapped axes, or write None in in_axes for what is not mapped.")
 
 
-def unmapped_output_error(path: str) -> Exception:
-    """`out_axes` is None for a result that differs from element to element. path: of the result, "[0]"."""
-    return build_error(ValueError,
-                       f"at vmap out_axes{path}, got axis spec None but output was batched on axis 0",
-                       fix="write 0, or where else the axis shall stand, in out_axes.")
+#: `out_axes` is None for a result that differs from element to element. path: of the result, "[0]".
+unmapped_output_error = Template(
+    ValueError, "at vmap out_axes{0}, got axis spec None but output was batched on axis 0",
+    "write 0, or where else the axis shall stand, in out_axes.")
 
 
 # --- options ------------------------------------------------------------------------------------------------
@@ -255,25 +211,6 @@ def broadcast_error(shapes: Sequence[Sequence[object]], where: Lines = ()) -> Ex
                        fix="trailing sizes must be equal or 1; insert axes with x[:, None] or reshape.")
 
 
-def dtypes_differ_error(primitive: str, dtypes: Sequence[str], where: Lines = ()) -> Exception:
-    """A `lax` operation that does not promote got different dtypes. primitive: "add"."""
-    headline = f"lax.{primitive} requires arguments to have the same dtypes, got {', '.join(dtypes)}."
-    return build_error(JitcoreTypeError, headline, where=where,
-                       fix=f"jnp.{primitive} promotes its arguments; or convert one with x.astype(...).")
-
-
-def dtype_rejected_error(primitive: str, dtype: str, accepted: Sequence[str], position: int | None = None,
-                         where: Lines = ()) -> Exception:
-    """An operation is not defined for a dtype. accepted: kinds ("floating"); position: of the operand."""
-    at = "" if position is None else f" at position {position}"
-    headline = (
-        f"{primitive} does not accept dtype {dtype}{at}. "
-        f"Accepted dtypes{at} are subtypes of {', '.join(accepted)}."
-    )
-    return build_error(JitcoreTypeError, headline, where=where,
-                       fix="convert the operand with x.astype(...), or use the function of jitcore.numpy.")
-
-
 def inconclusive_dimension_error(question: str, bounds: Sequence[str]) -> Exception:
     """question: "n > 3"; bounds: what is known of the variables, "1 <= n"."""
     return build_error(InconclusiveDimensionOperation,
@@ -294,13 +231,11 @@ def branch_types_error(primitive: str, names: tuple[str, str], locations: tuple[
     """
     first, second = names
     return build_error(
-        JitcoreTypeError,
-        f"{primitive} branches must have equal output types but they differ.",
+        JitcoreTypeError, f"{primitive} branches must have equal output types but they differ.",
         detail=f"{first} is {locations[0]}; {second} is {locations[1]}. The output of {first} has type "
         f"{types[0]} but the corresponding output of {second} has type {types[1]}, so {difference}.",
         where=where,
-        fix=f"revise {first} and/or {second} so that all output types match, e.g. with astype.",
-    )
+        fix=f"revise {first} and/or {second} so that all output types match, e.g. with astype.")
 
 
 def branch_structure_error(primitive: str, names: tuple[str, str], locations: tuple[str, str],
@@ -329,20 +264,17 @@ def carry_types_error(primitive: str, component: str, types: tuple[str, str], di
         where=where,
         fix=f"start with {types[1]} or convert what the body returns with astype."
         if "shapes" not in difference
-        else "keep the shape: allocate the final size before the loop and write parts with .at[i].set(...).",
-    )
+        else "keep the shape: allocate the final size before the loop and write parts with .at[i].set(...).")
 
 
 def carry_structure_error(primitive: str, difference: str, where: Lines = ()) -> Exception:
     """A loop body changes the pytree structure of its carry. difference: "The carry c is a ... but ..."."""
     return build_error(
-        JitcoreTypeError,
-        f"{primitive} body function carry input and carry output must have the same pytree "
+        JitcoreTypeError, f"{primitive} body function carry input and carry output must have the same pytree "
         "structure, but they differ:",
         detail=difference,
         where=where,
-        fix="revise the function so that the carry output has the same pytree structure as the carry input.",
-    )
+        fix="revise the function so that the carry output has the same pytree structure as the carry input.")
 
 
 def _quote_set(names: Collection[str]) -> str:

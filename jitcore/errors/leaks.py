@@ -20,15 +20,13 @@ def leaked_tracer_error(aval_text: str, origin: Origin | None = None, where: Lin
         made = ". The value was made here:" if where else "."
         detail = (
             f"The function being traced when the value leaked was {origin.function} "
-            f"traced for {origin.transform}{made}"
-        )
+            f"traced for {origin.transform}{made}")
     fix = "return the value instead of storing it"
     if while_tracing:
         headline = f"Leaked trace. Leaked tracer with type {aval_text}."
         return build_error(LeakedTracerError, headline, detail=detail, where=where, fix=f"{fix}.")
     headline = (
         "Encountered an unexpected tracer. A traced function had a side effect, allowing for a reference to "
-        f"an intermediate value with type {aval_text} to escape the scope of the transformation."
-    )
+        f"an intermediate value with type {aval_text} to escape the scope of the transformation.")
     fix = f"{fix}; with jitcore.checking_leaks() the leak itself raises."
     return build_error(UnexpectedTracerError, headline, detail=detail, where=where, fix=fix)

@@ -9,13 +9,13 @@ Modules:
     errors            Why code with NumPy's semantics cannot be traced, laid out as all errors are
                       (`jitcore.errors`).
     functions/        NumPy's and SciPy's functions over handles.
-    mode              NumPy's semantics as a mode of the rewriter: what plain values are, what is called
-                      instead, what fails.
+    mode              NumPy's semantics in force: a mode of the rewriter, what is called instead of functions,
+                      what operators do.
     remedies          What to write instead of a statement that cannot be traced.
     values/           Traced values that act as NumPy's and Python's do: arrays with memory and views,
                       scalars, numbers, lists.
 """
 
-from jitcore.numpy_semantics.values import handle_methods
+from jitcore.numpy_semantics import mode
 
-handle_methods.install()
+mode.install()

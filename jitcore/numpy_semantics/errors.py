@@ -23,8 +23,7 @@ from jitcore.rewriter.operations.texts import Text
 
 __all__ = [
     "NeedsIdentity", "NeedsValue", "NotTraceable", "describe_reason", "needs_identity", "needs_value",
-    "not_traceable",
-]
+    "not_traceable"]
 
 
 class NeedsValue(NotTraceable, errors.ConcretizationTypeError):
@@ -67,8 +66,7 @@ def describe_reason(reason: str, where: list[str], remedy: str = "", variables: 
 
 
 _VERB = re.compile(
-    r"\b(is|are|was|has|have|had|may|needs?|depends|cannot|does|computes|keeps|loses?|met|writes)\b"
-)
+    r"\b(is|are|was|has|have|had|may|needs?|depends|cannot|does|computes|keeps|loses?|met|writes)\b")
 _CLAUSE = re.compile(r"\b(that|whose|which|where)\b(?!=)")
 
 

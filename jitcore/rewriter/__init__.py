@@ -10,11 +10,10 @@ Modules:
     functions      Rewritten functions: from a Python function to one whose control flow may depend on traced
                    values.
     handles        Handles: traced values that stand for Python and NumPy objects with rules of their own.
-    journal        The journal: what a rewritten function stores outside of its local variables.
+    journal        The journal: what a rewritten function changes outside of its local variables.
+    objects        Objects of the user's as they are: whose code they are of, what they hold, how far
+                   iterators have come.
     operations/    What rewritten code does in place of Python's operations, for operands that are traced.
-    snapshots      Snapshots: what the side of a traced decision changed without a store that the journal
-                   could note.
-    user_code      Which code is the user's, so that it is rewritten, and what it raises is its own.
     values         Values as the driver sees them: which are traced, which leaves containers have, how two
                    join in one.
     writing/       The code that a rewritten function runs.

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from jitcore.core.trace import user_snippet
 from jitcore.errors import ConcretizationTypeError, ControlFlowError, build_error
 from jitcore.rewriter.handles import current
-from jitcore.rewriter.journal import walk
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.objects import Place, walk
 
 #: The variable that holds what a function returns.
 RESULT = "$result"
@@ -120,14 +119,12 @@ branch_set_error = Refusal(
     "The elements of a set are Python's, and traced values cannot be told apart.",
     "use an array of bools, one for each possible element: present = present.at[i].set(True).")
 #: A key was deleted and set again.
-reordered_error = Refusal(
-    "{0} gets its keys in another order.",
-    "A condition or loop of a program changes the values of keys only.",
-    "set table[key] without deleting it before.")
+reordered_error = Refusal("{0} gets its keys in another order.",
+                          "A condition or loop of a program changes the values of keys only.",
+                          "set table[key] without deleting it before.")
 #: An attribute, key or cell that is set for the first time.
-one_sided_error = Refusal(
-    "{0:name} is set only on one side of a condition.", _UNKNOWN,
-    "give it a value before the condition, or on both sides.")
+one_sided_error = Refusal("{0:name} is set only on one side of a condition.", _UNKNOWN,
+                          "give it a value before the condition, or on both sides.")
 numpy_array_error = Refusal(
     "{0} is changed {where}.", "A NumPy array would be changed while tracing, whatever the program does.",
     "use an array of jnp, x = x.at[i].set(v), or @autojit, which compiles stores into NumPy's.")
@@ -173,9 +170,8 @@ carry_structure_error = Refusal(
 lent_memory_error = Refusal(
     "An array whose memory variables exchange in a traced loop is used under another name.", _ONE_BODY,
     "use one name for it in the loop, or a copy, x = x.copy().")
-carry_kind_error = Refusal(
-    "{0:name} is a number before and {1:value} behind an iteration of a traced loop.", _ONE_BODY,
-    "keep it a number or an array in each iteration.")
+carry_kind_error = Refusal("{0:name} is a number before and {1:value} behind an iteration of a traced loop.",
+                           _ONE_BODY, "keep it a number or an array in each iteration.")
 carry_object_error = Refusal(
     "{0:name} changes from {1:value} to {2:value} in a traced loop.",
     "Which one it is depends on the number of iterations, which is not known while tracing.",
@@ -185,9 +181,8 @@ carry_unsettled_error = Refusal(
     "Each iteration gives a variable another type than the one before.",
     "convert before the loop to the type that the body gives, for example x = x.astype(float).")
 #: An attribute that is not there before the loop, or not behind an iteration.
-loop_attribute_error = Refusal(
-    "{0:name} is set for the first time, or deleted, inside a traced loop.", _UNKNOWN,
-    "give it a value before the loop, and do not delete it there.")
+loop_attribute_error = Refusal("{0:name} is set for the first time, or deleted, inside a traced loop.",
+                               _UNKNOWN, "give it a value before the loop, and do not delete it there.")
 endless_loop_error = Refusal(
     "A traced loop has no way out.", "Its condition always holds, and nothing breaks it.",
     "add a `break` or a condition that depends on what the body changes.")
@@ -215,10 +210,9 @@ text_error = Refusal(
 traced_length_error = Refusal(
     "len() of a range with traced bounds is asked for.", "Its length is known when the program runs.",
     "compute it, n = (stop - start) // step, or use it as bound of the loop itself.")
-traced_iterable_error = Refusal(
-    "Something else than a loop uses a {0}() of traced values.",
-    "What it holds is known when the program runs.",
-    "let a `for` loop go through it, or compute from its bounds.")
+traced_iterable_error = Refusal("Something else than a loop uses a {0}() of traced values.",
+                                "What it holds is known when the program runs.",
+                                "let a `for` loop go through it, or compute from its bounds.")
 recursion_error = Refusal(
     "{0}() calls itself under a traced condition.",
     "Whether it ends is known when the program runs: both sides are traced, so tracing never ends.",

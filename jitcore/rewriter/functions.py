@@ -1,8 +1,8 @@
 """Rewritten functions: from a Python function to one whose control flow may depend on traced values.
 
 In: a function, method, partial or callable object. Out: a function of the same signature, which runs its own
-code where nothing is traced. Each code object is analysed once; what a rewritten function calls is rewritten
-when it is called.
+code, behind a question, where nothing is traced. Each code object is analysed once; what a rewritten function
+calls is rewritten when it is called.
 """
 
 from __future__ import annotations
@@ -15,27 +15,35 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore.core.source import locate_function
-from jitcore.core.trace import Tracer
+from jitcore.core.trace import Tracer, context, eval_trace
 from jitcore.process.effort import spend, spend_on_call
 from jitcore.process.generated import remake
-from jitcore.rewriter.bytecode.instructions import Unsupported, is_generator
-from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION
+from jitcore.rewriter.bytecode.assembler import Assembler, Label, insert_code
+from jitcore.rewriter.bytecode.flow import find_assigned
+from jitcore.rewriter.bytecode.graph import Graph
+from jitcore.rewriter.bytecode.instructions import (
+    Unsupported,
+    count_arguments,
+    find_first_position,
+    is_generator,
+)
+from jitcore.rewriter.bytecode.versions import OPCODES, SUPPORTED, VERSION
 from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.control_flow.loops import trace_loop
 from jitcore.rewriter.handles import UNDEFINED, Mode, current
-from jitcore.rewriter.operations import texts
-from jitcore.rewriter.operations.hooks import Hooks
-from jitcore.rewriter.operations.redirects import REDIRECTS
-from jitcore.rewriter.operations.texts import find_method
-from jitcore.rewriter.user_code import (
+from jitcore.rewriter.journal import logs
+from jitcore.rewriter.objects import (
     find_special,
     is_compiled_by_numba,
     is_user_class,
     is_user_code,
     is_wrapper,
 )
-from jitcore.rewriter.writing.hooked import hook_generator
-from jitcore.rewriter.writing.resumable import Entry, Suspended, Template
+from jitcore.rewriter.operations import texts
+from jitcore.rewriter.operations.hooks import Hooks
+from jitcore.rewriter.operations.redirects import REDIRECTS
+from jitcore.rewriter.operations.texts import find_method
+from jitcore.rewriter.writing.resumable import HookedWriter, Suspended, Template
 
 _KEPT = "__jitcore_rewritten__"
 #: A function with this attribute is never rewritten.
@@ -153,7 +161,7 @@ def _hook(function: types.FunctionType) -> types.FunctionType:
     """A generator function with hooks."""
     code = function.__code__
     try:
-        return remake(function, hook_generator(code, code.co_filename, HOOKS))
+        return remake(function, _hook_generator(code, code.co_filename))
     except Unsupported as reason:
         current.mode.refuse_unhooked(function, str(reason))
         return function
@@ -169,6 +177,23 @@ def _rewrite_wrapped(wrapper: types.FunctionType) -> types.FunctionType:
     if all(new is old for new, old in zip(found, held)):
         return wrapper
     return remake(wrapper, wrapper.__code__, tuple(map(types.CellType, found)))
+
+
+@functools.lru_cache(maxsize=1000)
+def _hook_generator(code: types.CodeType, path: str) -> types.CodeType:
+    """The code of a generator function with hooks in place of operations, so that what it calls and stores is
+    known as in all traced code. It has one entry: a traced value that decides in it raises, as its frame
+    cannot be entered twice. path: of the file; Python calls code of two files equal where it is alike.
+
+    Raises: Unsupported for `yield from`."""
+    graph = Graph(code)
+    arguments = code.co_varnames[: count_arguments(code)]
+    names = [name for name in code.co_varnames if name in arguments or name not in code.co_cellvars]
+    out = Assembler(code, names, code.co_freevars, code.co_cellvars)
+    out.begin(find_first_position(code), is_generator=True)
+    assigned = find_assigned(graph, frozenset(arguments))
+    HookedWriter(graph, out, HOOKS, assigned).write_blocks(graph.in_order())
+    return out.assemble(graph.max_depth + 6)
 
 
 class _Kept:
@@ -229,6 +254,62 @@ class _Runner:
         given = dict(zip(self.template.arguments, arguments))
         return tuple([types.CellType(given[name]) if name in given else types.CellType()
                       for name in self.template.cells])
+
+
+# -- the function's own code, behind a question --------------------------------------------------------------
+class _Probe:
+    """`None in self`: whether rewritten code has to look out for traced values in this thread.
+
+    is_forced: looks out always, so that tests reach the code that does on ordinary values."""
+
+    __slots__ = ("is_forced",)
+
+    def __init__(self):
+        self.is_forced = False
+
+    def __contains__(self, _) -> bool:
+        return (context.trace is not eval_trace or current.mode is not None or bool(logs.stack)
+                or self.is_forced)
+
+
+PROBE = _Probe()
+
+
+class Entry:
+    """The entries of all functions with one code object. arguments: the names of its parameters.
+
+    The code is the function's own with some instructions in front, which ask whether anything is being
+    traced. Where nothing is, no variable holds a traced value, and the function's own instructions run as
+    they always did: same speed, same frames, same lines. Otherwise a runner gets the arguments, and what it
+    returns is the result."""
+
+    def __init__(self, code: types.CodeType, arguments: tuple[str, ...]):
+        out, runner = Assembler(code, code.co_varnames, code.co_freevars, code.co_cellvars), object()
+        own_code = Label()
+        out.load_const(None)
+        out.branch_in(PROBE, own_code, holds=False)
+        out.position = find_first_position(code)
+        out.push_callee(runner)  # each function puts its own in its place
+        for name in arguments:
+            out.load(name)
+        out.emit("BUILD_TUPLE", len(arguments))
+        out.call(1)
+        out.emit("RETURN_VALUE")
+        out.place(own_code)
+        self._code = insert_code(code, out, _find_begin(code), len(arguments) + 4)
+        self._place = out.const(runner)
+
+    def make_code(self, runner: Callable[[tuple], Any]) -> types.CodeType:
+        """The code with a runner, which is called with the tuple of all arguments."""
+        consts = list(self._code.co_consts)
+        consts[self._place] = runner
+        return self._code.replace(co_consts=tuple(consts))
+
+
+def _find_begin(code: types.CodeType) -> int:
+    """The offset behind RESUME; what stands before it makes cells."""
+    data = code.co_code
+    return next(at for at in range(0, len(data), 2) if data[at] == OPCODES["RESUME"]) + 2
 
 
 HOOKS = Hooks(resolve)

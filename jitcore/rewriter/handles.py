@@ -8,7 +8,7 @@ semantics: what is traced is an `Array`. A mode gives others (`jitcore.numpy_sem
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -168,14 +168,14 @@ class Mode:
     """The semantics under which rewritten code is traced.
 
     Attributes:
-        redirects: what rewritten code calls instead of a function.
+        redirects: what rewritten code calls instead of a function, by `get`.
         failure: the location (`journal.Location`) of the flag that `fail` sets, or None: a loop that need not
             end otherwise ends with the iteration that sets it.
         grows: whether lists may be of traced length; has_grown: whether there is one.
         unrolled: Python goes through ranges up to this length; longer ones are compiled as loops.
     """
 
-    redirects: Mapping[Any, Callable] = {}
+    redirects: Any = {}
     failure: Any = None
     unrolled: int = 2
     grows: bool = True
@@ -227,6 +227,10 @@ class Mode:
     def bound_index(self, element: Any, low: Any, high: Any) -> Any:
         """An element of a range, of which it is known that low <= element <= high."""
         return element
+
+    def follow_index(self, place: Any) -> Any:
+        """The position behind one that a loop has come to."""
+        return place + 1
 
     def fail(self, predicate: Any, error: BaseException) -> bool:
         """Notes that Python would raise where a predicate holds (True: whenever this code is reached).

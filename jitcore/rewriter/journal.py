@@ -1,27 +1,47 @@
-"""The journal: what a rewritten function stores outside of its local variables.
+"""The journal: what a rewritten function changes outside of its local variables.
 
 In: each store to a cell, attribute, item or global name, before it happens. Out: the locations that the side
 of a traced decision changed, with their old values, so that it can be rolled back and the other side run;
-then both are merged as local variables are. `snapshots.py` finds what was changed without a store.
+then both are merged as local variables are. What methods and C code change without a store that could be
+noted (`append`, `sort`, `fill`, `setattr`, `next`) is found by comparing copies (`Snapshot`), and put back.
 """
 
 from __future__ import annotations
 
 import array
 import contextlib
-import functools
+import math
 import operator
 import threading
 import types
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitcore.core.trace import JaxprTrace
-from jitcore.rewriter.handles import UNDEFINED, Handle
-from jitcore.rewriter.user_code import find_in_class
+from jitcore.core.trace import JaxprTrace, context
+from jitcore.process.effort import spend
+from jitcore.rewriter.control_flow.raising import make_conditional
+from jitcore.rewriter.handles import UNDEFINED, Compound, current
+from jitcore.rewriter.objects import (
+    ATOMS,
+    REWOUND,
+    SharedIterator,
+    copy_contents,
+    find_in_class,
+    find_position,
+    has_changed,
+    is_a,
+    is_user_code,
+    kind_of,
+    list_children,
+    list_sources,
+    read_slot,
+    read_variables,
+    restore_position,
+    save_position,
+)
 
 
 class Location:
@@ -200,87 +220,277 @@ def attempt() -> Iterator[None]:
             _attempts.stack[-1] += marks
 
 
-# -- containers ---------------------------------------------------------------------------------------------
-#: How deep containers are searched where one may be come to again and again.
-MAX_DEPTH = 16
-#: Methods that know their object; and what those know that are functions of modules, classes and texts.
-BOUND_METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
-OWNERLESS = (types.NoneType, types.ModuleType, type, str)
+# -- what changes without a store ---------------------------------------------------------------------------
+#: How many values are looked at.
+_MAX_ITEMS = 20_000
+#: Bytes of arrays that are copied; of the arrays beyond, so many elements are compared.
+_MAX_BYTES, _MAX_SAMPLES = 1 << 20, 1 << 12
+#: Steps that each object of a snapshot costs.
+_OBJECT = 1
+class ContainerLocation(Location):
+    """The contents of a container."""
+
+    def __init__(self, container):
+        self.container, self.key = container, ("container", id(container))
+        self.name = type(container).__name__
+
+    def read(self):
+        return copy_contents(self.container)
+
+    def write(self, value):
+        kind, container = kind_of(self.container), self.container
+        contents = list(value.items()) if isinstance(value, dict) else value
+        if kind is array.array:
+            del container[:]
+        else:
+            kind.clear(container)
+        (kind.update if kind in (dict, set, OrderedDict) else kind.extend)(container, contents)
 
 
-def is_a(value: Any, kinds: Any) -> bool:
-    """`isinstance` that does not ask for `value.__class__`, which may be code of the user."""
-    return issubclass(type(value), kinds)
+def find_container(location: Location) -> Any:
+    """The container of which a location is the whole, or an item; None for other places."""
+    return location.container if isinstance(location, ContainerLocation) else getattr(location, "owner", None)
 
 
-def read_variables(value: Any) -> Any:
-    """The `__dict__` of an object, None where it has none; no code of its class is called."""
+def find_variables(location: Location) -> dict | None:
+    """The dict in which a location is an item, or an attribute stands; None for other places."""
+    owner = find_container(location)
+    variables = owner if type(owner) is dict else read_variables(owner)
+    return variables if type(variables) is dict else None
+
+
+class _ArrayCopy:
+    """What an ndarray was. contents: all elements, or some of a large one."""
+
+    def __init__(self, value: np.ndarray, is_whole: bool):
+        self.array, self.is_whole = value, is_whole
+        self.layout = value.shape, value.strides, value.dtype, value.flags.writeable
+        self.contents = self._read()
+
+    def _read(self) -> Any:
+        value = self.array
+        if not self.is_whole:
+            step = math.ceil((value.size / _MAX_SAMPLES) ** (1 / max(value.ndim, 1)))
+            value = value[(slice(None, None, step),) * value.ndim]
+        return value.copy()
+
+    def has_changed(self) -> bool:
+        value = self.array
+        if (value.shape, value.strides, value.dtype, value.flags.writeable) != self.layout:
+            return True
+        return self._read().tobytes() != self.contents.tobytes()
+
+    def restore(self) -> None:
+        value, (shape, _, dtype, is_writeable) = self.array, self.layout
+        if self.is_whole and value.size != self.contents.size:
+            value.resize(shape, refcheck=False)
+        if value.size == self.contents.size and value.itemsize == dtype.itemsize and self.is_whole:
+            value.flags.writeable = True
+            if value.dtype != dtype:
+                value.dtype = dtype
+            if value.shape != shape:
+                value.shape = shape
+            value[...] = self.contents
+        if is_writeable != value.flags.writeable:
+            value.flags.writeable = is_writeable
+
+
+class VariableLocation(ItemLocation):
+    """An attribute in the dict of its object."""
+
+    def __init__(self, variables: dict, name: str):
+        super().__init__(variables, name)
+        self.name = name
+
+
+class Snapshot:
+    """Shallow copies of what can change among the values that can be reached from some.
+
+    reached: ids of all objects that were looked at: an object that is not among them is new, if the search
+    is_complete."""
+
+    def __init__(self, roots: Iterable[Any]):
+        self._copies: list[tuple[Any, Any]] = []
+        self._variables: list[tuple[dict, dict]] = []
+        self._arrays: list[_ArrayCopy] = []
+        self._iterators: list[tuple[Any, Any, Any]] = []
+        self._n_bytes = self._count = 0
+        self.reached: dict[int, Any] = {}
+        self.is_complete = True
+        self.add(roots)
+
+    def add(self, roots: Iterable[Any]) -> None:
+        """Adds what can be reached from further values, as it is now."""
+        waiting, before = list(roots), self._count + len(self.reached)
+        while waiting and self._count < _MAX_ITEMS:
+            value = waiting.pop()
+            if type(value) in ATOMS or id(value) in self.reached:
+                continue
+            children = self._note(value)
+            if children is None:
+                continue
+            self.reached[id(value)] = value
+            self._count += len(children)
+            waiting += children
+        self.is_complete &= not waiting
+        spend(_OBJECT * (self._count + len(self.reached) - before))
+
+    def _note(self, value: Any) -> list | None:
+        """Notes what a value is now. Returns: what can be reached from it; None for what holds nothing."""
+        if is_a(value, np.ndarray):
+            self._n_bytes += value.nbytes
+            self._arrays.append(_ArrayCopy(value, self._n_bytes <= _MAX_BYTES))
+            return []
+        if type(value) is types.FunctionType:
+            return _list_captured(value)
+        children = list_children(value)
+        if hasattr(type(value), "__next__"):
+            self._iterators.append((value, find_position(value), save_position(value)))
+            children = [*(children or ()), *list_sources(value)]
+        if children is None:
+            return None
+        if kind_of(value) is not None:
+            self._copies.append((value, copy_contents(value)))
+        variables = read_variables(value)
+        if type(variables) is dict and not is_a(value, (Compound, SharedIterator)):
+            self._variables.append((variables, dict(variables)))
+            self.reached[id(variables)] = variables
+        return children
+
+    def find_advanced(self) -> Any:
+        """An iterator that has come further, or None."""
+        return next((one for one, before, _ in self._iterators if find_position(one) != before), None)
+
+    def rewind(self) -> bool:
+        """Puts iterators back to where they were. Returns: whether that could be done."""
+        moved = [(one, saved) for one, before, saved in self._iterators if find_position(one) != before]
+        for iterator, saved in moved:
+            if saved is not None:
+                restore_position(iterator, saved)
+        return all(is_a(one, REWOUND) for one, _ in moved) and self.find_advanced() is None
+
+    def find_written(self) -> list[np.ndarray]:
+        """The arrays that have changed."""
+        return [one.array for one in self._arrays if one.has_changed()]
+
+    def read_contents(self) -> dict[int, Any]:
+        """What the containers that have changed hold now, by id."""
+        copies = (*self._copies, *self._variables)
+        return {id(container): copy_contents(container) for container, copy in copies
+                if has_changed(container, copy)}
+
+    def find_described(self, contents: dict[int, Any], stores: Iterable[Location]) -> set[int]:
+        """The ids of containers that hold what stores have put there, and else what they held."""
+        places: dict[int, list[ItemLocation]] = {}
+        described = set()
+        for location in stores:
+            if isinstance(location, ContainerLocation):
+                described.add(id(location.container))
+            elif isinstance(location, ItemLocation):
+                places.setdefault(id(location.owner), []).append(location)
+        for container, copy in self._copies:
+            stored = places.get(id(container))
+            if stored and _is_described(contents.get(id(container), copy), copy, stored):
+                described.add(id(container))
+        return described
+
+    def list_known(self) -> set[int]:
+        """The ids of the containers, and dicts of attributes, of which there are copies."""
+        return {id(container) for container, _ in (*self._copies, *self._variables)}
+
+    def roll_back(self, contents: dict[int, Any], described: set[int]
+                  ) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:
+        """Gives everything its old contents.
+
+        Returns: containers that were changed in other ways than by stores, which are not `described`, and
+            attributes; and what these held before that."""
+        for copy in self._arrays:
+            if copy.has_changed():
+                copy.restore()
+        changes, attributes = [], []
+        for container, copy in self._copies:
+            if has_changed(container, copy):
+                if id(container) not in described:
+                    changes.append((container, contents[id(container)]))
+                ContainerLocation(container).write(copy)
+        for variables, copy in self._variables:
+            if has_changed(variables, copy):
+                new = contents[id(variables)]
+                for name in dict.fromkeys([*copy, *new]):
+                    if new.get(name, UNDEFINED) is not copy.get(name, UNDEFINED):
+                        attributes.append((VariableLocation(variables, name), new.get(name, UNDEFINED)))
+                ContainerLocation(variables).write(copy)
+        return changes, attributes
+
+
+def _is_described(contents: Any, copy: Any, stores: list[ItemLocation]) -> bool:
+    """Whether a container holds what was in its copy, apart from stores of items."""
+    expected = copy.copy()
+    for location in stores:
+        value = location.read()
+        if value is UNDEFINED and (isinstance(copy, list) or location.index in copy):
+            return False
+        if value is not UNDEFINED:
+            if isinstance(copy, list) and location.index >= len(copy):
+                return False
+            expected[location.index] = value
+    return not has_changed(contents, expected)
+
+
+class _Open(threading.local):
+    """The snapshots of the sides that are being run, innermost last."""
+
+    def __init__(self):
+        self.stack: list[Snapshot] = []
+
+
+_open = _Open()
+
+
+@contextlib.contextmanager
+def watch_captures(snapshot: Snapshot) -> Iterator[None]:
+    """Within, what is captured becomes a part of a snapshot."""
+    _open.stack.append(snapshot)
     try:
-        return object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
+        yield
+    finally:
+        _open.stack.pop()
 
 
-def read_slot(value: Any, kind: type, name: str) -> Any:
-    """What an object holds in a slot of its class; no code of the class is called."""
+def note_captured(value: Any) -> None:
+    """A value from outside of the traced code that it meets now, with the contents that it had before: it was
+    there before every side that is being run."""
+    for snapshot in _open.stack:
+        snapshot.add([value])
+
+
+@contextlib.contextmanager
+def refuse_changes(values: Iterable[Any], reason: str) -> Iterator[None]:
+    """Within, code is traced that Python may not come to: it must change nothing that can be reached from
+    these values or is captured, and print nothing; what it raises no handler may catch. Raises: what the mode
+    makes of the reason."""
+    snapshot, log = Snapshot([*values, *current.mode.list_captured()]), {}
+    eqns = getattr(context.trace, "eqns", [])
+    before = len(eqns)
+    logs.stack.append(log)
     try:
-        return kind.__dict__[name].__get__(value)
-    except AttributeError:
-        return UNDEFINED
+        with watch_captures(snapshot):
+            yield
+    except Exception as error:
+        make_conditional(error)
+        raise
+    finally:
+        logs.stack.pop()
+    has_effects = any(eqn.effects for eqn in eqns[before:])
+    if log or has_effects or snapshot.read_contents() or snapshot.find_written():
+        raise current.mode.refuse(reason)
 
 
-#: Types of what holds nothing, and is the same wherever it is.
-ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType, types.NoneType])
-
-
-def walk(values: Iterable[Any], list_parts: Callable | None = None) -> Iterator[Any]:
-    """Each object that can be reached from some, once. list_parts: what is reached from one at once, or None;
-    by itself `list_children`."""
-    list_parts = list_parts or list_children
-    waiting, seen = list(values), {}
-    while waiting:
-        value = waiting.pop()
-        if type(value) not in ATOMS and id(value) not in seen:
-            seen[id(value)] = value
-            yield value
-            waiting += list_parts(value) or ()
-
-
-def list_children(value: Any) -> list | None:
-    """What a container or an object of a Python class holds; None for all else. No code of its class is
-    called."""
-    kind = type(value)
-    variables = read_variables(value)
-    own = list(variables.values()) if type(variables) is dict else []
-    base = next((one for one in _CONTAINERS if issubclass(kind, one)), None)
-    if base is not None:
-        return [*(dict.values(value) if base is dict else base.__iter__(value)), *own]
-    if issubclass(kind, (bytearray, array.array)):
-        return []
-    if kind is types.CellType:
-        return [value.cell_contents] if value != types.CellType() else []
-    if kind in BOUND_METHODS:
-        return None if is_a(value.__self__, OWNERLESS) else [value.__self__]
-    if issubclass(kind, functools.partial):
-        return [value.func, *value.args, *value.keywords.values()]
-    if issubclass(kind, (Handle, type, types.ModuleType, types.FunctionType)):
+def _list_captured(function: types.FunctionType) -> list | None:
+    """What a function of the user's reads from its cells and from global names."""
+    if not is_user_code(function.__code__):
         return None
-    if kind is types.GeneratorType:
-        return [] if value.gi_frame is None else list(value.gi_frame.f_locals.values())
-    if kind.__module__.startswith("jitcore."):
-        return None
-    slots = [(base, name) for base in kind.__mro__ for name in _list_slots(base)]
-    if variables is None and not slots:
-        return None
-    held = [read_slot(value, base, name) for base, name in slots]
-    return [*own, *[one for one in held if one is not UNDEFINED]]
-
-
-_CONTAINERS = (list, tuple, set, deque, dict)
-
-
-def _list_slots(kind: type) -> list[str]:
-    """The names of the slots that a class of the user's adds to an object."""
-    names = kind.__dict__.get("__slots__", ())
-    names = (names,) if isinstance(names, str) else names
-    return [name for name in names if type(kind.__dict__.get(name)) is types.MemberDescriptorType]
+    found = list(function.__closure__ or ())
+    if current.mode is None:  # a mode knows what is read from global names
+        found += [function.__globals__.get(name) for name in function.__code__.co_names]
+    return found

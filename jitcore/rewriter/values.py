@@ -28,9 +28,8 @@ from jitcore.rewriter.handles import (
     LeafType,
     current,
 )
-from jitcore.rewriter.journal import MAX_DEPTH, Location, Unknown, list_children, read_variables
-from jitcore.rewriter.snapshots import is_same_position
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.journal import Location, Unknown
+from jitcore.rewriter.objects import MAX_DEPTH, Place, is_same_position, list_children, read_variables
 from jitcore.transforms.jvp import JvpTracer
 from jitcore.transforms.partial_eval import PartialTrace
 from jitcore.transforms.tangents import fill

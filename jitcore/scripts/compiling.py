@@ -117,14 +117,15 @@ class _Policy(NumberPolicy):
 
 
 def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
-    owner = AutojitFunction(region, Options(), account=Account(UNLIMITED))
+    options = Options()
+    owner = AutojitFunction(region, options, account=Account(options.tuning, UNLIMITED))
     owner.policy = _Policy(())
     reader = Reader(owner.policy.is_static)
     try:
         specs = reader.read_all(owner.parameters.names, values)
     except Unreadable as error:
         raise Refused(str(error)) from None
-    hindrance = "" if uses_arrays(region, specs) else find_hindrance(region, specs)
+    hindrance = "" if uses_arrays(region, specs) else find_hindrance(region, specs, options.tuning)
     if hindrance:
         raise Refused(hindrance)
     try:

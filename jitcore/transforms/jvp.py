@@ -96,7 +96,7 @@ class JvpTrace(Trace):
             if all(map(is_zero, tangents)):
                 return primitive.bind(*primals, **params)
             if primitive.jvp is None:
-                raise derivatives.missing_jvp_error(str(primitive), user_snippet())
+                raise derivatives.missing_jvp_error(str(primitive), where=user_snippet())
             outs, out_tangents = primitive.jvp(primitive, primals, tangents, **params)
         if primitive.multiple_results:
             return self.lift(outs, out_tangents)

@@ -91,7 +91,7 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
                  for var, cotangent in zip(eqn.outvars, given)]
         if eqn.primitive.transpose is None:
             where = source.format_snippet(eqn.source_info)
-            raise derivatives.missing_transpose_error(str(eqn.primitive), where)
+            raise derivatives.missing_transpose_error(str(eqn.primitive), where=where)
         is_sparse = _makes_sparse(eqn.primitive, given)
         if not eqn.primitive.traits.get("takes_masks"):
             given = list(map(unmask, given))

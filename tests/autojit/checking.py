@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import jitcore
+from jitcore.autojitted import Options
+from jitcore.autojitted.tiers.tuning import Tuning
+
+TUNING = Tuning()
+
+
+def tune(monkeypatch, **changes: Any) -> None:
+    """Functions that are compiled from now on have another tuning."""
+    *defaults, _ = Options.__new__.__defaults__
+    monkeypatch.setattr(Options.__new__, "__defaults__", (*defaults, dataclasses.replace(TUNING, **changes)))
 
 
 def check(function: Callable, *arguments: Any, **options: Any) -> Callable:

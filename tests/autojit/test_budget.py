@@ -18,7 +18,7 @@ from jitcore.cli import patience
 from jitcore.process import effort
 from jitcore.process.generated import Pool, drop_watching
 from jitcore.rewriter.handles import Mode
-from tests.autojit.checking import assert_same
+from tests.autojit.checking import TUNING, assert_same, tune
 
 STATE = "__jitcore_autojit_state__"
 #: Programs with as many steps as there is time for in a test.
@@ -42,11 +42,11 @@ def test_plain_programs_cost_no_more_than_is_free(row):
     made, account = compile_quietly(row.function)
     expected = row.function(*row.make_arguments())
     assert row.agrees(expected, made(*row.make_arguments()))
-    assert account.spent <= budget.FREE + budget.LONG / 2 * made.cache_info().traces
+    assert account.spent <= TUNING.free + TUNING.long_program / 2 * made.cache_info().traces
     spent = account.spent
     for _ in range(2):
         assert row.agrees(expected, made(*row.make_arguments()))
-    assert account.spent <= spent + budget.SHARE * account.seconds  # nothing is tried again for nothing
+    assert account.spent <= spent + TUNING.share * account.seconds  # nothing is tried again for nothing
 
 
 # -- counting --------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_an_attempt_that_is_given_up_leaves_nothing(monkeypatch):
     account.free = 0.05
     assert made(3000, log) == result
     assert log == expected and LOG.lines == lines
-    assert account.price > budget.LEAST and made.cache_info().compiles == 0
+    assert account.price > TUNING.least and made.cache_info().compiles == 0
 
 
 # -- when it is tried --------------------------------------------------------------------------------------------
@@ -124,9 +124,7 @@ def works(x, n):
 
 
 def test_what_was_given_up_is_tried_again_when_calls_have_taken_longer(monkeypatch):
-    monkeypatch.setattr(budget, "FREE", 0.0)
-    monkeypatch.setattr(function, "FREE", 0.0)
-    monkeypatch.setattr(function, "BETWEEN_QUESTIONS", 0.0)
+    tune(monkeypatch, free=0.0, between_questions=0.0)
     made, account = compile_quietly(works)
     for _ in range(60):
         assert made(1.5, 200) == works(1.5, 200)
@@ -139,7 +137,7 @@ def test_what_was_given_up_is_tried_again_when_calls_have_taken_longer(monkeypat
 
 
 def test_a_failed_attempt_raises_the_price():
-    account = budget.Account(free=1.0, share=0.1)
+    account = budget.Account(TUNING, free=1.0, share=0.1)
     for _ in range(2):
         price = account.price
         assert account.can_afford()
@@ -153,7 +151,7 @@ def test_a_failed_attempt_raises_the_price():
 def test_arrays_are_worth_more():
     made, account = compile_quietly(lambda x: x + 1)
     made(np.ones(3))
-    assert account.free == budget.FREE_WITH_ARRAYS and made.cache_info().traces == 1
+    assert account.free == TUNING.free_with_arrays and made.cache_info().traces == 1
 
 
 def test_strict_compiles_whatever_it_costs():
@@ -297,10 +295,9 @@ def smooth(x, *rest, steps=3, **options):
 
 
 @pytest.mark.parametrize("is_due", [False, True])
-def test_functions_of_a_script_wait_until_compiling_can_pay(monkeypatch, is_due):
-    monkeypatch.setattr(patience, "SHORTEST", 0.0)
-    monkeypatch.setattr(patience, "PATIENCE", 0.0 if is_due else 100.0)
-    one = patience.PatientFunction(smooth, Pool(100.0, 0.2))
+def test_functions_of_a_script_wait_until_compiling_can_pay(is_due):
+    patient = patience.Patience(shortest=0.0, due=0.0 if is_due else 100.0)
+    one = patience.PatientFunction(smooth, Pool(100.0, 0.2), patient)
     one.seconds = 10.0 * is_due
     x, y = np.arange(10.0), np.arange(10.0)
     for _ in range(3):
@@ -311,7 +308,7 @@ def test_functions_of_a_script_wait_until_compiling_can_pay(monkeypatch, is_due)
 
 def test_a_pool_bounds_what_all_cost():
     pool = Pool(0.0, 0.0)
-    account = budget.Account(1.0, 1.0, pool)
+    account = budget.Account(TUNING, 1.0, 1.0, pool)
     account.note_call(100.0)
     assert not account.can_afford()
     pool.free = 1.0
@@ -338,7 +335,7 @@ def test_what_an_attempt_takes_is_no_time_of_the_call(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(budget, "perf_counter", lambda: now[0])
     monkeypatch.setattr(effort, "thread_time", lambda: now[0])
-    account = budget.Account()
+    account = budget.Account(TUNING)
 
     def call():
         now[0] += 3
@@ -366,7 +363,7 @@ def test_state_that_grows_is_traced_for_as_long_as_that_can_be_afforded():
     made, account = compile_quietly(f)
     for n in range(5, 15):
         made(np.ones(4), n)
-    assert account.spent <= account.free + budget.SHARE_WHEN_TRACED * account.seconds
+    assert account.spent <= account.free + TUNING.share_when_traced * account.seconds
     assert len(rows) == 1 + sum(range(5, 15))
 
 

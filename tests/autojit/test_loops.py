@@ -18,10 +18,9 @@ import pytest
 
 import jitcore
 from jitcore.autojitted import loops
-from jitcore.autojitted.function import CALLS_BEFORE_LEAVING
 from jitcore.autojitted.recording import recorder
 from jitcore.autojitted.tiers import native
-from tests.autojit.checking import assert_same
+from tests.autojit.checking import TUNING, assert_same, tune
 
 
 class Canvas:
@@ -505,7 +504,7 @@ def test_strict_raises_as_before():
 
 
 def test_a_function_that_is_left_alone_keeps_its_loops():
-    made = check(prints_around, np.arange(2000.0), 2000, calls=CALLS_BEFORE_LEAVING[True] + 3, compiled=[3])
+    made = check(prints_around, np.arange(2000.0), 2000, calls=TUNING.calls_before_leaving + 3, compiled=[3])
     assert made.__code__ is not prints_around.__code__
     assert made.__code__.co_names[:-1] == prints_around.__code__.co_names
 
@@ -521,7 +520,7 @@ def refuses_all(n):
 
 
 def test_a_function_whose_loops_are_all_refused_is_itself_again():
-    made = check(refuses_all, 3, calls=CALLS_BEFORE_LEAVING[True] + 3, compiled=[])
+    made = check(refuses_all, 3, calls=TUNING.calls_before_leaving + 3, compiled=[])
     assert made.__code__ is refuses_all.__code__
 
 
@@ -536,7 +535,7 @@ def counts_words(x):
 
 
 def test_a_loop_is_given_to_numba(monkeypatch):
-    monkeypatch.setattr(native, "PATIENCE", 0.0)
+    tune(monkeypatch, patience=0.0)
     monkeypatch.setattr(recorder, "MAX_EQUATIONS", 100)
     made = check(counts_words, np.ones(20_000), calls=4)
     report = made.report()
@@ -545,7 +544,7 @@ def test_a_loop_is_given_to_numba(monkeypatch):
 
 
 def test_numba_does_not_repeat_effects(monkeypatch):
-    monkeypatch.setattr(native, "PATIENCE", 0.0)
+    tune(monkeypatch, patience=0.0)
     check(refuses_all, 3, calls=4)
     assert "print() is called" in native.find_obstacle(refuses_all)
     assert not native.find_obstacle(reports_nothing)

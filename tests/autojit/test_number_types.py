@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.autojitted.tiers import budget
-from tests.autojit.checking import assert_same
+from tests.autojit.checking import assert_same, tune
 
 
 @pytest.fixture(autouse=True)
 def compiled_for_good(monkeypatch):
     """Programs are not compared with plain Python, which takes less time for so little work."""
-    monkeypatch.setattr(budget, "PROBED_SECONDS", 0.0)
+    tune(monkeypatch, probed_seconds=0.0)
 
 
 P = np.array([1.0, -2.0, 0.5])

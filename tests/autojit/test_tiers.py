@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.autojitted.function import CALLS_BEFORE_LEAVING
 from jitcore.autojitted.recording import recorder
 from jitcore.autojitted.tiers import native
+from jitcore.config import config
 from jitcore.numpy_semantics.errors import NotTraceable
+from jitcore.rewriter.journal import Snapshot
+from tests.autojit.checking import TUNING, tune
 from tests.own_files import is_own_file
 
 
@@ -155,7 +157,7 @@ def test_small_work_goes_to_plain_python():
         assert compiled(3.0) == 4.0
     assert compiled.report().regions[0].tiers[0].value == "python"
     assert "less time" in str(compiled.report())
-    for _ in range(CALLS_BEFORE_LEAVING[False]):
+    for _ in range(TUNING.calls_before_leaving_traced):
         compiled(3.0)
     assert compiled.__code__ is f.__code__
     assert compiled(4.0) == 5.0
@@ -165,7 +167,7 @@ def test_hopeless_function_is_left_alone(capsys):
     compiled = jitcore.autojit(writes)
     with pytest.warns(jitcore.AutojitWarning):
         compiled(1.0)
-    for _ in range(CALLS_BEFORE_LEAVING[True]):
+    for _ in range(TUNING.calls_before_leaving):
         compiled(1.0)
     assert compiled.__code__ is writes.__code__
     assert compiled(2.0) == 3.0 and compiled.report().regions[0].tiers[0].value == "python"
@@ -182,7 +184,7 @@ def slow_text_loop(x):
 
 
 def test_numba_serves_what_takes_long(monkeypatch):
-    monkeypatch.setattr(native, "PATIENCE", 0.0)
+    tune(monkeypatch, patience=0.0)
     monkeypatch.setattr(recorder, "MAX_EQUATIONS", 200)
     compiled = jitcore.autojit(slow_text_loop)
     x = np.ones(20_000)
@@ -265,6 +267,35 @@ def test_clear_caches():
         compiled(np.ones(3))
         assert compiled.cache_info().traces == traces
         jitcore.clear_caches()
+
+
+def test_defects_are_raised_where_that_is_asked_for(monkeypatch):
+    """Else Python's own way is taken, so that a program of the user's goes on."""
+
+    def shift(u):
+        for _ in range(9):
+            u[1:] = u[:-1] + 1
+        return u
+
+    monkeypatch.delattr(Snapshot, "find_written")
+    with pytest.raises(AttributeError, match="find_written"):
+        jitcore.autojit(shift)(np.zeros(5))
+    with config.override(raise_defects=False):
+        np.testing.assert_array_equal(jitcore.autojit(shift)(np.zeros(5)), shift(np.zeros(5)))
+
+
+def test_an_element_of_an_empty_array_leaves_a_loop_compiled():
+    def add_up(x, n):
+        total = 0.0
+        for i in range(n):
+            if x.sum() > i:
+                total += x[i]
+                x[i] = total
+        return total
+
+    compiled = jitcore.autojit(add_up, strict=True)
+    assert compiled(np.zeros(0), 20) == 0 and compiled(np.ones(30), 20) == add_up(np.ones(30), 20)
+    assert all(region.unrolled is None for region in compiled.report().regions)
 
 
 def test_reports_say_which_loops_were_unrolled_and_why():

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.functions.rows import IN_C, ROWS, WAYS, Row
+from jitcore.numpy_semantics.mode import NumpyMode
 
 tables.load()
 #: Other defaults that mean the same.
@@ -78,3 +81,30 @@ def test_an_unknown_parameter_is_told():
     ROWS.remove(row)
     with pytest.raises(AssertionError):
         test_operands_and_options_are_parameters(row)
+
+
+@pytest.mark.parametrize("table", [tables.FUNCTIONS, tables.CREATION], ids=["functions", "creation"])
+def test_rewritten_code_finds_every_function(table):
+    for function in filter(callable, table):
+        assert NumpyMode().redirects.get(function) is not None, function
+
+
+def test_a_loop_without_functions_of_numpy_loads_none():
+    code = """
+import sys
+import numpy as np
+from jitcore import autojit
+
+@autojit
+def smooth(u, rounds):
+    for _ in range(rounds):
+        u[1:-1] = (u[:-2] + u[2:]) / 2
+    return u
+
+smooth(np.linspace(0, 1, 1000), 100)
+assert "scan" in str(smooth.inspect("jaxpr"))
+assert not [name for name in ("reductions", "python_math", "scipy_functions")
+            if f"jitcore.numpy_semantics.functions.{name}" in sys.modules]
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

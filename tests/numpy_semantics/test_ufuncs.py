@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jitcore.numpy_semantics.errors import NotTraceable
-from jitcore.numpy_semantics.functions.kernels import KERNELS
+from jitcore.numpy_semantics.functions.ufuncs import KERNELS
 from tests.numpy_semantics.tracing import Static, check, check_error, run_traced
 
 DTYPES = [np.dtype(name) for name in

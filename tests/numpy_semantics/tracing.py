@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,25 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import open_trace
-from jitcore.numpy_semantics.dynamic_extents.packing import pack, unpack
-from jitcore.numpy_semantics.mode import numpy_mode
+from jitcore.numpy_semantics.dynamic_extents.joining import pack, unpack
+from jitcore.numpy_semantics.mode import NumpyMode
 from jitcore.numpy_semantics.values.mixed import Conversion, Mixed
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.storage import Storage
 from jitcore.rewriter.functions import rewrite_function
-from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.handles import Handle, current
+
+
+@contextlib.contextmanager
+def numpy_mode() -> Iterator[NumpyMode]:
+    """The mode while code is traced; the current trace is that of the program."""
+    previous, current.mode = current.mode, NumpyMode()
+    try:
+        yield current.mode
+    finally:
+        current.mode = previous
 
 
 class Static:
@@ -107,7 +119,7 @@ class _Converted:
 
 
 def _take_apart(value: Any, found: list) -> Any:
-    if getattr(value, "is_partial", False):
+    if getattr(value, "is_padded", False):
         return _Packed(value, found)
     if type(value) is Mixed:
         return _Converted(value, found)

@@ -9,10 +9,9 @@ import contextlib
 import types
 from collections.abc import Iterator
 
-from jitcore.rewriter.bytecode.assembler import Assembler
+from jitcore.rewriter.bytecode.assembler import Assembler, BlockWriter
 from jitcore.rewriter.bytecode.graph import Graph
-from jitcore.rewriter.writing.hooked import BlockWriter
-from jitcore.rewriter.writing.resumable import PROBE
+from jitcore.rewriter.functions import PROBE
 
 
 def rebuild_code(code: types.CodeType, change=lambda graph: None) -> types.CodeType:

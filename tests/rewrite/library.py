@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 import jitcore
 from jitcore.rewriter import functions
-from jitcore.rewriter.writing.resumable import PROBE
+from jitcore.rewriter.functions import PROBE
 
 #: Modules by the name of their test module, `test.test_NAME`.
 MODULES = {

@@ -8,6 +8,7 @@ which are taken as they are, has to be looked after.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import types
@@ -24,8 +25,8 @@ from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import AttributeLocation, record
+from jitcore.rewriter.objects import find_in_class, is_user_class, is_user_code
 from jitcore.rewriter.operations.hooks import check_there
-from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
 
 #: What of a function is the same for as long as it is that function.
 _OF_FUNCTIONS = frozenset("__name__ __qualname__ __doc__ __module__ __class__ __call__ __get__".split())
@@ -35,16 +36,16 @@ _OF_PLACES = frozenset("__hash__ __repr__ __str__ __format__".split())
 _RULES = (
     types.FunctionType, staticmethod, classmethod, property, type,
     types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
-    types.WrapperDescriptorType, types.MethodWrapperType,
-)
+    types.WrapperDescriptorType, types.MethodWrapperType)
 _CHANGING = (list, dict, set, deque, bytearray, MutableMapping)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
 class Attributes:
-    """Args: captures: of the trace; resolve: gives the traced form of a callable."""
+    """Attributes: captures: of the trace; resolve: gives the traced form of a callable."""
 
-    def __init__(self, captures: Captures, resolve: Callable[[Any], Any]):
-        self.captures, self.resolve = captures, resolve
+    captures: Captures
+    resolve: Callable[[Any], Any]
 
     def read(self, owner: Any, name: str) -> Any:
         """`owner.name`. Raises: AttributeError; NotTraceable for what can be neither an input nor a guard."""

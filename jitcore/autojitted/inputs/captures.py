@@ -13,7 +13,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,16 @@ from jitcore.array import ConcreteArray
 from jitcore.autojitted.inputs.guards import Guards, Watch, list_names
 from jitcore.autojitted.inputs.reading import Unreadable
 from jitcore.autojitted.inputs.specs import IdentitySpec, Spec
-from jitcore.autojitted.recording.side_effects import EffectGuard
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.joining import has_part, join_parts
 from jitcore.numpy_semantics.values.ndarray import new_array
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.snapshots import note_captured
-from jitcore.rewriter.user_code import is_changeable, is_library_file
+from jitcore.rewriter.journal import note_captured
+from jitcore.rewriter.objects import is_changeable, is_library_file
+
+if TYPE_CHECKING:
+    from jitcore.autojitted.recording.purity import EffectGuard
 
 
 class Source(NamedTuple):

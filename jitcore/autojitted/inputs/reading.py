@@ -39,8 +39,14 @@ from jitcore.autojitted.inputs.specs import (
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
-from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
-from jitcore.rewriter.user_code import find_in_class, is_changeable, is_user_class, is_user_function
+from jitcore.rewriter.objects import (
+    BOUND_METHODS,
+    OWNERLESS,
+    find_in_class,
+    is_changeable,
+    is_user_class,
+    is_user_function,
+)
 
 #: Values of an int after which it is traced, if that works.
 VALUES_BEFORE_TRACING = 3
@@ -118,8 +124,7 @@ class Unreadable(Exception):
 _IDENTITIES = (
     types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, np.ufunc, np.vectorize,
     types.MethodType, types.GenericAlias, types.MethodDescriptorType, types.WrapperDescriptorType,
-    type(np.sum),
-)
+    type(np.sum))
 _STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range)
 
 

@@ -4,10 +4,9 @@ In: a function, `inputs.specs`. Out: a `Recording`: a jaxpr, and what the call r
 code.
 
 Modules:
-    purity        Which functions of Python and of libraries traced code may call, and what it calls instead
-                  of others.
-    recorder      Recording: one run of the user's function on stand-ins, as a jaxpr with its results and its
-                  writes.
-    results       What a call returns and writes, as code.
-    side_effects  Effects that are no part of the program: code of the user's that runs unseen, and output.
+    purity    Which functions of Python and of libraries traced code may call, and what it calls instead of
+              others.
+    recorder  Recording: one run of the user's function on stand-ins, as a jaxpr with its results and its
+              writes.
+    results   What a call returns and writes, as code.
 """

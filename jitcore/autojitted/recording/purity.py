@@ -3,6 +3,11 @@
 In: what the user's code is about to call. Out: nothing for functions whose result depends on their arguments
 alone; the traced form of the user's own functions; for all else a function that raises `NotTraceable`,
 because a program that is compiled once would print, read a clock or draw a random number once.
+
+Code of the user's that runs unseen, in functions and objects with special methods that are handed to code
+that is not traced, ends the trace before its first instruction (`EffectGuard`): what it does could not be
+taken back, and later calls of the program would not do it. Python's profiling events tell of each call; they
+cost time, so they are asked for only once something was met that can be called in this way.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,20 +35,24 @@ from jitcore.autojitted.inputs.attributes import Attributes
 from jitcore.autojitted.inputs.captures import Captures, Namespace
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.mapping import find_vectorized
+from jitcore.numpy_semantics.mode import Redirects
 from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.numpy_semantics.values.numbers import Number
+from jitcore.rewriter.control_flow.arms import make_final
 from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
-from jitcore.rewriter.operations.redirects import REDIRECTS
-from jitcore.rewriter.user_code import (
+from jitcore.rewriter.objects import (
+    BOUND_METHODS,
+    OWNERLESS,
     find_in_class,
+    find_owner,
     find_special,
     is_compiled_by_numba,
     is_library_file,
     is_user_class,
     is_user_code,
 )
+from jitcore.rewriter.operations.redirects import REDIRECTS
 
 #: Attribute of the function that `autojit` returns: the function that it was given.
 ORIGINAL = "__jitcore_autojit__"
@@ -72,16 +81,14 @@ _HIGHER_ORDER = frozenset([
     sorted, min, max, map, filter, functools.reduce, functools.cmp_to_key, itertools.accumulate,
     itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.starmap, itertools.groupby,
     heapq.nlargest, heapq.nsmallest, heapq.merge, bisect.bisect_left, bisect.bisect_right, bisect.insort_left,
-    bisect.insort_right, collections.defaultdict, re.sub, re.subn,
-])
+    bisect.insort_right, collections.defaultdict, re.sub, re.subn])
 
 
 #: Functions of Python's that do what a special method of their argument says; what that has to give.
 _OF_SPECIAL_METHODS = {
     len: "__len__", abs: "__abs__", iter: "__iter__", next: "__next__", reversed: "__reversed__",
     round: "__round__", bool: "__bool__", int: "__int__", float: "__float__", complex: "__complex__",
-    math.floor: "__floor__", math.ceil: "__ceil__", operator.index: "__index__",
-}
+    math.floor: "__floor__", math.ceil: "__ceil__", operator.index: "__index__"}
 _GIVEN_TYPES = {len: int, bool: bool, int: int, float: float, complex: complex, operator.index: int}
 
 #: Functions whose result depends on what was set before.
@@ -96,7 +103,104 @@ def find_original(function: types.FunctionType) -> types.FunctionType:
     return state.function
 
 
-class Callables(Mapping):
+# -- code that runs unseen ----------------------------------------------------------------------------------
+#: Special methods that do not let C code in: traced code calls them by their traced form.
+_ENTERED = frozenset("__init__ __call__ __post_init__".split())
+
+
+class EffectGuard:
+    """Args: whether the global names of a frame are those of code that is traced.
+
+    Attributes:
+        error: what was raised; code of a library may have caught it.
+    """
+
+    def __init__(self, is_entered):
+        self._is_entered = is_entered
+        self.error: Exception | None = None
+        self._is_armed = False
+        self._hook = self._notice  # CPython frees one that it alone knows while it runs
+
+    def meet_class(self, kind: type) -> None:
+        """A class whose objects traced code has."""
+        if not self._is_armed and can_be_called(kind):
+            self.arm()
+
+    def arm(self) -> None:
+        """From now on each call is looked at. Raises: NotTraceable where a profiler is active."""
+        if self._is_armed:
+            return
+        if sys.getprofile() is not None:
+            raise not_traceable("code that is not traced may call code of yours, and a profiler is active")
+        self._is_armed = True
+        sys.setprofile(self._hook)
+
+    def _notice(self, frame: types.FrameType, event: str, _: Any) -> None:
+        if event != "call" or self._is_entered(frame.f_globals) or not is_user_code(frame.f_code):
+            return
+        if frame.f_code.co_filename[0] == "<" and _is_made(frame.f_globals):
+            return
+        name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        self.error = not_traceable(f"{name}() is called by code that is not traced")
+        make_final(self.error)  # nothing looks any more, so that no other way may be tried
+        raise self.error
+
+    def check(self) -> None:
+        """Raises: NotTraceable again, where somebody caught it."""
+        if self.error is not None:
+            raise self.error
+
+    @contextlib.contextmanager
+    def watch(self) -> Iterator[None]:
+        """Around a trace. Raises: NotTraceable, where it was raised within and did not come through."""
+        try:
+            yield
+        finally:
+            if self._is_armed:
+                sys.setprofile(None)
+        self.check()
+
+    @contextlib.contextmanager
+    def look_away(self) -> Iterator[None]:
+        """Within, code of the user may run that has a trace of its own."""
+        previous = sys.getprofile() if self._is_armed else None
+        if previous is None:
+            yield
+            return
+        sys.setprofile(None)
+        try:
+            yield
+        finally:
+            sys.setprofile(previous)
+
+
+def can_be_called(kind: type) -> bool:
+    """Whether C code may call a method of a class: it has special methods of the user's."""
+    for base in kind.__mro__:
+        if is_user_class(base):
+            made = "<string>" if "__dataclass_fields__" in base.__dict__ else None  # of the fields
+            for name, value in base.__dict__.items():
+                code = find_code(value)
+                if code is not None and name[:2] == "__" and name not in _ENTERED:
+                    if is_user_code(code) and code.co_filename != made:
+                        return True
+    return type(kind) is not type and is_user_class(type(kind))
+
+
+def _is_made(names: dict[str, Any]) -> bool:
+    """Whether code without a file was made by a library: the methods of named tuples and dataclasses."""
+    path = names.get("__file__")
+    return path is not None and is_library_file(path) or names.get("__name__", "").startswith("namedtuple_")
+
+
+def find_code(value: Any) -> types.CodeType | None:
+    """The code of a function, or of one in a static or class method."""
+    value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    return getattr(value, "__code__", None)
+
+
+# -- what is called -----------------------------------------------------------------------------------------
+class Callables:
     """What traced code calls instead of a function; asked by `get`.
 
     Args:
@@ -105,15 +209,14 @@ class Callables(Mapping):
         attributes: how attributes are read.
     """
 
-    def __init__(self, redirects: Mapping, captures: Captures, attributes: Attributes):
+    def __init__(self, redirects: Redirects, captures: Captures, attributes: Attributes):
         self._redirects, self._captures, self._resolve = redirects, captures, attributes.resolve
         self._own = {
             getattr: attributes.get, hasattr: attributes.has,
             setattr: attributes.store, delattr: attributes.delete,
             vars: attributes.list_variables, hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
-               for function, name in _OF_SPECIAL_METHODS.items()},
-        }
+               for function, name in _OF_SPECIAL_METHODS.items()}}
 
     def get(self, callee: Any, default: Any = None) -> Any:
         self._captures.effects.check()
@@ -227,18 +330,6 @@ class Callables(Mapping):
         with plain_semantics(), self._captures.effects.look_away():
             return callee(*tree_util.tree_map(enter, args), **tree_util.tree_map(enter, kwargs))
 
-    def __getitem__(self, callee: Any) -> Any:
-        found = self.get(callee)
-        if found is None:
-            raise KeyError(callee)
-        return found
-
-    def __iter__(self):
-        return iter(self._redirects)
-
-    def __len__(self) -> int:
-        return len(self._redirects)
-
 
 def _is_made_of_python(callee: Any) -> bool:
     """Whether it is what `np.frompyfunc` makes, or a method of that."""
@@ -299,13 +390,7 @@ def find_effect(callee: Any) -> str:
     """Why a call may do more than give a result, as the middle of a sentence; "" if it does not."""
     if isinstance(callee, types.MethodType):
         callee = callee.__func__
-    owner = getattr(callee, "__self__", None)
-    if owner is None or isinstance(owner, types.ModuleType):
-        owner, module = None, getattr(callee, "__module__", None)
-    else:
-        module = type(owner).__module__
-    if not isinstance(module, str):
-        module = type(callee).__module__
+    owner, module = find_owner(callee)
     name = getattr(callee, "__name__", type(callee).__name__)
     if getattr(builtins, name, None) is callee:
         module = "builtins"  # `open` names the module that defines it, in its own way in each version

@@ -7,12 +7,21 @@ and the flag that says whether the program met what only plain Python can do.
 A call with traced arguments, in a function under `autojit`, or under `jit`, `grad`, `vmap` and so on, becomes
 a part of what is being traced (`call_inline`). Under the transformations arrays come in as Arrays and leave
 as Arrays.
+
+While tracing, what is printed in another way than by the program raises. When a program that prints gives up,
+plain Python runs the call: streams leave out as many writes as the program has made. A program prints nothing
+once it has failed, so that this is what plain Python prints up to there.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
+import sys
+import threading
 import types
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +33,8 @@ from jitcore.autojitted.inputs.attributes import Attributes
 from jitcore.autojitted.inputs.captures import Capture, Captures, Namespace
 from jitcore.autojitted.inputs.reading import Reader
 from jitcore.autojitted.inputs.specs import ArraySpec, Builder, ScalarSpec, Spec
-from jitcore.autojitted.recording.purity import Callables
+from jitcore.autojitted.recording.purity import Callables, EffectGuard
 from jitcore.autojitted.recording.results import Effects, ResultWriter
-from jitcore.autojitted.recording.side_effects import EffectGuard, refuse_output
 from jitcore.autojitted.tiers.report import Reason, find_loop_reason
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import DebugInfo, slice_eqns
@@ -43,7 +51,8 @@ from jitcore.numpy_semantics.values.storage import Storage
 from jitcore.process.effort import counters, spend
 from jitcore.rewriter.functions import resolve, rewrite_function
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.journal import is_a, walk
+from jitcore.rewriter.objects import is_a, walk
+from jitcore.rewriter.operations.redirects import written
 from jitcore.tree_util import tree_structure
 
 
@@ -321,3 +330,104 @@ def _join_errors(errors: list[BaseException]) -> BaseException:
     if len(kinds) == 1:
         return errors[0]
     return RuntimeError("; ".join(dict.fromkeys(f"{type(error).__name__}: {error}" for error in errors)))
+
+
+# -- output --------------------------------------------------------------------------------------------------
+class _Last(threading.local):
+    """What the thread's last program that prints has written."""
+
+    counts: Mapping[str, int] = {}
+
+
+_last = _Last()
+
+
+def count_writes(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A program that notes what it prints."""
+
+    def count_and_run(*values: Any) -> Any:
+        before, written.counts = written.counts, Counter()
+        try:
+            return run(*values)
+        finally:
+            _last.counts, written.counts = written.counts, before
+
+    return count_and_run
+
+
+@contextlib.contextmanager
+def without_repetition(*, is_limited: bool) -> Iterator[None]:
+    """What the thread's last program has printed is left out of what is printed next.
+
+    is_limited: only within; else until so much was printed."""
+    skippers = [Skipper(name, count) for name, count in _last.counts.items() if count]
+    _last.counts = {}
+    try:
+        yield
+    finally:
+        for skipper in skippers if is_limited else ():
+            skipper.remove()
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Within, this thread prints nothing."""
+    skippers = [Skipper(name, math.inf) for name in ("stdout", "stderr")]
+    try:
+        yield
+    finally:
+        for skipper in skippers:
+            skipper.remove()
+
+
+@contextlib.contextmanager
+def refuse_output(refuse: Callable[[str], Exception]) -> Iterator[None]:
+    """Within, what this thread prints in another way than as a part of the program raises: it would print
+    while tracing only. refuse: of a reason, the exception."""
+    guard = _Refuser(refuse)
+    try:
+        yield
+    finally:
+        guard.remove()
+
+
+class Skipper:
+    """Takes the place of `sys.stdout` or `sys.stderr` until a number of writes of this thread have been left
+    out."""
+
+    def __init__(self, name: str, count: float):
+        self._name, self._left, self._stream = name, count, getattr(sys, name)
+        self._thread = threading.get_ident()
+        if self._stream is not None:
+            setattr(sys, name, self)
+
+    def write(self, text: str) -> int:
+        if not self._left or threading.get_ident() != self._thread:
+            return self._stream.write(text)
+        self._left -= 1
+        if not self._left:
+            self.remove()
+        return len(text)
+
+    def remove(self) -> None:
+        self._left = 0
+        stream = getattr(sys, self._name)
+        while isinstance(stream, Skipper) and not stream._left:  # another thread's may lie above
+            stream = stream._stream
+        setattr(sys, self._name, stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Refuser(Skipper):
+    """Raises where a Skipper leaves out."""
+
+    def __init__(self, refuse: Callable[[str], Exception]):
+        super().__init__("stdout", math.inf)
+        self._refuse = refuse
+
+    def write(self, text: str) -> int:
+        if self._left and threading.get_ident() == self._thread:
+            raise self._refuse("code that is not a part of the program writes to sys.stdout")
+        return self._stream.write(text)

@@ -19,7 +19,7 @@ from jitcore.autojitted.inputs.captures import ModuleView, Namespace
 from jitcore.autojitted.inputs.specs import is_constant_key
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.generated_calls import ABSENT
-from jitcore.numpy_semantics.dynamic_extents.packing import pack
+from jitcore.numpy_semantics.dynamic_extents.joining import pack
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
@@ -39,9 +39,8 @@ from jitcore.numpy_semantics.values.views import (
 )
 from jitcore.process.generated import Constants
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
+from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
 from jitcore.rewriter.operations.texts import Text, prepare
-from jitcore.rewriter.user_code import is_changeable
 from jitcore.rewriter.values import Poison
 
 
@@ -68,8 +67,7 @@ class Effects(NamedTuple):
 #: Types of objects that are returned as they are.
 _UNCHANGING = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range,
-    enum.Enum,
-)
+    enum.Enum)
 
 
 class ResultWriter:
@@ -173,8 +171,8 @@ class ResultWriter:
         raise not_traceable("a list of traced length whose elements are no numbers is returned")
 
     def _express_array(self, array: NDArray) -> str:
-        if array.is_partial:
-            return self._express_partial(array)
+        if array.is_padded:
+            return self._express_padded(array)
         if array.objects is not None:
             return self._express_choice(*array.objects)
         storage = array.storage
@@ -243,7 +241,7 @@ class ResultWriter:
         others = [*self.session.storages.values(), *self._returned]
         return any(other.is_shared for other in others if other is not storage)
 
-    def _express_partial(self, array: NDArray) -> str:
+    def _express_padded(self, array: NDArray) -> str:
         storage = array.frame.storage
         if id(storage) in self._bases or self._find_aliases(storage):
             raise not_traceable("a part of an argument whose extent is not known is returned")
@@ -448,5 +446,4 @@ _REPLAYS = {
                                    else np.einsum("...ii->...i", array)),
     Part: lambda step, array: array.real if step.is_real else array.imag,
     Bits: lambda step, array: array.view(step.dtype),
-    Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes),
-}
+    Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes)}

@@ -7,4 +7,5 @@ Modules:
     native  The tier below tracing: the whole function compiled by Numba, if it gives what plain Python gives.
     report  The tiers of a function, for people: which serves a call, why no better one, and the warning that
             says so.
+    tuning  Tuning: the thresholds of time and effort by which a function's tier is chosen.
 """

@@ -39,34 +39,23 @@ from jitcore.autojitted.inputs.specs import (
     StaticSpec,
 )
 from jitcore.autojitted.recording.purity import ORIGINAL
-from jitcore.autojitted.recording.side_effects import silence
+from jitcore.autojitted.recording.recorder import silence
 from jitcore.autojitted.tiers.native import copy_values
+from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import MISS
 from jitcore.process.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
 from jitcore.process.generated import Pool
-from jitcore.rewriter.journal import walk
-from jitcore.rewriter.user_code import is_library_file, is_user_class
+from jitcore.rewriter.objects import is_library_file, is_user_class, walk
 
 if TYPE_CHECKING:
     from jitcore.autojitted.function import AutojitFunction
 
 
-#: Seconds of work that are free for a function without arrays, which plain Python runs well as long as it is
-#: short; and for one with arrays.
-FREE, FREE_WITH_ARRAYS = 0.25, 4.0
-#: The share of the calls' seconds that attempts may cost beyond that; and when it is known that the function
-#: can be traced.
-SHARE, SHARE_WHEN_TRACED = 0.1, 0.25
-#: Seconds that have to be there for an attempt; by how much that is more behind one that came to nothing.
-LEAST, RISE = 0.02, 4.0
-#: Seconds of plain Python below which a program is short, and beyond which it does not matter how long it is.
-SHORT, LONG = 0.03, 2.0
-
-
 class Account:
     """Args: seconds that are free; the share of the calls' seconds; what other functions draw from too.
+        Without the first two as `Tuning` says.
 
     Attributes:
         seconds: that calls have taken in plain Python; spent: that attempts have cost, as counted, and at
@@ -74,10 +63,13 @@ class Account:
         price: seconds that have to be there before the next attempt.
     """
 
-    def __init__(self, free: float = FREE, share: float = SHARE, pool: Pool | None = None):
-        self.free, self.share, self.pool = free, share, pool
+    def __init__(self, tuning: Tuning, free: float | None = None, share: float | None = None,
+                 pool: Pool | None = None):
+        self.tuning, self.pool = tuning, pool
+        self.free = tuning.free if free is None else free
+        self.share = tuning.share if share is None else share
         self.spent = self._ended = 0.0
-        self.price = LEAST
+        self.price = tuning.least
         self._started: float | None = None
 
     @property
@@ -117,8 +109,9 @@ class Account:
                 yield attempt
             except TooMuchEffort:
                 wanted = meter.spent / STEPS_PER_SECOND
-                self.price = wanted if attempt.is_traced else RISE * wanted
-                self.share = max(self.share, SHARE_WHEN_TRACED) if attempt.is_traced else self.share
+                self.price = wanted if attempt.is_traced else self.tuning.rise * wanted
+                if attempt.is_traced:
+                    self.share = max(self.share, self.tuning.share_when_traced)
                 raise
             finally:
                 counted = min(meter.spent, meter.limit) / STEPS_PER_SECOND
@@ -142,44 +135,38 @@ class Attempt:
 
     def note_traced(self, jaxpr: Jaxpr) -> None:
         self.is_traced = True
-        saved = min(estimate_python(jaxpr), LONG)
+        tuning = self._account.tuning
+        saved = min(estimate_python(jaxpr, tuning), tuning.long_program)
         if self._account.pool is not None:
             saved = 0.0
-        elif saved < SHORT:
+        elif saved < tuning.short_program:
             return
         self._meter.extend((self._account.funds / 2 + saved / 2) * STEPS_PER_SECOND)
 
 
-#: Seconds that plain Python needs for a scalar operation, for a call of NumPy, and for an element of it; and
-#: iterations of a loop of which the number is not known.
-_SCALAR, _CALL, _ELEMENT, _ITERATIONS = 4e-8, 1e-6, 1e-9, 1_000_000
-
-
-def estimate_python(jaxpr: Jaxpr) -> float:
+def estimate_python(jaxpr: Jaxpr, tuning: Tuning) -> float:
     """The seconds that plain Python would need for a program, roughly."""
-    return sum(map(_estimate_equation, jaxpr.eqns))
+    return sum(_estimate_equation(eqn, tuning) for eqn in jaxpr.eqns)
 
 
-def _estimate_equation(eqn) -> float:
-    inner = [estimate_python(sub.jaxpr) for sub in sub_jaxprs(eqn.params) if isinstance(sub, ClosedJaxpr)]
+def _estimate_equation(eqn, tuning: Tuning) -> float:
+    inner = [estimate_python(sub.jaxpr, tuning) for sub in sub_jaxprs(eqn.params)
+             if isinstance(sub, ClosedJaxpr)]
     if eqn.primitive.name == "scan":
         return sum(inner) * eqn.params["length"]
     if eqn.primitive.name == "while":
-        return sum(inner) * _ITERATIONS
+        return sum(inner) * tuning.python_iterations
     if inner:
         return sum(inner) / len(inner)
     size = max((atom.aval.size for atom in eqn.invars if not isinstance(atom, Literal)), default=0)
-    return _SCALAR if size <= 1 else _CALL + size * _ELEMENT
+    return tuning.python_scalar if size <= 1 else tuning.python_call + size * tuning.python_element
 
 
 #: Packages whose functions work on arrays.
 _ARRAYS = frozenset({"numpy", "scipy", "jitcore", "numba"})
 #: Modules whose functions work on Python's own objects.
 _OBJECTS = frozenset(
-    "heapq _heapq collections _collections bisect _bisect re string json csv decimal fractions queue".split()
-)
-#: Values in arguments, letters of texts: more say that it is they what the function works on.
-MAX_VALUES, MAX_LETTERS = 128, 64
+    "heapq _heapq collections _collections bisect _bisect re string json csv decimal fractions queue".split())
 
 
 def uses_arrays(function: types.FunctionType, specs: Sequence[Spec]) -> bool:
@@ -193,13 +180,14 @@ def uses_arrays(function: types.FunctionType, specs: Sequence[Spec]) -> bool:
                for one in walk([function, *methods], _list_functions) for value in _list_named(one))
 
 
-def find_hindrance(function: types.FunctionType, specs: Sequence[Spec]) -> str:
+def find_hindrance(function: types.FunctionType, specs: Sequence[Spec], tuning: Tuning) -> str:
     """What speaks against a trace of a function without arrays, in words; "" if nothing does."""
     values = list(_walk_specs(specs))
-    if len(values) > MAX_VALUES:
+    if len(values) > tuning.max_values:
         return "it works on many Python values"
     for spec in values:
-        if isinstance(spec, StaticSpec) and spec.kind in (str, bytes) and len(spec.value) > MAX_LETTERS:
+        is_text = isinstance(spec, StaticSpec) and spec.kind in (str, bytes)
+        if is_text and len(spec.value) > tuning.max_letters:
             return "it works on a text"
         if isinstance(spec, StaticSpec) and spec.kind is int and abs(spec.value) >= 1 << 62:
             return "it works on ints of more than 64 bits"
@@ -343,15 +331,6 @@ def _find_package(value: Any) -> str:
     return ""
 
 
-#: Calls of a new program that are timed; one that takes longer than `PROBED_SECONDS` is not compared: a fifth
-#: of them for loops, which may take Python hundreds of times as long.
-PROBED_CALLS, PROBED_SECONDS = 4, 200e-6
-#: The same of programs that print, which may take longer than Python's loop if they hardly do anything else.
-PROBED_PRINTING = 20e-3
-#: Seconds of a call in plain Python that are no accident of a short one.
-SURE_SECONDS = 1e-3
-
-
 class _Comparison(threading.local):
     is_running = False
 
@@ -381,8 +360,10 @@ class Probe:
         self.count, self.best = 0, float("inf")
 
     def __call__(self, *values: Any) -> Any:
-        limit = PROBED_PRINTING if self.entry.prints else PROBED_SECONDS / (5 if self.entry.loops else 1)
-        compares = self.count == PROBED_CALLS - 1 and self.best < limit and self.entry.is_local
+        tuning = self.owner.tuning
+        limit = tuning.probed_seconds / (5 if self.entry.loops else 1)
+        limit = tuning.probed_printing if self.entry.prints else limit
+        compares = self.count == tuning.probed_calls - 1 and self.best < limit and self.entry.is_local
         copies = copy_values(values) if compares else None
         failures, start = self.entry.failures, perf_counter()
         result = self.entry.call(*values)
@@ -393,7 +374,7 @@ class Probe:
             return MISS
         self.count += 1
         self.best = min(self.best, seconds)
-        if self.count >= PROBED_CALLS or self.best >= limit and self.count > 1:
+        if self.count >= tuning.probed_calls or self.best >= limit and self.count > 1:
             self.owner.signatures.settle(self.signature, self.entry.call)
             if copies is not None and self._is_slower(copies):
                 self.owner.give_way(self.signature, self.best)
@@ -424,6 +405,6 @@ class Probe:
                 self.entry.failures = failures
                 return False
             plain, own = min(plain, middle - start), min(own, perf_counter() - middle)
-            if plain > max(10 * own, 1e-3):
+            if plain > max(10 * own, self.owner.tuning.sure_seconds):
                 break
         return plain < own

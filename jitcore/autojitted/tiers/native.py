@@ -19,8 +19,7 @@ import numpy as np
 
 from jitcore.autojitted.recording.purity import find_effect
 from jitcore.core.source import raise_interruption
-from jitcore.rewriter.journal import BOUND_METHODS, list_children, walk
-from jitcore.rewriter.user_code import is_user_class, is_user_function
+from jitcore.rewriter.objects import BOUND_METHODS, is_user_class, is_user_function, list_children, walk
 
 #: Relative difference of floating-point results that another order of operations explains.
 _TOLERANCE = {"f": 1e-7, "c": 1e-7}
@@ -112,11 +111,6 @@ def _is_close(one: np.ndarray, other: np.ndarray) -> bool:
     scale = np.max(np.abs(one[finite]), initial=0.0)
     distances, sizes = np.abs(one[finite] - other[finite]), np.abs(one[finite])
     return bool(np.all(distances <= tolerance * np.maximum(sizes, 1e-3 * scale)))
-
-
-#: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
-#: asked.
-PATIENCE = 20.0
 
 
 class Trial(NamedTuple):

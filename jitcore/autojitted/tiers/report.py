@@ -19,7 +19,7 @@ from jitcore.autojitted.recording.purity import ORIGINAL
 from jitcore.core.source import SourcePosition
 from jitcore.errors import AutojitWarning, NotTraceable
 from jitcore.numpy_semantics.errors import describe_reason
-from jitcore.rewriter.user_code import is_library_file
+from jitcore.rewriter.objects import is_library_file
 
 __all__ = ["AutojitWarning", "Reason", "Tier", "find_reason", "warn_of"]
 

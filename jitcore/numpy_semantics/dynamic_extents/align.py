@@ -1,6 +1,6 @@
 """Several operands in one frame, so that an operation on the frames is the operation on the arrays.
 
-In: arrays, some of them partial, whose shapes broadcast. Out: plain arrays whose shapes broadcast, and the
+In: arrays, some of them padded, whose shapes broadcast. Out: plain arrays whose shapes broadcast, and the
 items of the result; or values stored where such an array lies. Extents that are not known to be equal are
 compared when the program runs.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from jitcore import lax
 from jitcore.numpy_semantics.dynamic_extents import extents
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray
 from jitcore.numpy_semantics.dynamic_extents.moving import move_elements
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Whole, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
@@ -23,14 +23,14 @@ from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 
 def list_items(operand: Any) -> list[Item]:
     """The items of an array; a plain one has all elements along each axis, a scalar has no axes."""
-    if isinstance(operand, PartialArray):
+    if isinstance(operand, PaddedArray):
         return list(operand.items)
     shape = getattr(operand, "shape", ())
     return [Whole(size) for size in shape] if type(shape) is tuple else []  # types have one too
 
 
 def find_frame(operand: Any) -> NDArray:
-    return operand.frame if isinstance(operand, PartialArray) else operand
+    return operand.frame if isinstance(operand, PaddedArray) else operand
 
 
 def align(operands: Sequence[Any]) -> tuple[list[Any], list[Item]]:
@@ -82,8 +82,7 @@ def require_equal(size, wanted) -> None:
         return
     if difference is not None:
         raise ValueError(
-            f"operands could not be broadcast together: an extent is {size} in one and {wanted} in another"
-        )
+            f"operands could not be broadcast together: an extent is {size} in one and {wanted} in another")
     error = ValueError("operands could not be broadcast together with their shapes")
     extents.fail(lax.ne(extents.to_array(size), extents.to_array(wanted)), error)
 

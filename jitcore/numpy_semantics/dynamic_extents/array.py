@@ -22,18 +22,18 @@ from jitcore.process.effort import TooMuchEffort
 from jitcore.rewriter.handles import CompoundHandle
 from jitcore.rewriter.values import is_made_in
 
-#: NumPy function -> implementation over arrays of which at least one is partial.
+#: NumPy function -> implementation over arrays of which at least one is padded.
 FUNCTIONS: dict[Any, Callable] = {}
 
 
-class PartialArray(NDArray, CompoundHandle):
-    """Some elements of a plain array, as an array.
+class PaddedArray(NDArray, CompoundHandle):
+    """Some elements of a plain array, as an array; the others are padding.
 
     Attributes:
         frame: the plain array; items: one per axis, which together run over the frame's axes."""
 
     __slots__ = ("frame", "items")
-    is_partial = True
+    is_padded = True
 
     def __init__(self, frame: NDArray, items: Sequence[Item]):
         self.frame, self.items = frame, tuple(items)
@@ -47,12 +47,12 @@ class PartialArray(NDArray, CompoundHandle):
         return [self.frame, *(child for item in self.items for child in item.children())]
 
     def structure(self):
-        return "partial array", *(item.structure() for item in self.items)
+        return "padded array", *(item.structure() for item in self.items)
 
-    def rebuild(self, children: Sequence) -> PartialArray:
+    def rebuild(self, children: Sequence) -> PaddedArray:
         frame, *rest = children
         numbers = iter(rest)
-        return PartialArray(frame, [item.rebuild(numbers) for item in self.items])
+        return PaddedArray(frame, [item.rebuild(numbers) for item in self.items])
 
     def changes_places(self, other):
         return any(isinstance(own, Pick) and not own.is_same(item)
@@ -62,7 +62,7 @@ class PartialArray(NDArray, CompoundHandle):
         self.frame.mark_shared()
 
     def is_same(self, other) -> bool:
-        return self is other or isinstance(other, PartialArray) and self.frame.is_same(other.frame) and len(
+        return self is other or isinstance(other, PaddedArray) and self.frame.is_same(other.frame) and len(
             self.items) == len(other.items) and all(map(Item.is_same, self.items, other.items))
 
     def is_made_in(self, trace) -> bool:
@@ -78,7 +78,7 @@ class PartialArray(NDArray, CompoundHandle):
         raise not_traceable("a new shape for an array whose extent is traced")
 
     @property
-    def flat(self) -> PartialArray:
+    def flat(self) -> PaddedArray:
         return self.ravel()
 
     @property
@@ -90,43 +90,43 @@ class PartialArray(NDArray, CompoundHandle):
         return math.prod(self.shape)
 
     @property
-    def real(self) -> PartialArray:
-        return PartialArray(self.frame.real, self.items)
+    def real(self) -> PaddedArray:
+        return PaddedArray(self.frame.real, self.items)
 
     @property
-    def imag(self) -> PartialArray:
-        return PartialArray(self.frame.imag, self.items)
+    def imag(self) -> PaddedArray:
+        return PaddedArray(self.frame.imag, self.items)
 
     def find_axes(self) -> list[int]:
         """The first axis of the frame of each item."""
         return find_axes(self.items)
 
     def __repr__(self) -> str:
-        return f"PartialArray(dtype={self.dtype}, frame={self.frame.shape})"
+        return f"PaddedArray(dtype={self.dtype}, frame={self.frame.shape})"
 
 
 def wrap(frames: Any, items: Sequence[Item]) -> Any:
     """Arrays of these items; a plain array where all extents are known."""
     if isinstance(frames, tuple):
         return tuple(wrap(frame, items) for frame in frames)
-    return frames if all(item.is_whole for item in items) else PartialArray(frames, items)
+    return frames if all(item.is_whole for item in items) else PaddedArray(frames, items)
 
 
 # -- what it does -------------------------------------------------------------------------------------------
-def accepts_partial(*functions: Any, method: str | None = None) -> Callable[[Callable], Callable]:
-    """Decorator: the implementation of NumPy functions, and of an array method, for partial arrays."""
+def accepts_padded(*functions: Any, method: str | None = None) -> Callable[[Callable], Callable]:
+    """Decorator: the implementation of NumPy functions, and of an array method, for padded arrays."""
 
     def register(implementation: Callable) -> Callable:
         FUNCTIONS.update(dict.fromkeys(functions, implementation))
         if method is not None:
-            setattr(PartialArray, method, implementation)
+            setattr(PaddedArray, method, implementation)
         return implementation
 
     return register
 
 
 def apply_function(function: Any, args: Sequence, kwargs: dict) -> Any:
-    """A NumPy function with partial arrays among its arguments; one without an implementation here through
+    """A NumPy function with padded arrays among its arguments; one without an implementation here through
     its own source, where that is of functions with one. Raises: NotTraceable."""
     implementation = FUNCTIONS.get(function)
     if implementation is not None:
@@ -147,7 +147,7 @@ def _refuse(name: str, make_error: Callable, reason: str) -> None:
     def method(self, *args, **kwargs):
         raise make_error(reason)
 
-    setattr(PartialArray, name, method)
+    setattr(PaddedArray, name, method)
 
 
 for _name in dir(np.ndarray):
@@ -160,6 +160,5 @@ for _name, _reason in {
     "add_view": "this view of an array whose extent is traced",
     "as_predicate": "the truth of an array whose extent is traced",
     "read": "this operation needs an array whose extents are known",
-    "write": "this operation needs an array whose extents are known",
-}.items():
+    "write": "this operation needs an array whose extents are known"}.items():
     _refuse(_name, not_traceable, _reason)

@@ -13,7 +13,7 @@ import numpy as np
 from jitcore import lax
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.align import find_frame
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial, wrap
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray, accepts_padded, wrap
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, Whole
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import creation  # noqa: F401  it fills the table that is extended here
@@ -23,7 +23,7 @@ from jitcore.numpy_semantics.values.numbers import Number
 
 
 def is_traced_shape(shape: Any) -> bool:
-    """Whether a shape has traced extents, so that an array of it is partial."""
+    """Whether a shape has traced extents, so that an array of it is padded."""
     return any(isinstance(n, Number) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
@@ -78,19 +78,19 @@ for _function in (np.zeros, np.ones, np.empty, np.full, np.ndarray):
 
 
 def _extend_like(function: Callable) -> None:
-    """The function that makes arrays like another one, for partial arrays too."""
+    """The function that makes arrays like another one, for padded arrays too."""
     make_plain = CREATION[function]
 
     def make(prototype, *args, **kwargs):
         prototype = prototype.to_array() if hasattr(type(prototype), "to_array") else prototype
         found = make_plain(find_frame(prototype), *args, **kwargs)
-        if not isinstance(prototype, PartialArray) or kwargs.get("shape") is not None:
+        if not isinstance(prototype, PaddedArray) or kwargs.get("shape") is not None:
             return found
         if found.shape != prototype.frame.shape:
             raise not_traceable("np.array with ndmin= of an array whose extent is traced")
-        return PartialArray(found, prototype.items)
+        return PaddedArray(found, prototype.items)
 
-    accepts_partial(function)(creates(function)(make))
+    accepts_padded(function)(creates(function)(make))
 
 
 for _function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.array, np.asarray,
@@ -109,8 +109,3 @@ def arange(*bounds, dtype=None, **options):
     if isinstance(step, Number) or not step:
         return _make_plain_range(*bounds, dtype=dtype, **options)
     return make_range(extents.unify(start), extents.unify(stop), step, np.int64 if dtype is None else dtype)
-
-
-@creates(len)
-def length(x):
-    return x.shape[0] if isinstance(x, PartialArray) or hasattr(type(x), "to_array") else len(x)

@@ -1,6 +1,6 @@
 """Functions of each element by itself: of the frames, where the operands have the same places.
 
-In: a ufunc, or a function of the list below, and operands. Out: a partial array in the frame where they
+In: a ufunc, or a function of the list below, and operands. Out: a padded array in the frame where they
 meet.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.numpy_semantics.dynamic_extents.align import align, finish
-from jitcore.numpy_semantics.dynamic_extents.array import FUNCTIONS, accepts_partial, not_supported, wrap
+from jitcore.numpy_semantics.dynamic_extents.array import FUNCTIONS, accepts_padded, not_supported, wrap
 from jitcore.numpy_semantics.functions.ufunc_methods import METHODS, is_function
 from jitcore.numpy_semantics.functions.ufuncs import raise_casting
 
@@ -57,12 +57,12 @@ def _map_elements(function: Callable, *mapped: str, method: str | None = None) -
         out = call.arguments.pop("out", None)
         names = mapped or tuple(call.arguments)
         frames, items = align([call.arguments[name] for name in names])
-        if any(getattr(x, "is_partial", False) for name, x in call.arguments.items() if name not in names):
+        if any(getattr(x, "is_padded", False) for name, x in call.arguments.items() if name not in names):
             raise not_supported(f"np.{function.__name__}")
         call.arguments.update(zip(names, frames))
         return finish(wrap(function(*call.args, **call.kwargs), items), out)
 
-    accepts_partial(function, method=method)(implementation)
+    accepts_padded(function, method=method)(implementation)
 
 
 for _function in (np.real, np.imag, np.angle, np.isreal, np.iscomplex, np.real_if_close, np.isclose, np.i0,
@@ -80,14 +80,14 @@ def _map_method(name: str) -> None:
     def implementation(a, *args, **kwargs):
         return wrap(getattr(a.frame, name)(*args, **kwargs), a.items)
 
-    accepts_partial(method=name)(implementation)
+    accepts_padded(method=name)(implementation)
 
 
 for _name in ("astype", "conj", "conjugate", "copy"):
     _map_method(_name)
 
 
-@accepts_partial(np.where)
+@accepts_padded(np.where)
 def where(condition, x=None, y=None):
     if x is None:
         return np.nonzero(condition)

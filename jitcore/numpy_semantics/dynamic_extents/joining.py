@@ -1,7 +1,9 @@
-"""Arrays of several extents as one value: what a loop carries whose body makes an array shorter.
+"""Arrays of several extents as one value: what a loop carries whose body makes an array shorter, and what a
+program returns.
 
 In: two arrays that a variable may hold. Out: how to put both together alike: the same items, whose numbers
-and masks are traced.
+and masks are traced. Of one array: an array of the largest extents that are possible, in which the elements
+come first along each axis, and the extents, by which the caller slices it.
 """
 
 from __future__ import annotations
@@ -10,17 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore import lax
+from jitcore.array import Array
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span
-from jitcore.numpy_semantics.values.forms import Form
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
-from jitcore.numpy_semantics.values.numbers import Number
+from jitcore.numpy_semantics.values.numbers import Form, Number
 
 Maker = Callable[[Item], Item]
 
 
-def join_structures(one: Any, other: Any) -> Callable[[Any], PartialArray] | None:
+def join_structures(one: Any, other: Any) -> Callable[[Any], PaddedArray] | None:
     """What gives either of two arrays, or of values that stand for them, a common structure; None where there
     is none."""
     if not isinstance(one, NDArray) or not isinstance(other, NDArray) or one.dtype != other.dtype:
@@ -32,9 +34,9 @@ def join_structures(one: Any, other: Any) -> Callable[[Any], PartialArray] | Non
     if not all(makers):
         return None
 
-    def convert(value: NDArray) -> PartialArray:
+    def convert(value: NDArray) -> PaddedArray:
         items = [make(item) for make, item in zip(makers, list_items(value))]
-        return PartialArray(new_array(adapt(value, items).read()), items)
+        return PaddedArray(new_array(adapt(value, items).read()), items)
 
     return convert
 
@@ -70,3 +72,14 @@ def _as_number(number: Any) -> Number:
     if isinstance(number, Number):
         return number
     return Number(int, lax.full((), number, "int64"), Form((), number), (number, number))
+
+
+def pack(array: PaddedArray) -> tuple[Array, tuple]:
+    """(values, extents), ints or Numbers: `values[tuple(slice(n) for n in extents)]` are the elements."""
+    items: list[Item] = [item if item.is_whole else item.front() for item in array.items]
+    return adapt(array, items).read(), array.shape
+
+
+def unpack(values: Any, extents: tuple) -> Any:
+    """The elements, given NumPy's array and ints."""
+    return values[tuple(slice(int(extent)) for extent in extents)].copy()

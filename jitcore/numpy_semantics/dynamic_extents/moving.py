@@ -104,8 +104,7 @@ def _compact(raw: Array, axis: int, pick: Pick) -> tuple[Array, Span]:
         return compress(lax.reshape(raw, shape), mask), span
     outside = dtypes.int64.type(count)
     numbers = lax.select(mask, number_true(mask), lax.full((count,), outside, dtypes.int64))
-    sources = lax.scatter(
-        lax.full((count,), 0, dtypes.int64), lax.reshape(numbers, (count, 1)), lax.iota(dtypes.int64, count),
-        lax.ScatterDimensionNumbers((), (0,), (0,)), unique_indices=True,
-        mode=lax.GatherScatterMode.FILL_OR_DROP)
+    sources = lax.scatter(lax.full((count,), 0, dtypes.int64), lax.reshape(numbers, (count, 1)),
+                          lax.iota(dtypes.int64, count), lax.ScatterDimensionNumbers((), (0,), (0,)),
+                          unique_indices=True, mode=lax.GatherScatterMode.FILL_OR_DROP)
     return take(lax.reshape(raw, shape), axis, sources), span

@@ -1,4 +1,4 @@
-"""Products of partial arrays: elementwise products and sums, so that the compiler sees the bounds of the
+"""Products of padded arrays: elementwise products and sums, so that the compiler sees the bounds of the
 loops.
 
 In: two operands. Out: as `np.matmul`, `np.dot`, `np.inner`, `np.outer`, `np.vdot`. Only products of two
@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, finish, join_items, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import accepts_partial, wrap
+from jitcore.numpy_semantics.dynamic_extents.array import accepts_padded, wrap
 from jitcore.numpy_semantics.dynamic_extents.reading import join_axes
 from jitcore.numpy_semantics.dynamic_extents.reductions import Reduction
 from jitcore.numpy_semantics.errors import not_traceable
 
 
-@accepts_partial(np.matmul)
+@accepts_padded(np.matmul)
 def matmul(x1, x2, dtype=None, **options):
     if not np.ndim(x1) or not np.ndim(x2):
         raise ValueError("matmul: Input operand does not have enough dimensions")
@@ -25,22 +25,22 @@ def matmul(x1, x2, dtype=None, **options):
     return _multiply(x1, x2)
 
 
-@accepts_partial(np.dot, method="dot")
+@accepts_padded(np.dot, method="dot")
 def dot(a, b, out=None):
     return finish(_multiply(a, b) if np.ndim(a) and np.ndim(b) else np.multiply(a, b), out)
 
 
-@accepts_partial(np.inner)
+@accepts_padded(np.inner)
 def inner(a, b):
     return _multiply(a, np.transpose(b)) if np.ndim(a) and np.ndim(b) else np.multiply(a, b)
 
 
-@accepts_partial(np.vdot)
+@accepts_padded(np.vdot)
 def vdot(a, b):
     return _multiply(np.conj(join_axes(a)), join_axes(b))
 
 
-@accepts_partial(np.outer)
+@accepts_padded(np.outer)
 def outer(a, b, out=None):
     return np.multiply(join_axes(a)[:, None], join_axes(b)[None, :], out=out)
 

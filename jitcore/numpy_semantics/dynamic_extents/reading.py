@@ -1,4 +1,4 @@
-"""Views of arrays where extents are traced: of partial arrays, and by slices and masks that make partial
+"""Views of arrays where extents are traced: of padded arrays, and by slices and masks that make padded
 ones.
 
 In: an array and an index. Out: a view of it. Picked elements keep their places, or lie one after another in a
@@ -16,7 +16,7 @@ from jitcore import lax
 from jitcore.numpy.indexing.plan import expand_ellipsis
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, find_frame, list_items, require_equal
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, wrap
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray, wrap
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span, Whole, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.items import NUMPY_RULES, normalize_array
@@ -143,7 +143,7 @@ def _view_mask(view: View, items: Sequence[Item], entry: Any) -> None:
 
 # -- copies in other frames ---------------------------------------------------------------------------------
 def has_picks(array: Any) -> bool:
-    return isinstance(array, PartialArray) and any(isinstance(item, Pick) for item in array.items)
+    return isinstance(array, PaddedArray) and any(isinstance(item, Pick) for item in array.items)
 
 
 def compact_array(array: Any) -> Any:
@@ -151,12 +151,12 @@ def compact_array(array: Any) -> Any:
     if not has_picks(array):
         return array
     items = [item.front() if isinstance(item, Pick) else item for item in array.items]
-    return PartialArray(adapt(array, items), items)
+    return PaddedArray(adapt(array, items), items)
 
 
 def runs_backwards(array: Any) -> bool:
     """Whether elements lie in another order in the frame."""
-    return isinstance(array, PartialArray) and any(item.step < 0 for item in array.items)
+    return isinstance(array, PaddedArray) and any(item.step < 0 for item in array.items)
 
 
 def move_forward(array: Any) -> Any:
@@ -164,19 +164,19 @@ def move_forward(array: Any) -> Any:
     if not runs_backwards(array):
         return array
     items = [item.front() if isinstance(item, Span) else item for item in array.items]
-    return PartialArray(adapt(array, items), items)
+    return PaddedArray(adapt(array, items), items)
 
 
 def join_axes(array: Any) -> Any:
     """All elements of an operand along one axis, in the order of its axes."""
     array = as_operand(array)
-    if not isinstance(array, PartialArray):
+    if not isinstance(array, PaddedArray):
         return (array if isinstance(array, NDArray) else new_array(to_raw(array))).ravel()
     if array.ndim == 1:
         return array
     array = move_forward(array)
     mask = join_masks(array.items, array.find_axes(), array.frame.shape)
-    return array.frame.ravel() if mask is None else PartialArray(array.frame, [Pick(mask)])
+    return array.frame.ravel() if mask is None else PaddedArray(array.frame, [Pick(mask)])
 
 
 def share(array: NDArray, copy: NDArray) -> NDArray:

@@ -1,6 +1,6 @@
-"""Reductions of partial arrays: what is outside becomes the identity, or is left out of the count.
+"""Reductions of padded arrays: what is outside becomes the identity, or is left out of the count.
 
-In: a partial array and axes. Out: what NumPy's function gives; an empty extremum fails when the program
+In: a padded array and axes. Out: what NumPy's function gives; an empty extremum fails when the program
 runs.
 """
 
@@ -18,7 +18,7 @@ from jitcore import lax
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.align import align, find_frame, finish, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import FUNCTIONS, accepts_partial, wrap
+from jitcore.numpy_semantics.dynamic_extents.array import FUNCTIONS, accepts_padded, wrap
 from jitcore.numpy_semantics.dynamic_extents.reading import compact_array, join_axes, move_forward
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, Whole, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
@@ -99,7 +99,7 @@ def _define_reduction(function: Callable, find_identity: Callable, needs: str = 
         return reduce(**signature.bind(*args, **kwargs).arguments)
 
     is_method = hasattr(np.ndarray, function.__name__)
-    accepts_partial(function, method=function.__name__ if is_method else None)(implementation)
+    accepts_padded(function, method=function.__name__ if is_method else None)(implementation)
 
 
 _define_reduction(np.sum, lambda dtype: 0)
@@ -110,7 +110,7 @@ _define_reduction(np.max, lowest_value, needs="maximum")
 _define_reduction(np.min, highest_value, needs="minimum")
 
 
-@accepts_partial(np.count_nonzero)
+@accepts_padded(np.count_nonzero)
 def count_nonzero(a, axis=None, *, keepdims=False):
     return np.sum(a != 0, axis=axis, keepdims=keepdims, dtype=np.intp)
 
@@ -121,7 +121,7 @@ def _define_without_nan(function: Callable, needs: str = "") -> None:
     plain = getattr(np, function.__name__.removeprefix("nan"))
     _define_reduction(function, lambda dtype: np.nan, needs)
     of_floats = FUNCTIONS[function]
-    accepts_partial(function)(lambda a, *args, **kwargs: (of_floats if a.dtype.kind in "fc" else plain)(
+    accepts_padded(function)(lambda a, *args, **kwargs: (of_floats if a.dtype.kind in "fc" else plain)(
         a, *args, **kwargs))
 
 
@@ -141,7 +141,7 @@ def _define_quantile(function: Callable, without_nan: Callable) -> None:
         has_nan = np.any(np.isnan(a), axis=axis, keepdims=keepdims)
         return finish(np.where(has_nan, a.dtype.type(np.nan), found)[()], out)
 
-    accepts_partial(function)(implementation)
+    accepts_padded(function)(implementation)
 
 
 _define_quantile(np.median, np.nanmedian)
@@ -159,7 +159,7 @@ def _count(a: Any, axis: Any, dtype: np.dtype, keepdims: Any, where: Any) -> Any
     return new_array(lax.convert_element_type(extents.to_array(count), real))
 
 
-@accepts_partial(np.mean, method="mean")
+@accepts_padded(np.mean, method="mean")
 def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     found = np.dtype(dtype if is_given(dtype) else a.dtype if a.dtype.kind in "fc" else np.float64)
     wide = np.dtype(np.float32) if found == np.float16 else found
@@ -168,7 +168,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     return finish(result if result.dtype == found else result.astype(found), out)
 
 
-@accepts_partial(np.var, method="var")
+@accepts_padded(np.var, method="var")
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
         correction=NO_VALUE):
     a = a.astype(dtype if is_given(dtype) else a.dtype if a.dtype.kind in "fc" else np.float64)
@@ -182,12 +182,12 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Tru
     return finish(total / np.maximum(free, total.dtype.type(0)), out)
 
 
-@accepts_partial(np.std, method="std")
+@accepts_padded(np.std, method="std")
 def std(a, axis=None, dtype=None, out=None, *args, **options):
     return finish(np.sqrt(var(a, axis, dtype, None, *args, **options)), out)
 
 
-@accepts_partial(np.average)
+@accepts_padded(np.average)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     if returned:
         raise not_traceable("np.average with returned=True of an array whose extent is traced")
@@ -224,7 +224,7 @@ def _define_search(function: Callable, find_identity: Callable) -> None:
             found = number if item.step == 1 else number // item.step
         return reduction.finish(found, out)
 
-    accepts_partial(function, method=name)(implementation)
+    accepts_padded(function, method=name)(implementation)
 
 
 _define_search(np.argmax, lowest_value)
@@ -241,7 +241,7 @@ def _define_running(function: Callable, identity: int, run: Callable) -> None:
         frame_axis = find_axes(list_items(a))[place]
         return finish(wrap(new_array(run(filled, frame_axis, is_backwards)), list_items(a)), out)
 
-    accepts_partial(function, method=function.__name__)(implementation)
+    accepts_padded(function, method=function.__name__)(implementation)
 
 
 _define_running(np.cumsum, 0, lax.cumsum)

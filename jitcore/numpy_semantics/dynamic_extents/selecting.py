@@ -1,6 +1,6 @@
 """Functions whose results have as many elements as are found: `np.nonzero`, `np.extract`; concatenation.
 
-In: arrays, partial ones or not. Out: partial arrays, whose elements lie where they were found.
+In: arrays, padded ones or not. Out: padded arrays, whose elements lie where they were found.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jitcore.numpy_semantics.dynamic_extents.align import (
     join_items,
     list_items,
 )
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial, wrap
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray, accepts_padded, wrap
 from jitcore.numpy_semantics.dynamic_extents.moving import number_true, take
 from jitcore.numpy_semantics.dynamic_extents.reading import join_axes, move_forward
 from jitcore.numpy_semantics.dynamic_extents.reductions import list_axes
@@ -33,17 +33,16 @@ from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 
 
 def implements_all(*functions: Any, method: str | None = None) -> Callable[[Callable], Callable]:
-    """Decorator: the implementation for partial arrays and for others."""
+    """Decorator: the implementation for padded arrays and for others."""
     return lambda function: implements(*functions, method=method)(
-        accepts_partial(*functions, method=method)(function))
+        accepts_padded(*functions, method=method)(function))
 
 
 def _find(a: Any) -> tuple[list[Array], Pick]:
     """(the number of each element along each axis, in the frame, where an array is not zero)."""
     if not a.ndim:
         raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
-        )
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead.")
     a = move_forward(a)
     items, raw = list_items(a), to_raw(find_frame(a), dtypes.bool_)
     axes = find_axes(items)
@@ -62,7 +61,7 @@ def _number(item: Item) -> Array:
 @implements_all(np.nonzero, method="nonzero")
 def nonzero(a):
     numbers, pick = _find(as_operand(a))
-    return tuple([PartialArray(new_array(raw), [pick]) for raw in numbers])
+    return tuple([PaddedArray(new_array(raw), [pick]) for raw in numbers])
 
 
 @implements_all(np.flatnonzero)
@@ -74,7 +73,7 @@ def flatnonzero(a):
 def argwhere(a):
     numbers, pick = _find(as_operand(a))
     raw = lax.concatenate([lax.expand_dims(raw, (raw.ndim,)) for raw in numbers], numbers[0].ndim)
-    return PartialArray(new_array(raw), [pick, Whole(len(numbers))])
+    return PaddedArray(new_array(raw), [pick, Whole(len(numbers))])
 
 
 @implements_all(np.extract)
@@ -114,7 +113,7 @@ def find_new(raw: Array, equal_nan: bool) -> Array:
 
 
 # -- one behind the other -----------------------------------------------------------------------------------
-@accepts_partial(np.concatenate)
+@accepts_padded(np.concatenate)
 def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     arrays = [as_operand(array) for array in arrays]
     if axis is None:
@@ -127,7 +126,7 @@ def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
     return finish(joint if joint.dtype == dtype else joint.astype(dtype), out)
 
 
-def _append(one: Any, other: Any, place: int) -> PartialArray:
+def _append(one: Any, other: Any, place: int) -> PaddedArray:
     """Two arrays one behind the other along an axis."""
     lists = list_items(one), list_items(other)
     ends = [items[place].front() for items in lists]

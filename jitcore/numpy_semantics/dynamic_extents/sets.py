@@ -1,6 +1,6 @@
 """Sets of elements: `np.unique` with what it tells besides the elements, `np.intersect1d` and its like.
 
-In: arrays. Out: partial arrays, whose elements lie in a sorted vector where they are the first of their kind.
+In: arrays. Out: padded arrays, whose elements lie in a sorted vector where they are the first of their kind.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray
 from jitcore.numpy_semantics.dynamic_extents.reading import join_axes
 from jitcore.numpy_semantics.dynamic_extents.selecting import find_new, implements_all, unique
 from jitcore.numpy_semantics.dynamic_extents.spans import Pick
@@ -27,7 +27,7 @@ from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, to_ra
 
 def _pick(raw: Array, mask: Array) -> NDArray:
     """The elements of a vector where a mask holds."""
-    return PartialArray(new_array(raw), [Pick(mask)])
+    return PaddedArray(new_array(raw), [Pick(mask)])
 
 
 @implements_all(np.unique)
@@ -38,7 +38,7 @@ def unique_with(ar, return_index=False, return_inverse=False, return_counts=Fals
     if not (return_index or return_inverse or return_counts):
         return unique(ar, equal_nan=equal_nan)
     array = as_operand(ar)
-    if getattr(array, "is_partial", False):
+    if getattr(array, "is_padded", False):
         raise not_traceable("np.unique with other results than the elements, of an array of traced extent")
     raw = to_raw(array)
     flat = raw.reshape(-1)

@@ -1,6 +1,6 @@
-"""Which elements along an axis of a frame belong to a partial array.
+"""Which elements along an axis of a frame belong to a padded array.
 
-In: bounds that are Numbers, or a traced mask. Out: an *item* for each axis of a partial array: `Whole`
+In: bounds that are Numbers, or a traced mask. Out: an *item* for each axis of a padded array: `Whole`
 (all elements, an axis as of any array), `Span` (those from a place on, in steps), `Pick` (those where a
 mask over one or more axes of the frame holds). Items say how many elements they have, and where in the
 frame these are.

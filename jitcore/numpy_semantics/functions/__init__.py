@@ -14,7 +14,6 @@ Modules:
     indexing         NumPy's functions of positions in arrays over handles, and what counts by them:
                      `np.unravel_index`, `np.bincount`; bits and bytes.
     joining          NumPy's functions that join, repeat, move and pad arrays over handles. All of them copy.
-    kernels          What each of NumPy's ufuncs computes, on Arrays of its loop's dtypes.
     mapping          Functions of elements on whole arrays: `np.vectorize`; NumPy's polynomials, traced
                      through their source.
     memory           How arrays lie in memory, over handles: `x.view(dtype)`, `sliding_window_view`,

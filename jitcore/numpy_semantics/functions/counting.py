@@ -132,7 +132,7 @@ def _list_columns(sample: Any) -> list[NDArray]:
     else:
         sample = as_array(sample)
         columns = [sample] if sample.ndim == 1 else [sample[:, i] for i in _RANGE(sample.shape[1])]
-    if any(column.ndim != 1 or column.is_partial for column in columns):
+    if any(column.ndim != 1 or column.is_padded for column in columns):
         raise not_traceable("np.histogramdd of such points")
     kinds = [column.dtype.kind in "iu" or column.dtype == dtypes.float64 for column in columns]
     if not all(kinds) or not columns[0].size:

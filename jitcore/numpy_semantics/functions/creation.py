@@ -18,17 +18,17 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, to_common, to_own
 from jitcore.numpy_semantics.functions.tables import creates, implements
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.contents import to_item
-from jitcore.numpy_semantics.values.layouts import Order, find_own_order, name_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
 from jitcore.numpy_semantics.values.promotion import (
     as_operand,
     cast_raw,
     check_dtype,
     is_python_number,
+    to_item,
     to_raw,
 )
 from jitcore.numpy_semantics.values.sequences import has_handle, stack_sequence
+from jitcore.numpy_semantics.values.storage import Order, find_own_order, name_order
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 
@@ -48,7 +48,7 @@ def _fill(shape: Any, value: Any, dtype: Any, order: str | None = "C", like: Any
 
 def _find_order(ndim: int, order: str | None, like: Any = None) -> Order | None:
     """The order of the axes of a new array. like: an operand that it is made like."""
-    if isinstance(like, NDArray) and not like.is_partial:
+    if isinstance(like, NDArray) and not like.is_padded:
         return find_own_order(like, order, ndim)
     return name_order(order, ndim)
 
@@ -235,8 +235,7 @@ def _define_known(function) -> None:
 
 for _function in (
     np.eye, np.identity, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser, np.tril_indices,
-    np.triu_indices, np.diag_indices, np.mask_indices, np.fft.fftfreq, np.fft.rfftfreq, np.geomspace,
-):
+    np.triu_indices, np.diag_indices, np.mask_indices, np.fft.fftfreq, np.fft.rfftfreq, np.geomspace):
     _define_known(_function)
 
 

@@ -24,7 +24,7 @@ def apply_function(function: Any, args: Sequence, kwargs: dict) -> Any:
         if function in CHANGING:
             raise not_traceable("an array is changed by a number whose type depends on a traced value")
         return distributing(lambda *args, **kwargs: apply_function(function, args, kwargs))(*args, **kwargs)
-    if _has_partial((*args, *kwargs.values())):
+    if _has_padded((*args, *kwargs.values())):
         return tables.find_hook("apply_function", "an argument")(function, args, kwargs)
     implementation = tables.FUNCTIONS.get(function) or tables.CREATION.get(function)
     if implementation is not None:
@@ -45,7 +45,6 @@ def run_source(function: Any, args: Sequence, kwargs: dict) -> Any:
         raise not_traceable(f"{reason}: {error}") from error
 
 
-def _has_partial(values: Iterable) -> bool:
+def _has_padded(values: Iterable) -> bool:
     return any(
-        _has_partial(x) if isinstance(x, (list, tuple)) else getattr(x, "is_partial", False) for x in values
-    )
+        _has_padded(x) if isinstance(x, (list, tuple)) else getattr(x, "is_padded", False) for x in values)

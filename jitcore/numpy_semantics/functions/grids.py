@@ -39,9 +39,6 @@ class GridIterator(TracedIterator):
         places = itertools.islice(itertools.product(*self.ranges), self.position, None)
         return places if self.array is None else ((place, self.array[place]) for place in places)
 
-    def children(self) -> list:
-        return [self.position]
-
     def structure(self) -> Any:
         return "grid", self.ranges, id(self.array)
 
@@ -63,13 +60,6 @@ class GridIterator(TracedIterator):
         element = first.start + rest * first.step, *found[::-1]
         behind = self.rebuild([self.position + 1])
         return (element if self.array is None else (element, self.array[element])), behind
-
-    def __next__(self):
-        if not self.has_next():  # raises where that is traced
-            raise StopIteration
-        element, behind = self.advance()
-        self.position = behind.position
-        return element
 
 
 class Grid:
@@ -107,7 +97,7 @@ def ndindex(*shape):
 
 @creates(np.ndenumerate)
 def ndenumerate(arr):
-    if not isinstance(arr, NDArray) or arr.is_partial:
+    if not isinstance(arr, NDArray) or arr.is_padded:
         return np.ndenumerate(arr)
     ranges = list(map(range, arr.shape))
     return _make_grid(ranges, arr) or iter([(place, arr[place]) for place in itertools.product(*ranges)])

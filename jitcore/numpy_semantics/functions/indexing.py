@@ -13,7 +13,7 @@ from numpy.lib.array_utils import normalize_axis_index
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray
 from jitcore.numpy_semantics.dynamic_extents.spans import Span
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, is_given, unpack
@@ -123,7 +123,7 @@ def bincount(x, /, weights=None, minlength=0):
     if minlength:
         return new_array(counts)
     length = Number(int, cast_raw(largest + 1, dtypes.int64), interval=(1, capacity))
-    return PartialArray(new_array(counts), [Span(capacity, 0, length)])
+    return PaddedArray(new_array(counts), [Span(capacity, 0, length)])
 
 
 def _find_amounts(weights: Any, raw: Array) -> Array:

@@ -61,7 +61,7 @@ def delete(array, obj, axis=None):
     if dtype.kind == "b" and shape_of(obj) != (extent,):
         raise ValueError("boolean array argument `obj` to delete must be one-dimensional and match the axis "
                          f"length of {extent}")
-    if dtype.kind not in "biu" or getattr(array, "is_partial", False) or getattr(obj, "is_partial", False):
+    if dtype.kind not in "biu" or getattr(array, "is_padded", False) or getattr(obj, "is_padded", False):
         raise not_traceable("np.delete at places of this kind")
     if dtype.kind == "b":
         kept = np.logical_not(obj)

@@ -13,10 +13,10 @@ from jitcore.numpy_semantics.functions.calls import dtype_of
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import CREATION, creates, implements
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.layouts import find_joint_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.promotion import as_operand
 from jitcore.numpy_semantics.values.sequences import for_handles, has_handle
+from jitcore.numpy_semantics.values.storage import find_joint_order
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 
@@ -42,7 +42,7 @@ class Vectorized:
     def __call__(self, *args: Any) -> Any:
         given = list(map(as_array, args))
         arrays = np.broadcast_arrays(*given)
-        if any(array.is_partial for array in arrays):
+        if any(array.is_padded for array in arrays):
             raise not_traceable("np.vectorize on arrays of traced extents")
         function, shape = resolve(self.function), arrays[0].shape
         columns = [array.ravel() for array in arrays]
@@ -107,7 +107,7 @@ def polymul(a1, a2):
 # -- roots and polynomials as objects -----------------------------------------------------------------------
 def _read_coefficients(p: Any) -> NDArray:
     array = np.atleast_1d(as_array(p))
-    if array.ndim != 1 or array.is_partial or not array.size:
+    if array.ndim != 1 or array.is_padded or not array.size:
         raise not_traceable("np.poly1d of such coefficients")
     return array
 

@@ -124,7 +124,7 @@ def _outline(value: Any, is_cut: list | None) -> Any:
     not."""
     if isinstance(value, Handle):
         dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", ())
-        if getattr(value, "is_partial", False) or not isinstance(dtype, np.dtype) or type(shape) is not tuple:
+        if getattr(value, "is_padded", False) or not isinstance(dtype, np.dtype) or type(shape) is not tuple:
             raise _Unknown
         kind = getattr(value, "python_type", None)
         if kind is not None:
@@ -179,7 +179,7 @@ def _is_alike(expected: Any, found: Any) -> bool:
     if isinstance(expected, list):
         return not isinstance(found, (list, tuple)) or len(found) == len(expected) and all(
             map(_is_alike, expected, found))
-    if not expected or getattr(found, "is_partial", False) or not hasattr(found, "dtype"):
+    if not expected or getattr(found, "is_padded", False) or not hasattr(found, "dtype"):
         return True
     kind, dtype, rank = expected
     if getattr(found, "python_type", None) is not None:

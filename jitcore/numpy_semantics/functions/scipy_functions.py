@@ -49,8 +49,7 @@ for _name in """erf erfc erfinv ndtr ndtri log_ndtr expit gammaln i0 i0e i1 i1e 
     UFUNCS[_name] = getattr(scipy.special, _name)
 UFUNCS |= {
     "psi": scipy.special.digamma, "digamma": scipy.special.digamma, "logit": _logit, "exp2": jnp.exp2,
-    "expm1": jnp.expm1, "log1p": jnp.log1p, "cbrt": jnp.cbrt, "sinc": jnp.sinc,
-}
+    "expm1": jnp.expm1, "log1p": jnp.log1p, "cbrt": jnp.cbrt, "sinc": jnp.sinc}
 
 
 # -- special: functions -------------------------------------------------------------------------------------
@@ -340,8 +339,7 @@ def zscore(a, axis=0, ddof=0):
 _MEASURES: dict[str, Callable] = {
     "euclidean": lambda u, v: jnp.sqrt(jnp.sum(jnp.square(u - v), axis=-1)),
     "sqeuclidean": lambda u, v: jnp.sum(jnp.square(u - v), axis=-1),
-    "cityblock": lambda u, v: jnp.sum(jnp.abs(u - v), axis=-1),
-}
+    "cityblock": lambda u, v: jnp.sum(jnp.abs(u - v), axis=-1)}
 
 
 def _between_vectors(name: str) -> Callable:

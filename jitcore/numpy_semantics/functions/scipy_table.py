@@ -37,20 +37,11 @@ def implements_scipy(*paths: str) -> Callable[[Callable], Callable]:
 
 def find_scipy(callee: Any) -> Callable | None:
     """What traced code calls instead of a function of SciPy's, or None."""
-    owner = getattr(callee, "__self__", None)
-    module = getattr(callee if owner is None else type(owner), "__module__", None)
-    if not isinstance(module, str) or not module.startswith("scipy."):
-        return None
     name = getattr(callee, "__name__", None)
-    for (path, own_name), implementation in _list_rows():
+    for (path, own_name), implementation in _FUNCTIONS.items():
         if own_name == name and _read(path, name) == callee:
             return functools.partial(_call, callee, implementation)
     return None
-
-
-def _list_rows() -> list:
-    tables.load()
-    return list(_FUNCTIONS.items())
 
 
 def _read(path: str, name: str) -> Any:
@@ -67,14 +58,14 @@ def _call(callee: Callable, implementation: Callable, /, *args: Any, **kwargs: A
     values = (*args, *kwargs.values())
     if not has_handle(values):
         return callee(*args, **kwargs)
-    if any(getattr(x, "is_partial", False) for x in values):
+    if any(getattr(x, "is_padded", False) for x in values):
         raise not_traceable(f"scipy's {callee.__name__} of an array whose extent is traced")
     return implementation(*args, **kwargs)
 
 
 def find_kernel(ufunc: np.ufunc) -> Callable | None:
-    """What a ufunc of `scipy.special` computes, as the rows of `kernels.KERNELS`."""
-    _list_rows()
+    """What a ufunc of `scipy.special` computes, as the rows of `ufuncs.KERNELS`."""
+    tables.load()
     if getattr(sys.modules.get("scipy.special"), ufunc.__name__, None) is not ufunc:
         return None
     compute = UFUNCS.get(ufunc.__name__)

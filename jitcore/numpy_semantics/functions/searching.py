@@ -30,12 +30,18 @@ from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.contents import to_item
-from jitcore.numpy_semantics.values.layouts import find_joint_order, find_own_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
 from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, result_dtype, shape_of, to_raw
+from jitcore.numpy_semantics.values.promotion import (
+    as_operand,
+    cast_raw,
+    result_dtype,
+    shape_of,
+    to_item,
+    to_raw,
+)
 from jitcore.numpy_semantics.values.sequences import has_handle
+from jitcore.numpy_semantics.values.storage import find_joint_order, find_own_order
 from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 

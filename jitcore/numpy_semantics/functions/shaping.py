@@ -90,8 +90,7 @@ def _define_view(compose: Callable, *, method: bool = False) -> None:
 for _compose in (
     joining.array_split, joining.dsplit, joining.hsplit, joining.split, joining.unstack, joining.vsplit,
     shaping.expand_dims, shaping.flip, shaping.fliplr, shaping.flipud, shaping.matrix_transpose,
-    shaping.moveaxis, shaping.rollaxis, shaping.rot90,
-):
+    shaping.moveaxis, shaping.rollaxis, shaping.rot90):
     _define_view(_compose)
 _define_view(shaping.squeeze, method=True)
 _define_view(shaping.swapaxes, method=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.rehearsal import rehearsed
-from jitcore.numpy_semantics.values.layouts import leaves_order_open
+from jitcore.numpy_semantics.values.storage import leaves_order_open
 
 FUNCTIONS: dict[Any, Callable] = {}
 CREATION: dict[Any, Callable] = {}
@@ -32,7 +32,7 @@ HOOKS: dict[str, Callable] = {}
 def implements(*functions: Any, method: str | None = None, knows_order: bool = False, is_view: bool = False,
                always: bool = False) -> Callable[[Callable], Callable]:
     """Decorator: the implementation of NumPy functions, and of the array method of that name. knows_order:
-    whether its results have their axes in the order of NumPy's (`layouts`); is_view: whether NumPy looks at
+    whether its results have their axes in the order of NumPy's (`storage`); is_view: whether NumPy looks at
     no element. always: whether rewritten code calls it whatever the arguments are, as for `creates`."""
 
     def register(implementation: Callable) -> Callable:

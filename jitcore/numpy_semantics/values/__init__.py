@@ -3,29 +3,20 @@
 In: `Array`s of a trace. Out: handles with the values, dtypes, mutation and aliasing of the plain ones.
 
 Modules:
-    arithmetic      Python's arithmetic on traced numbers.
-    contents        Values on their way into an array: converted as item assignment does, and the shapes that
-                    they get.
-    conversions     Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`,
-                    `sorted(x)`.
-    equality        Which traced values are equal whatever they are, and which the current trace can use.
-    forms           Linear forms: what is known of a traced Python int.
-    handle_methods  Operators, items and conversions of handles, installed on their classes, which themselves
-                    only hold data.
-    items           Items of arrays: `x[index]` and `x[index] = value`.
-    layouts         Layouts: the order in which the axes of a new array lie in memory.
-    lists           Lists whose length or elements a traced loop decides.
-    mixed           Numbers whose type depends on the way that was taken: `0` on one side of a condition,
-                    `x[i]` on the other.
-    ndarray         Arrays with NumPy's semantics: mutable, with views that share memory.
-    numbers         Python numbers whose value is traced: bool, int (64 bits), float, complex.
-    operators       Python's operators of arrays and NumPy scalars: each is a ufunc.
-    printed         What texts need of handles: Arrays, and what makes Python's and NumPy's objects of
-                    ndarrays.
-    promotion       Operands of NumPy's functions: what they are to promotion, and their values in a dtype.
-    scalars         NumPy scalars whose value is traced: what elements and full reductions of arrays are.
-    sequences       Arrays of nested sequences with traced elements: what `np.array` makes of lists of
-                    numbers.
-    storage         Storages: the memory of arrays, which several views may share.
-    views           Views: how an array lies in its storage.
+    arithmetic   Python's arithmetic on traced numbers.
+    conversions  Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`,
+                 `sorted(x)`.
+    equality     Which traced values are equal whatever they are, and which the current trace can use.
+    items        Items of arrays: `x[index]` and `x[index] = value`.
+    lists        Lists whose length or elements a traced loop decides.
+    mixed        Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]`
+                 on the other.
+    ndarray      Arrays with NumPy's semantics: mutable, with views that share memory.
+    numbers      Python numbers whose value is traced: bool, int (64 bits), float, complex.
+    operators    Python's operators of arrays and NumPy scalars: each is a ufunc.
+    promotion    Operands of NumPy's functions: what they are to promotion, and their values in a dtype.
+    scalars      NumPy scalars whose value is traced: what elements and full reductions of arrays are.
+    sequences    Arrays of nested sequences with traced elements: what `np.array` makes of lists of numbers.
+    storage      Storages: the memory of arrays, which several views may share.
+    views        Views: how an array lies in its storage.
 """

@@ -20,12 +20,12 @@ from jitcore.array import Array
 from jitcore.core import interval as intervals
 from jitcore.core.interval import COMPARISONS, UNKNOWN, Interval
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.values.forms import Form
 from jitcore.numpy_semantics.values.numbers import (
     LARGE,
     LARGEST_INT,
     NUMBER_DTYPES,
     RANKS,
+    Form,
     Number,
     as_int,
     form_of,
@@ -191,8 +191,7 @@ def _check_divisor(y: Any, raw: Any, text: str) -> Any:
     if y.python_type in (int, bool) and (interval_of(y)[0] > 0 or interval_of(y)[1] < 0):
         return raw
     is_zero = lax.eq(
-        raw, y.dtype.type(0) if isinstance(raw, Array) and raw.dtype == y.dtype else raw.dtype.type(0)
-    )
+        raw, y.dtype.type(0) if isinstance(raw, Array) and raw.dtype == y.dtype else raw.dtype.type(0))
     fail(is_zero, ZeroDivisionError(text))
     return raw
 
@@ -331,12 +330,7 @@ def _int_power(x, y):
     sizes = size, lax.convert_element_type(exponent, dtypes.float64)
     is_lost = lax.ge(lax.pow(*sizes), np.float64(LARGEST_INT))
     fail(is_lost, OverflowError("the int does not fit 64 bits"))
-    return Number(int, integer_power(base, exponent))
-
-
-def integer_power(base: Array, exponent: Array) -> Array:
-    """base ** exponent of integer arrays, exponent >= 0; wraps around."""
-    return jnp.power(base, exponent)
+    return Number(int, jnp.power(base, exponent))
 
 
 # -- bits ---------------------------------------------------------------------------------------------------
@@ -484,10 +478,8 @@ BINARY: dict[str, Callable] = {
     "floordiv": lambda x, y: divide_modulo(x, y)[0], "mod": lambda x, y: divide_modulo(x, y)[1], "pow": power,
     "and": _define_bits("&", lax.bitwise_and), "or": _define_bits("|", lax.bitwise_or),
     "xor": _define_bits("^", lax.bitwise_xor), "lshift": shift_left, "rshift": shift_right,
-    **{name: _define_comparison(name, getattr(lax, name)) for name in COMPARISONS},
-}
+    **{name: _define_comparison(name, getattr(lax, name)) for name in COMPARISONS}}
 UNARY: dict[str, Callable] = {
     "neg": negate, "pos": lambda x: as_int(x) if x.plain_type is int else x, "abs": absolute,
     "invert": invert, "trunc": to_int, "floor": lambda x: to_int(x, lax.floor),
-    "ceil": lambda x: to_int(x, lax.ceil),
-}
+    "ceil": lambda x: to_int(x, lax.ceil)}

@@ -18,17 +18,23 @@ from jitcore import dtypes, lax
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
-from jitcore.numpy_semantics.values.contents import to_item
 from jitcore.numpy_semantics.values.lists import TracedList
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
-from jitcore.numpy_semantics.values.promotion import SUPPORTED, as_operand, cast_raw, int_of_scalar, to_raw
+from jitcore.numpy_semantics.values.promotion import (
+    SUPPORTED,
+    as_operand,
+    cast_raw,
+    int_of_scalar,
+    to_item,
+    to_raw,
+)
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import for_handles
 from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator
 from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.journal import refuse_changes
 from jitcore.rewriter.operations.texts import Text
-from jitcore.rewriter.snapshots import refuse_changes
 
 _BOOL = np.dtype(bool)
 
@@ -119,6 +125,11 @@ def _hasattr(x: Any, name: str) -> bool:
     return hasattr(type_of(x), name) if _is_handle(x) else hasattr(x, name)
 
 
+def _len(x: Any, /) -> Any:
+    has_traced_length = getattr(type(x), "is_padded", False) or hasattr(type(x), "to_array")
+    return x.shape[0] if has_traced_length else len(x)
+
+
 # -- selections ---------------------------------------------------------------------------------------------
 def select(condition: Any, one: Any, other: Any) -> Any:
     """`one if condition else other` of two scalars, where neither can fail."""
@@ -157,7 +168,7 @@ def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
 
 
 def _is_vector(x: Any) -> bool:
-    return isinstance(x, NDArray) and not x.is_partial and x.ndim == 1
+    return isinstance(x, NDArray) and not x.is_padded and x.ndim == 1
 
 
 def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
@@ -267,7 +278,7 @@ def _sorted(iterable, /, *, key=None, reverse=False):
         raise needs_value(iterable if is_array else next(filter(_is_handle, items)), "sorted()")
     kinds = {"NumPy"} if is_array else {type_of(item) for item in items}
     array = iterable if is_array else as_operand(items)
-    if array.ndim != 1 or len(kinds) > 1 or array.is_partial or not 0 < array.size <= _MAX_SORTED:
+    if array.ndim != 1 or len(kinds) > 1 or array.is_padded or not 0 < array.size <= _MAX_SORTED:
         raise not_traceable("sorted() of traced values of several types, or of many")
     if array.dtype.kind not in "biuf":
         raise TypeError("'<' not supported between instances of 'complex' and 'complex'")
@@ -295,13 +306,12 @@ def _define_dtype_call(kind: type) -> Callable:
 
 REDIRECTS: dict[Any, Callable] = {
     int: _define_conversion(int, to_int), float: _define_conversion(float, to_float), complex: _complex_of,
-    bool: bool_of, isinstance: _isinstance, type: _type, hasattr: _hasattr,
+    bool: bool_of, isinstance: _isinstance, len: _len, type: _type, hasattr: _hasattr,
     min: _define_extremum(builtins.min, operator.lt), max: _define_extremum(builtins.max, operator.gt),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
     sum: _sum,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,
-    **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED},
-}
+    **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED}}
 
 __all__ = ["REDIRECTS", "bool_of", "round_handle", "select", "to_python", "type_of"]

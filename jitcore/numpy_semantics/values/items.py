@@ -31,20 +31,19 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.equality import is_current
-from jitcore.numpy_semantics.values.layouts import C_ORDER, find_item_order
 from jitcore.numpy_semantics.values.mixed import Mixed, distribute
 from jitcore.numpy_semantics.values.ndarray import NDArray, drop_leading_ones, new_array, to_item
 from jitcore.numpy_semantics.values.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
 from jitcore.numpy_semantics.values.promotion import adopt_array, as_operand, int_of_scalar, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import has_handle, stack_sequence
+from jitcore.numpy_semantics.values.storage import C_ORDER, find_item_order
 from jitcore.numpy_semantics.values.views import Axis, Window, broadcast_raw
 from jitcore.rewriter.handles import Handle, current
 
 _NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
-    "valid indices"
-)
+    "valid indices")
 
 
 class TracedExtent(Exception):
@@ -105,7 +104,7 @@ def set_item(array: NDArray, index: Any, value: Any) -> None:
         entries = parse_index(array.shape, index, NUMPY_RULES)
     except TracedExtent:
         return tables.find_hook("write_item", "an item")(array, index, value)
-    if getattr(value, "is_partial", False):
+    if getattr(value, "is_padded", False):
         return tables.find_hook("write_item", "a value")(array, index, value)
     if any(entry.kind == "mask" for entry in entries):
         return _set_masked(array, entries, value)
@@ -174,7 +173,7 @@ class NumpyRules(IndexRules):
             if value.python_type is not int:
                 raise IndexError(_NOT_AN_INDEX)
             return value
-        if getattr(value, "is_partial", False):
+        if getattr(value, "is_padded", False):
             raise TracedExtent
         if isinstance(value, (Handle, np.ndarray)):
             if value.dtype.kind not in "biu":

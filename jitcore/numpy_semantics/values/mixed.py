@@ -113,7 +113,7 @@ class Mixed(WithoutValue, CompoundHandle):
     __slots__ = ("kinds", "raw", "tag", "whole")
     __array_priority__ = 400
     leaf_type = None
-    is_partial = False
+    is_padded = False
 
     def __init__(self, kinds: Kinds, raw: Array, tag: Array, whole: Array | None = None):
         self.kinds, self.raw, self.tag, self.whole = kinds, raw, tag, whole
@@ -159,9 +159,6 @@ class Mixed(WithoutValue, CompoundHandle):
 
     def as_predicate(self):
         return self.raw if self.raw.dtype == np.bool_ else lax.ne(self.raw, self.raw.dtype.type(0))
-
-    def mark_shared(self, alias=None) -> None:
-        """Nothing: it never changes."""
 
     # -- its types -------------------------------------------------------------------------------------------
     def is_kind(self, place: int) -> Array:

@@ -19,18 +19,27 @@ from jitcore.core.trace import context
 from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.functions import tables
-from jitcore.numpy_semantics.values.contents import (
+from jitcore.numpy_semantics.values.equality import is_visible
+from jitcore.numpy_semantics.values.operators import WithoutValue
+from jitcore.numpy_semantics.values.promotion import (
+    CONVERSIONS,
+    as_operand,
+    check_aval,
+    check_dtype,
     complete_shape,
     drop_leading_ones,
     repeat_elements,
     to_item,
 )
-from jitcore.numpy_semantics.values.equality import is_visible
-from jitcore.numpy_semantics.values.layouts import C_ORDER, Order, find_dense_order, find_own_order
-from jitcore.numpy_semantics.values.operators import WithoutValue
-from jitcore.numpy_semantics.values.promotion import CONVERSIONS, as_operand, check_aval, check_dtype
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.storage import Storage, Store
+from jitcore.numpy_semantics.values.storage import (
+    C_ORDER,
+    Order,
+    Storage,
+    Store,
+    find_dense_order,
+    find_own_order,
+)
 from jitcore.numpy_semantics.values.views import (
     Part,
     Reshape,
@@ -89,7 +98,7 @@ class NDArray(WithoutValue, Handle):
 
     __slots__ = ("storage", "steps", "objects", "_shape", "_memo")
     __array_priority__ = 1000
-    is_partial = False
+    is_padded = False
     has_views = True
 
     def __init__(self, storage: Storage, steps: Steps = ()):
@@ -180,7 +189,7 @@ class NDArray(WithoutValue, Handle):
         return type(self) is NDArray and not self.steps and self.storage.is_own
 
     def is_object(self, other: Handle) -> Any:
-        if self is other or not isinstance(other, NDArray) or self.is_partial or other.is_partial:
+        if self is other or not isinstance(other, NDArray) or self.is_padded or other.is_padded:
             return self is other
         if self.objects is not None or other.objects is not None:
             raise not_traceable("whether two arrays are one object depends on a traced value")
@@ -432,7 +441,7 @@ _EMPTY = ("The truth value of an empty array is ambiguous. "
 
 # -- making arrays ------------------------------------------------------------------------------------------
 def new_array(raw: Array, order: Order | None = C_ORDER) -> NDArray:
-    """An array with memory of its own, its axes in an order (`layouts`)."""
+    """An array with memory of its own, its axes in an order (`storage`)."""
     raw = check_aval(raw)
     if not order:
         return NDArray(Storage(raw, is_c_order=order is not None))
@@ -453,5 +462,5 @@ def wrap_result(raw: Array, is_scalar: bool = True, order: Order | None = C_ORDE
 
 def unwrap_array(value: Any) -> Any:
     """A scalar for an array without axes."""
-    is_scalar = isinstance(value, NDArray) and not value.is_partial and not value.shape
+    is_scalar = isinstance(value, NDArray) and not value.is_padded and not value.shape
     return Scalar(value.read()) if is_scalar else value

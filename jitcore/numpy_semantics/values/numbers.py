@@ -1,8 +1,9 @@
 """Python numbers whose value is traced: bool, int (64 bits), float, complex.
 
 In: traced scalars. Out: `Number`s with Python's arithmetic, which is in `arithmetic.py`. An int is a linear
-form of traced scalars with an interval where one is known; what is known altogether is an ordinary int or
-bool again.
+form of traced int64 scalars (terms) with an interval where one is known, so that equality is decidable; what
+is known altogether is an ordinary int or bool again. A term's bounds are numbers, and forms in other terms:
+`j` of `range(i)` is below `i`, so that `i - j - 1 >= 0` is known although neither is.
 """
 
 from __future__ import annotations
@@ -16,15 +17,81 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core import interval as intervals
+from jitcore.core.affine import Affine
 from jitcore.core.aval import ShapedArray
 from jitcore.core.interval import UNKNOWN, Interval
 from jitcore.core.trace import context
 from jitcore.numpy_semantics.errors import needs_identity, needs_value, not_traceable
 from jitcore.numpy_semantics.values.equality import is_visible
-from jitcore.numpy_semantics.values.forms import Form, Term, limit
 from jitcore.numpy_semantics.values.operators import WithoutValue
 from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, Kind, LeafType
 
+# -- linear forms -------------------------------------------------------------------------------------------
+_MAX_DEPTH = 4
+
+
+class Term:
+    """A traced int64 scalar. low, high: bounds; above, below: forms that it is at least and at most."""
+
+    __slots__ = ("raw", "low", "high", "above", "below")
+
+    def __init__(self, raw: Array, low: float = -math.inf, high: float = math.inf,
+                 above: Form | None = None, below: Form | None = None):
+        self.raw, self.low, self.high, self.above, self.below = raw, low, high, above, below
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Term and other.raw is self.raw
+
+    def __hash__(self) -> int:
+        return id(self.raw)
+
+    @property
+    def precision(self) -> int:
+        """How much is known of it: of two terms of one scalar the better one is kept."""
+        known = math.isfinite(self.low) + math.isfinite(self.high)
+        return known + 3 * ((self.above is not None) + (self.below is not None))
+
+
+class Form(Affine):
+    """An affine form of traced scalars."""
+
+    __slots__ = ()
+
+    def _make_sum(self, terms: tuple, const: int, other: Form) -> Form:
+        """Of two terms of one scalar the one of which more is known."""
+        known = sorted((term for term, _ in (*self.terms, *other.terms)), key=lambda term: term.precision)
+        best = dict(zip(known, known))
+        return Form(tuple((best[term], coefficient) for term, coefficient in terms), const)
+
+    @property
+    def key(self) -> tuple:
+        """Equal for equal forms, in whatever order their terms are, as long as these live."""
+        return (self.const, *sorted((id(term.raw), coefficient) for term, coefficient in self.terms))
+
+    def minimum(self, depth: int = _MAX_DEPTH) -> float:
+        """A bound from below."""
+        low: float = self.const
+        for term, coefficient in self.terms:
+            low += limit(coefficient * (term.low if coefficient > 0 else term.high))
+        for term, coefficient in self.terms if depth else ():
+            bound = term.above if coefficient > 0 else term.below
+            if bound is not None and not bound.coefficient(term):
+                low = max(low, (self.without(term) + bound * coefficient).minimum(depth - 1))
+        return low
+
+    def maximum(self) -> float:
+        return -(-self).minimum()
+
+    def interval(self) -> Interval:
+        return self.minimum(), self.maximum()
+
+
+def limit(bound: float) -> float:
+    """A bound; those beyond 2**62 count as unknown."""
+    return bound if abs(bound) < 2**62 else math.copysign(math.inf, bound)
+
+
+# -- numbers ------------------------------------------------------------------------------------------------
 #: Dtypes of traced Python numbers, in the order in which arithmetic goes from one to the next.
 NUMBER_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 RANKS = {kind: rank for rank, kind in enumerate(NUMBER_DTYPES)}
@@ -85,7 +152,7 @@ class Number(WithoutValue, Handle):
         python_type: bool, int, float or complex; form, low, high: of an int; bounds may be infinite."""
 
     __slots__ = ("python_type", "form", "low", "high", "_raw")
-    is_partial = False
+    is_padded = False
     __array_priority__ = 200
 
     def __init__(self, python_type: type, raw: Array | None, form: Form | None = None,
@@ -141,9 +208,6 @@ class Number(WithoutValue, Handle):
 
     def as_predicate(self):
         return self.read() if self.python_type is bool else lax.ne(self.read(), self.dtype.type(0))
-
-    def mark_shared(self, alias=None) -> None:
-        """Nothing: it never changes."""
 
     def __repr__(self) -> str:
         return f"Traced<{self.python_type.__name__}>"
@@ -219,6 +283,12 @@ def bound_int(number: Any, low: Any = None, high: Any = None) -> Any:
         return make_int(form, (least, most))
     raw = number.read()
     return Number(int, raw, Form.of(Term(raw, least, most, above, below)), (least, most))
+
+
+def follow_int(number: Any) -> Any:
+    """number + 1, where that is known to fit 64 bits."""
+    low, high = interval_of(number)
+    return make_int(form_of(number) + 1, (low + 1, high + 1 if high < LARGEST_INT else math.inf))
 
 
 def _bound_term(form: Form, interval: Interval, above: Form | None, below: Form | None) -> Form | None:

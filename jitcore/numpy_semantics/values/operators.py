@@ -1,6 +1,6 @@
 """Python's operators of arrays and NumPy scalars: each is a ufunc.
 
-In: the class of a handle. Out: its operators, which `handle_methods` installs. Products and
+In: the class of a handle. Out: its operators, which `mode` installs. Products and
 quotients of Python's complex numbers and NumPy's complex scalars have the bits that CPython and NumPy's
 scalars give; those of NumPy's arrays may be others: their loops fuse products and sums where the processor
 can.
@@ -47,8 +47,7 @@ OPERATORS: dict[str, Any] = {
     "floordiv": np.floor_divide, "mod": np.remainder, "divmod": np.divmod, "pow": np.power,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
     "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal,
-}
+    "eq": np.equal, "ne": np.not_equal}
 UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 ACCEPTED = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tuple, Array)
 

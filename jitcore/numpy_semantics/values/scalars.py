@@ -49,7 +49,7 @@ class Scalar(WithoutValue, Handle):
     __slots__ = ("_raw",)
     __array_priority__ = 300
     shape, ndim, size, strides = (), 0, 1, ()
-    is_partial, python_type = False, None  # what is asked of every operand: `__getattr__` would take long
+    is_padded, python_type = False, None  # what is asked of every operand: `__getattr__` would take long
 
     def __init__(self, raw: Array):
         self._raw = raw

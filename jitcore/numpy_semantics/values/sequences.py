@@ -16,11 +16,16 @@ from jitcore import lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.dispatch import apply_function
-from jitcore.numpy_semantics.values.contents import to_item
 from jitcore.numpy_semantics.values.lists import Run, find_runs
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.operators import ACCEPTED
-from jitcore.numpy_semantics.values.promotion import CONVERSIONS, check_dtype, promotion_type, shape_of
+from jitcore.numpy_semantics.values.promotion import (
+    CONVERSIONS,
+    check_dtype,
+    promotion_type,
+    shape_of,
+    to_item,
+)
 from jitcore.rewriter.handles import Handle
 
 
@@ -60,8 +65,7 @@ def _flatten_sequence(values: Any) -> tuple[list, tuple]:
     shapes = {shape + (() if len(own) != 1 or shape else shape_of(own[0])) for own, shape in parts}
     if len(shapes) > 1:
         raise ValueError(
-            "setting an array element with a sequence. The requested array has an inhomogeneous shape"
-        )
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape")
     inner = parts[0][1] if parts else ()
     return [leaf for own, _ in parts for leaf in own], (len(parts), *inner)
 

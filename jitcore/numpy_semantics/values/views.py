@@ -111,7 +111,7 @@ class Window(Step):
         return lax.slice(raw, lows, [low + span for low, span in zip(lows, spans)])
 
     def read(self, raw: Array) -> Array:
-        if 0 in self.shape:
+        if 0 in self.shape or 0 in self.base:  # of an empty axis no element is ever read
             return lax.full(self.shape, 0, raw.dtype)
         steps = [abs(axis.step) for axis in self.axes]
         if any(step != 1 for step in steps) and not self._is_dynamic:
@@ -149,7 +149,7 @@ class Window(Step):
         return self._reverse(lax.expand_dims(value, dropped) if dropped else value)
 
     def write(self, raw: Array, value: Array) -> Array:
-        if 0 in self.shape:
+        if 0 in self.shape or 0 in self.base:
             return raw
         value = self._to_base_order(value)
         if any(axis.size > 1 and abs(axis.step) != 1 for axis in self.axes):
@@ -369,8 +369,7 @@ def broadcast_raw(raw: Array, shape: tuple) -> Array:
     first = len(shape) - raw.ndim
     if first < 0 or any(own not in (1, extent) for own, extent in zip(raw.shape, shape[first:])):
         raise ValueError(
-            f"could not broadcast input array from shape {_text(raw.shape)} into shape {_text(shape)}"
-        )
+            f"could not broadcast input array from shape {_text(raw.shape)} into shape {_text(shape)}")
     dims = [first + i for i, own in enumerate(raw.shape) if own == shape[first + i]]
     return lax.broadcast_in_dim(_squeeze_ones(raw, shape[first:]), shape, dims)
 

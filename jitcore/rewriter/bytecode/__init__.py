@@ -4,7 +4,7 @@ In: a code object of any supported version. Out: instructions, basic blocks and 
 object.
 
 Modules:
-    assembler     Instructions of the normal form assembled to a code object.
+    assembler     Instructions of the normal form, and blocks of them, assembled to a code object.
     flow          What a function's control flow says: live and assigned variables, loops, and where ways meet
                   again.
     graph         Basic blocks: the control flow graph of a code object in normal form, and its dominators.

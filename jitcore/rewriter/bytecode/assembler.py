@@ -1,7 +1,7 @@
-"""Instructions of the normal form assembled to a code object.
+"""Instructions of the normal form, and blocks of them, assembled to a code object.
 
-In: instructions, labels, the exception handler of each instruction. Out: a code object of this interpreter,
-with line, column and exception tables. Stage: the last of a rewrite.
+In: instructions, labels, the exception handler of each instruction; or a graph. Out: a code object of this
+interpreter, with line, column and exception tables. Stage: the last of a rewrite.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from jitcore.rewriter.bytecode.instructions import CELL_SLOT_OPS, Instruction, Position, read_handlers
+from jitcore.rewriter.bytecode.graph import Block, Graph
+from jitcore.rewriter.bytecode.instructions import (
+    CELL_SLOT_OPS,
+    Branch,
+    ForIter,
+    Instruction,
+    Jump,
+    NoneBranch,
+    Position,
+    read_handlers,
+)
 from jitcore.rewriter.bytecode.versions import (
     CACHES,
     HAS_BACKWARD_BRANCHES,
@@ -20,6 +30,7 @@ from jitcore.rewriter.bytecode.versions import (
     HAS_TO_BOOL,
     LOAD_ATTR_SHIFT,
     LOAD_CELL,
+    LOOP_ENDS,
     MATRIX_MULTIPLY,
     NULL_BELOW,
     OPCODES,
@@ -352,14 +363,85 @@ def insert_code(code: CodeType, added: Assembler, at: int, stack_size: int) -> C
 
 def _split_runs(runs: Runs, count: int) -> tuple[Runs, Runs]:
     """The runs of the first units, and those of the others."""
-    before: Runs = []
-    behind: Runs = []
+    before, behind = [], []
     for position, units in runs:
         first = min(units, count)
         before += [(position, first)] * (first > 0)
         behind += [(position, units - first)] * (units > first)
         count -= first
     return before, behind
+
+
+# -- blocks -------------------------------------------------------------------------------------------------
+class BlockWriter:
+    """Writes the blocks of a graph. out: where the instructions go.
+
+    Attributes:
+        labels: of the blocks that control goes to; those of blocks that are not written are others' affair.
+        base: how much of the stack below lies elsewhere."""
+
+    base = 0
+
+    def __init__(self, graph: Graph, out: Assembler, numbers: Iterable[int]):
+        self.graph, self.out = graph, out
+        self.labels = {number: Label() for number in numbers}
+        self.pads: list[tuple[Label, int]] = []
+
+    def write_blocks(self, blocks: list[Block]) -> None:
+        """In this order."""
+        for block, following in zip(blocks, [*blocks[1:], None]):
+            self.write_block(block, None if following is None else self.labels[following.number])
+        self.out.handler = None
+        self._write_pads()
+
+    def write_block(self, block: Block, following: Label | None) -> None:
+        self.out.place(self.labels[block.number])
+        self.out.handler = self.find_handler(block)
+        self.write_instructions(block)
+        self.write_terminator(block, following)
+
+    def find_handler(self, block: Block) -> Handler | None:
+        """Of all that is written for a block, what comes before its instructions too: Python 3.13 looks for
+        the handler of an error in a call, or in a generator that a loop asks, at the instruction before."""
+        if block.handler is None or block.handler[0] not in self.labels:
+            return None
+        target, depth, pushes_offset = block.handler
+        return Handler(self.labels[target], depth - self.base, pushes_offset)
+
+    def write_instructions(self, block: Block) -> None:
+        for instruction in block.instructions:
+            self.out.add(instruction)
+
+    def write_guard(self, block: Block) -> None:
+        """What is asked before a value, or a loop's iterator, decides: nothing."""
+
+    def write_terminator(self, block: Block, following: Label | None) -> None:
+        out, labels, out.position = self.out, self.labels, block.position
+        match block.terminator:
+            case Jump(target):
+                if labels[target] is not following:
+                    out.jump(labels[target])
+            case ForIter(body, exit_block):
+                self.write_guard(block)
+                self.pads.append((Label(), exit_block))
+                out.emit("FOR_ITER", self.pads[-1][0])
+                if labels[body] is not following:
+                    out.jump(labels[body])
+            case Branch(one, other):
+                self.write_guard(block)
+                out.branch_both(("TRUE", "FALSE"), (labels[one], labels[other]), following)
+            case NoneBranch(one, other):
+                self.write_guard(block)
+                out.branch_both(("NONE", "NOT_NONE"), (labels[one], labels[other]), following)
+
+    def _write_pads(self) -> None:
+        """What FOR_ITER expects at its target; then control goes where it would have gone."""
+        self.out.position = None
+        for pad, target in self.pads:
+            self.out.place(pad)
+            for name in LOOP_ENDS:
+                self.out.emit(name)
+            self.out.jump(self.labels[target])
 
 
 # -- tables -------------------------------------------------------------------------------------------------
@@ -386,13 +468,9 @@ def encode_positions(first_line: int, runs: Sequence[tuple[Position | None, int]
             count = min(units, _MAX_RUN)
             table.append(128 | kind << 3 | count - 1)
             if kind != _NO_POSITION:
-                table += _encode_signed(change) + rest
+                table += _encode_varints(-change << 1 | 1 if change < 0 else change << 1) + rest
             units, change = units - count, 0
     return bytes(table)
-
-
-def _encode_signed(number: int) -> bytes:
-    return _encode_varints(-number << 1 | 1 if number < 0 else number << 1)
 
 
 def _encode_varints(*numbers: int) -> bytes:

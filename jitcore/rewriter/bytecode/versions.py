@@ -65,8 +65,7 @@ COMPARISONS: tuple[str, ...] = dis.cmp_op
 #: Opcodes with a bit 1 that asks for a NULL for the call that follows.
 LOADS_WITH_NULL: frozenset[str] = (
     frozenset({"LOAD_GLOBAL"}) if VERSION < (3, 12)
-    else frozenset({"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR"})
-)
+    else frozenset({"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR"}))
 
 #: What stands at the end of a loop, where FOR_ITER jumps to.
 LOOP_ENDS: tuple[str, ...] = {(3, 11): (), (3, 12): ("END_FOR",)}.get(VERSION, ("END_FOR", "POP_TOP"))

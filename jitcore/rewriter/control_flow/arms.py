@@ -33,19 +33,17 @@ from jitcore.rewriter.handles import UNDEFINED, LeafType, current
 from jitcore.rewriter.journal import (
     ArrayLocation,
     AttributeLocation,
+    ContainerLocation,
     GlobalLocation,
     ItemLocation,
     Location,
-    logs,
-)
-from jitcore.rewriter.snapshots import (
-    ContainerLocation,
     Snapshot,
     find_container,
     find_variables,
+    logs,
     watch_captures,
 )
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.objects import Place
 from jitcore.rewriter.values import Flat, is_made_in
 from jitcore.rewriter.writing.resumable import Point
 
@@ -246,3 +244,15 @@ class Region(NamedTuple):
 
     def until(self, *points: Point | None) -> Region:
         return self._replace(exits=self.exits | {point for point in points if point is not None})
+
+
+class Scope(NamedTuple):
+    """What surrounds a decision.
+
+    place: its line. list_outer: values from which others see what the code's variables hold. names: the
+    variables before it.
+    """
+
+    place: Place
+    list_outer: Callable[[], Sequence[Any]]
+    names: Mapping[str, Any]

@@ -21,17 +21,16 @@ from jitcore.lax import elementwise
 from jitcore.rewriter.bytecode.flow import AGAIN, Loop
 from jitcore.rewriter.bytecode.graph import ROOT, find_reachable, is_site
 from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Return
-from jitcore.rewriter.control_flow.arms import Arm, Outcome, Region, is_final, raise_where, run_arm
+from jitcore.rewriter.control_flow.arms import Arm, Outcome, Region, Scope, is_final, raise_where, run_arm
 from jitcore.rewriter.control_flow.growing import MIN_COUNT
 from jitcore.rewriter.control_flow.iterators import TracedIterator, lift_iterator
-from jitcore.rewriter.control_flow.merging import Scope, merge_arms
-from jitcore.rewriter.control_flow.raising import MaybeUnbound, assume, fail, negate
+from jitcore.rewriter.control_flow.merging import merge_arms
+from jitcore.rewriter.control_flow.raising import MaybeUnbound, assume, fail, is_raised_defect, negate
 from jitcore.rewriter.control_flow.while_loops import is_due
 from jitcore.rewriter.errors import RESULT, iterator_error, recursion_error
 from jitcore.rewriter.handles import UNDEFINED, current
 from jitcore.rewriter.journal import attempt
-from jitcore.rewriter.snapshots import copy_iterator
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.objects import Place, copy_iterator
 from jitcore.rewriter.values import as_predicate
 from jitcore.rewriter.writing.resumable import Point, Suspended, Template, name_slot
 
@@ -325,8 +324,8 @@ class Driver:
         try:
             with attempt():
                 return self.trace_loop(site, dict(state), region)
-        except Exception as error:  # whatever is wrong with the body, Python's own way will say
-            if is_final(error):
+        except Exception as error:  # what is wrong with the body may be anything: Python's own way will say
+            if is_final(error) or is_raised_defect(error):
                 raise
             self._note_unrolled(self.flow.loop_of[site.number], error)
             return None
@@ -402,7 +401,7 @@ class Driver:
             try:
                 arm = run_side(doomed, whole)
             except Exception as error:
-                if current.mode is None or is_final(error):
+                if current.mode is None or is_final(error) or is_raised_defect(error):
                     raise
                 fail(is_hit, error)  # the text, say, needs values: who runs the call instead makes it
                 return go_on(region)

@@ -35,7 +35,7 @@ from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
 from jitcore.rewriter.handles import UNDEFINED, Alias, CompoundHandle, ConflictError, Handle, current
 from jitcore.rewriter.journal import CellLocation, Location
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.objects import Place
 from jitcore.rewriter.values import (
     LEAF,
     Flat,

@@ -17,7 +17,7 @@ from jitcore.array import Array
 from jitcore.core.trace import Tracer
 from jitcore.rewriter.errors import traced_iterable_error, traced_length_error
 from jitcore.rewriter.handles import Compound, CompoundHandle, Handle, current
-from jitcore.rewriter.snapshots import RANGE_ITERATORS
+from jitcore.rewriter.objects import RANGE_ITERATORS
 from jitcore.rewriter.values import is_traced, type_of
 
 
@@ -88,13 +88,13 @@ class CountIterator(TracedIterator):
 
     def advance(self):
         mode, place = current.mode, self.position
+        if mode is not None:
+            place = mode.bound_index(place, 0, None if self.count is None else self.count - 1)
+        element = place if isinstance(self.step, int) and self.step == 1 else place * self.step
+        element = element if isinstance(self.start, int) and self.start == 0 else self.start + element
         if mode is None:
-            distance = place if isinstance(self.step, int) and self.step == 1 else place * self.step
-            is_first = isinstance(self.start, int) and self.start == 0
-            return distance if is_first else self.start + distance, self.rebuild([place + 1])
-        place = mode.bound_index(place, 0, None if self.count is None else self.count - 1)
-        element = mode.bound_index(self.start + place * self.step, *self._find_bounds())
-        return element, self.rebuild([place + 1])
+            return element, self.rebuild([place + 1])
+        return mode.bound_index(element, *self._find_bounds()), self.rebuild([mode.follow_index(place)])
 
     def _find_bounds(self) -> tuple[Any, Any]:
         """The least and the greatest element; None for what is not known."""

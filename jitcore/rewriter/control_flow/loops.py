@@ -41,7 +41,7 @@ from jitcore.rewriter.control_flow.while_loops import (
 )
 from jitcore.rewriter.handles import UNDEFINED, current
 from jitcore.rewriter.journal import ArrayLocation, AttributeLocation, CellLocation, ItemLocation, change
-from jitcore.rewriter.snapshots import copy_contents, has_changed
+from jitcore.rewriter.objects import copy_contents, has_changed
 from jitcore.rewriter.values import (
     Flat,
     as_predicate,

@@ -9,10 +9,9 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from jitcore import dtypes
-from jitcore.array import Array
 from jitcore.core.aval import aval_of
 from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.core.trace import JaxprTrace, context, set_current_trace
@@ -25,6 +24,7 @@ from jitcore.rewriter.control_flow.arms import (
     KIND,
     Arm,
     Outcome,
+    Scope,
     raise_where,
     refuse_advanced,
     refuse_reordered,
@@ -42,9 +42,16 @@ from jitcore.rewriter.handles import (
     LeafType,
     current,
 )
-from jitcore.rewriter.journal import ArrayLocation, ItemLocation, Location, record
-from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, find_container, find_variables
-from jitcore.rewriter.user_code import Place
+from jitcore.rewriter.journal import (
+    ArrayLocation,
+    ContainerLocation,
+    ItemLocation,
+    Location,
+    find_container,
+    find_variables,
+    record,
+)
+from jitcore.rewriter.objects import copy_contents
 from jitcore.rewriter.values import (
     Flat,
     Poison,
@@ -74,8 +81,7 @@ class _Merge:
     """
 
     def __init__(self, predicate, first: Arm, second: Arm, scope: Scope):
-        self.predicate, self.arms, self.place = predicate, (first, second), scope.place
-        self.list_outer = scope.list_outer
+        self.predicate, self.arms, self.place, self.scope = predicate, (first, second), scope.place, scope
         self.outputs: list[tuple[Any, Any, LeafType]] = []
         self.kept: list[Any] = []
         self.has_conflict = False
@@ -228,7 +234,7 @@ class _Merge:
         if self._is_found_elsewhere(one, other):
             return self._conflict(errors.branch_containers_error, name, other if one is UNDEFINED else one)
         held = [arm.contents.get(id(value), value) for arm, value in zip(self.arms, (one, other))]
-        flats = [None if value is UNDEFINED else {key: Flat(item) for key, item in list_items(value)}
+        flats = [None if value is UNDEFINED else {key: Flat(item) for key, item in _list_items(value)}
                  for value in held]
         first = flats[0] if flats[1] is None else flats[1]
         reads = {key: self.merge(*(flat and flat[key] for flat in flats), name) for key in first}
@@ -258,22 +264,30 @@ class _Merge:
     def _count_holders(self, place: int) -> Counter[int]:
         """From how many places each list and dict is seen behind an arm."""
         if not self._holders:
-            outer = count_containers(self.list_outer())
+            outer = count_containers(self.scope.list_outer())
             self._holders = [count_containers(arm.list_values()) + outer for arm in self.arms]
         return self._holders[place]
 
-    def read_state(self, reads: dict[str, Read], values: list) -> dict[str, Any]:
-        """The variables behind both arms. Two names of one iterator are that too where one arm alone has the
-        second."""
+    def finish(self, reads: dict[str, Read], stores: Sequence[tuple[Location, Read]], kinds: tuple,
+               read_kind: Read | None) -> Outcome:
+        """Binds the `cond`, and stores what its outputs are for. Two names of one iterator are that too where
+        one arm alone has the second."""
+        values = self.bind()
+        self.mark_shared(values, self.scope.list_outer())
+        for location, read in stores:
+            record(location)  # first: to make the value may change what is there
+            location.write(read(values))
         state = {name: read(values) for name, read in reads.items()}
-        return {name: self._iterators.get(id(value), value) for name, value in state.items()}
+        state = {name: self._iterators.get(id(value), value) for name, value in state.items()}
+        return Outcome(kinds, state, None if read_kind is None else read_kind(values))
 
     def bind(self) -> list:
         """Ends both arms' traces; returns the outputs of the `cond`."""
         functions = []
         for place, arm in reversed(list(enumerate(self.arms))):
             with arm.resume():
-                outs = [_convert_output(output[place], output[2]) for output in self.outputs]
+                outs = [make_zeros(output[2].aval) if output[place] is UNDEFINED
+                        else convert(output[place], output[2]) for output in self.outputs]
             functions.append(arm.close(outs))
         if not self.outputs and not any(function.jaxpr.effects for function in functions):
             return []
@@ -307,15 +321,11 @@ class _Merge:
                     leaf.mark_shared(Alias(is_taken, None) if is_known else None)
                     value.mark_shared(Alias(is_taken, leaf) if is_known else None)
 
-    def abandon(self) -> None:
-        for arm in self.arms:
-            arm.trace.abandon()
-
 
 _CONTAINERS = (tuple, list, dict)
 
 
-def list_items(container: Any) -> list[tuple[Any, Any]]:
+def _list_items(container: Any) -> list[tuple[Any, Any]]:
     return list(container.items() if isinstance(container, dict) else enumerate(container))
 
 
@@ -338,22 +348,6 @@ def _is_equal(one: Any, other: Any) -> bool:
     return one is other or current.mode is not None and current.mode.is_equal(one, other)
 
 
-def _convert_output(leaf, leaf_type: LeafType) -> Array:
-    return make_zeros(leaf_type.aval) if leaf is UNDEFINED else convert(leaf, leaf_type)
-
-
-class Scope(NamedTuple):
-    """What surrounds a decision.
-
-    place: its line. list_outer: values from which others see what the code's variables hold. names: the
-    variables before it.
-    """
-
-    place: Place
-    list_outer: Callable[[], Sequence[Any]]
-    names: Mapping[str, Any]
-
-
 def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool = False) -> Outcome | None:
     """The outcome of taking the first arm where the predicate holds, else the second.
 
@@ -372,24 +366,21 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
     reads = {name: merge.merge_variable(first.state.get(name), second.state.get(name), name)
              for name in names}
     if strict and merge.has_conflict:
-        merge.abandon()
+        for arm in merge.arms:
+            arm.trace.abandon()
         return None
-    changed = _find_changed(first, second, scope)
-    stores = [*_merge_stores(merge, first, second, changed, scope),
-              *_merge_changes(merge, first, second, changed, scope)]
+    changed = _find_changed(merge)
+    stores = [*_merge_stores(merge, changed), *_merge_changes(merge, changed)]
     kinds = tuple(dict.fromkeys(first.kinds + second.kinds))
     read_kind = None
     if len(kinds) > 1:
         one, other = (arm.kinds[0].number if arm.kind is None else arm.kind for arm in (first, second))
         read_kind = merge.add_output(one, other, KIND)
-    values = merge.bind()
-    merge.mark_shared(values, scope.list_outer())
-    for location, read in stores:
-        record(location)  # first: to make the value may change what is there
-        location.write(read(values))
-    state = merge.read_state(reads, values)
-    _check_result(state)
-    return Outcome(kinds, state, None if read_kind is None else read_kind(values))
+    outcome = merge.finish(reads, stores, kinds, read_kind)
+    for leaf in Flat(outcome.state.get(RESULT)).leaves:
+        if isinstance(leaf, Poison):
+            leaf.raise_reason()
+    return outcome
 
 
 def _merge_raising(predicate, first: Arm, second: Arm, scope: Scope) -> Outcome:
@@ -419,51 +410,40 @@ def _enter(arm: Arm, predicate, scope: Scope) -> Outcome:
     stores += [(ContainerLocation(container), merge.merge(flat, None, "container"))
                for container, flat in arm.changes.values()]
     read_kind = None if arm.kind is None else merge.add_output(arm.kind, UNDEFINED, KIND)
-    values = merge.bind()
-    merge.mark_shared(values, scope.list_outer())
-    for location, read in stores:
-        record(location)  # first: to make the value may change what is there
-        location.write(read(values))
-    state = {name: read(values) for name, read in reads.items()}
-    return Outcome(arm.kinds, state, None if read_kind is None else read_kind(values))
+    return merge.finish(reads, stores, arm.kinds, read_kind)
 
 
-def _find_changed(first: Arm, second: Arm, scope: Scope) -> dict[int, Any]:
+def _find_changed(merge: _Merge) -> dict[int, Any]:
     """By id the containers that an arm changed in another way than by stores of items: what both leave there
     is merged as a whole. Raises: ControlFlowError where stores put keys in two orders into a dict."""
     found = {}
-    for arm in (first, second):
+    for arm in merge.arms:
         found |= {key: container for key, (container, _) in arm.changes.items()}
         found |= {id(location.container): location.container for location, _ in arm.stores.values()
                   if isinstance(location, ContainerLocation)}
-    for arm in (first, second):
+    for arm in merge.arms:
         for location, _ in arm.stores.values():
             variables = find_variables(location)
             if variables is not None and id(find_container(location)) not in found:
-                one, other = (_list_keys(each, variables) for each in (first, second))
+                held = [each.contents.get(id(variables), variables) for each in merge.arms]
+                one, other = map(dict.fromkeys, held)
                 if list(one) != list(other) and one == other:
-                    name = errors.name_container(variables, scope.names)
-                    raise errors.branch_container_error(name, one, other, scope.place)
+                    name = errors.name_container(variables, merge.scope.names)
+                    raise errors.branch_container_error(name, one, other, merge.place)
     return found
 
 
-def _list_keys(arm: Arm, variables: dict) -> dict:
-    return dict.fromkeys(arm.contents.get(id(variables), variables))
-
-
-def _merge_stores(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, Any],
-                  scope: Scope) -> list[tuple[Location, Read]]:
-    found = []
+def _merge_stores(merge: _Merge, changed: Mapping[int, Any]) -> list[tuple[Location, Read]]:
+    (first, second), found = merge.arms, []
     for key in dict.fromkeys([*first.stores, *second.stores]):
         location = (first.stores.get(key) or second.stores[key])[0]
         if id(find_container(location)) in changed:
             continue
-        flats = [arm.stores[key][1] if key in arm.stores else Flat(location.read())
-                 for arm in (first, second)]
+        flats = [arm.stores[key][1] if key in arm.stores else Flat(location.read()) for arm in merge.arms]
         read = location.merge_parts(merge.arms, [flat.value for flat in flats], merge.add_output)
         one, other = (None if flat.value is UNDEFINED else flat for flat in flats)
         if (one is None) != (other is None) and read is None:
-            name = _name_place(location, scope.names)
+            name = _name_place(location, merge.scope.names)
             if type(location) is ItemLocation:
                 raise errors.one_sided_error(name, merge.place)
             poison = PoisonedAttribute(functools.partial(errors.one_sided_error, name, merge.place))
@@ -484,21 +464,20 @@ def _name_place(location: Location, names: Mapping[str, Any]) -> str:
     return location.name
 
 
-def _merge_changes(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, Any],
-                   scope: Scope) -> list[tuple[Location, Read]]:
+def _merge_changes(merge: _Merge, changed: Mapping[int, Any]) -> list[tuple[Location, Read]]:
     """Containers that an arm changed without a store. Raises: ControlFlowError where their lengths differ."""
     found = []
     for key, container in changed.items():
         one, other = (Flat(arm.contents[key] if key in arm.contents else copy_contents(container))
-                      for arm in (first, second))
-        name = errors.name_container(container, scope.names)
+                      for arm in merge.arms)
+        name = errors.name_container(container, merge.scope.names)
         if isinstance(container, set):
-            raise errors.branch_set_error(name, scope.place)
+            raise errors.branch_set_error(name, merge.place)
         if not isinstance(one.value, (list, dict)):
-            raise errors.numpy_array_error(name, scope.place)
+            raise errors.numpy_array_error(name, merge.place)
         has_other_keys = isinstance(container, dict) and list(one.value) != list(other.value)
         if has_other_keys or len(one.value) != len(other.value):
-            raise note_growth(errors.branch_container_error(name, one.value, other.value, scope.place),
+            raise note_growth(errors.branch_container_error(name, one.value, other.value, merge.place),
                               container, one.value, other.value)
         found.append((ContainerLocation(container), _merge_items(merge, one.value, other.value, name)))
     return found
@@ -506,7 +485,7 @@ def _merge_changes(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int,
 
 def _merge_items(merge: _Merge, one: list | dict, other: list | dict, name: str) -> Read:
     """The contents of a container, item by item."""
-    pairs = zip(list_items(one), list_items(other))
+    pairs = zip(_list_items(one), _list_items(other))
     reads = {key: merge.merge(Flat(item), Flat(partner), f"{name}[{key!r}]")
              for (key, item), (_, partner) in pairs}
     return lambda values: _put_together(type(one), reads, values)
@@ -515,9 +494,3 @@ def _merge_items(merge: _Merge, one: list | dict, other: list | dict, name: str)
 def _put_together(kind: type, reads: Mapping[Any, Read], values: Sequence) -> Any:
     items = {key: read(values) for key, read in reads.items()}
     return items if kind is dict else kind(items.values())
-
-
-def _check_result(state: dict[str, Any]) -> None:
-    for leaf in Flat(state.get(RESULT)).leaves:
-        if isinstance(leaf, Poison):
-            leaf.raise_reason()

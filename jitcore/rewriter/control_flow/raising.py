@@ -16,6 +16,7 @@ from typing import Any
 
 from jitcore import errors
 from jitcore.array import Array
+from jitcore.config import config
 from jitcore.core.jaxpr import Equation, Literal
 from jitcore.core.trace import Tracer
 from jitcore.lax import elementwise
@@ -24,7 +25,7 @@ from jitcore.rewriter.bytecode.instructions import read_handlers
 from jitcore.rewriter.bytecode.versions import NAMES
 from jitcore.rewriter.errors import caught_outside_error
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.user_code import Place, is_user_code
+from jitcore.rewriter.objects import Place, is_user_code
 
 _RAISES = frozenset({"RAISE_VARARGS", "RERAISE"})
 
@@ -104,6 +105,26 @@ _ON_BEHALF = frozenset({
     "jitcore.rewriter.operations.hooks", "jitcore.rewriter.operations.redirects",
     "jitcore.rewriter.control_flow.iterators", "jitcore.numpy_semantics.values.conversions",
     "jitcore.autojitted.inputs.attributes"})
+
+
+#: What says that code is wrong wherever it is raised, and what does if the interpreter raises it.
+_ALWAYS_DEFECTS, _DEFECTS = AssertionError, (AttributeError, KeyError, NameError)
+
+
+def is_raised_defect(error: BaseException) -> bool:
+    """Whether an error shows that jitcore itself is wrong, and `config.raise_defects` wants such errors: it
+    comes from our code, which does not raise it on behalf of the user's."""
+    if not config.raise_defects or not isinstance(error, (_ALWAYS_DEFECTS, *_DEFECTS)):
+        return False
+    entry = error.__traceback__
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    if entry is None or is_refusal(error):
+        return False
+    name, code = entry.tb_frame.f_globals.get("__name__", ""), entry.tb_frame.f_code
+    if not name.startswith("jitcore.") or is_user_code(code) or name in _ON_BEHALF:
+        return False
+    return isinstance(error, _ALWAYS_DEFECTS) or NAMES[code.co_code[entry.tb_lasti]] not in _RAISES
 
 
 def make_conditional(error: BaseException) -> None:

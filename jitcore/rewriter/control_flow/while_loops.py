@@ -26,8 +26,7 @@ from jitcore.rewriter.bytecode.instructions import Branch, Jump
 from jitcore.rewriter.control_flow.arms import Region
 from jitcore.rewriter.control_flow.raising import negate
 from jitcore.rewriter.handles import current
-from jitcore.rewriter.journal import Location, change, logs
-from jitcore.rewriter.snapshots import Snapshot
+from jitcore.rewriter.journal import Location, Snapshot, change, logs
 from jitcore.rewriter.values import as_predicate, find_recording, is_traced
 from jitcore.rewriter.writing.resumable import Point
 

@@ -1,7 +1,7 @@
 """Hooks: what rewritten code does in place of operations in which a traced value means something else.
 
-In: operands from the stack, by `helper @ operand` or `value in guard` (`hooked.py` says why). Out: the result
-that plain Python would give, or a traced one.
+In: operands from the stack, by `helper @ operand` or `value in guard` (`resumable.py` says why). Out: the
+result that plain Python would give, or a traced one.
 
 Special methods of the user's classes are called by their rewritten form where Python's operators call them.
 Classes of libraries keep their own way: so do ints, arrays and handles.
@@ -44,8 +44,8 @@ from jitcore.rewriter.journal import (
     logs,
     record,
 )
+from jitcore.rewriter.objects import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.operations.texts import find_converter, find_formatter, join_parts, remainder
-from jitcore.rewriter.user_code import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.values import (
     Poison,
     as_predicate,
@@ -407,7 +407,7 @@ def check_there(location: Location) -> None:
 
 # -- the hooks ----------------------------------------------------------------------------------------------
 class Hooks:
-    """What `hooked.HookedWriter` puts into code, by name; `compare` and its like give that of one operator.
+    """What `HookedWriter` puts into code, by name; `compare` and its like give that of one operator.
 
     resolve: chooses what is called instead of a callable."""
 

@@ -207,13 +207,11 @@ _ROUNDINGS = ("floor", "ceil", "trunc")
 
 #: What makes and prints texts, whatever the semantics of numbers.
 TEXT_REDIRECTS: dict[Any, Callable] = {
-    print: print_values, str: _show(str), repr: _show(repr), ascii: _show(ascii), format: _format,
-}
+    print: print_values, str: _show(str), repr: _show(repr), ascii: _show(ascii), format: _format}
 
 REDIRECTS: dict[Any, Callable] = {
     range: make_range, enumerate: make_enumerate, zip: make_zip, len: find_length, isinstance: _isinstance,
     min: _extremum("min"), max: _extremum("max"), sum: _sum,
     float: _convert(float, float), int: _convert(int, int), bool: _bool,
     **TEXT_REDIRECTS,
-    **{getattr(math, name): _math(name) for name in (*MATH_FUNCTIONS, *_ROUNDINGS, "log", "hypot")},
-}
+    **{getattr(math, name): _math(name) for name in (*MATH_FUNCTIONS, *_ROUNDINGS, "log", "hypot")}}

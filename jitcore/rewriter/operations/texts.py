@@ -21,7 +21,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.process.generated import Constants
 from jitcore.rewriter import errors
 from jitcore.rewriter.handles import CompoundHandle, Handle, current
-from jitcore.rewriter.journal import walk
+from jitcore.rewriter.objects import walk
 from jitcore.rewriter.values import Poison, is_traced
 
 # -- recipes ------------------------------------------------------------------------------------------------
@@ -160,8 +160,7 @@ def express(value: Any, operands: list[Array], *, is_item: bool = False) -> Any:
 
 _ARRAYS = [
     Leaf(lambda value: ConcreteArray(np.asarray(value), False), 1, "array"),
-    Leaf(lambda value: ConcreteArray(np.asarray(value), True), 1, "weak array"),
-]
+    Leaf(lambda value: ConcreteArray(np.asarray(value), True), 1, "weak array")]
 
 
 def _express_object(value: Any, operands: list[Array], is_item: bool) -> Any:
@@ -199,7 +198,7 @@ class Text(CompoundHandle):
 
     __slots__ = ("recipe", "operands")
     leaf_type = None
-    is_partial = False
+    is_padded = False
 
     def __init__(self, recipe: Any, operands: Sequence[Array]):
         self.recipe, self.operands = recipe, list(operands)
@@ -226,9 +225,6 @@ class Text(CompoundHandle):
 
     def as_predicate(self):
         raise _needs_value(self, "bool() of a text")
-
-    def mark_shared(self, alias=None) -> None:
-        """Nothing: it never changes."""
 
     # -- as a str -------------------------------------------------------------------------------------------
     def __getattr__(self, name: str):

@@ -4,8 +4,6 @@ In: the graph and flow of a function. Out: a code object that can be entered and
 hooks; loops as functions of their own.
 
 Modules:
-    hooked     Blocks of a graph as code; and code with hooks: another operation in place of those in which a
-               traced value means something else.
     outlined   The code of loops as functions, and of the function that calls them.
     outlining  Which loops of a function can be functions of their own, and what goes into and out of them.
     resumable  Code that can be entered and left at many points: the code object that a rewritten function

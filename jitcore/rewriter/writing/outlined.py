@@ -21,10 +21,9 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
-from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label
+from jitcore.rewriter.bytecode.assembler import Assembler, BlockWriter, Handler, Label
 from jitcore.rewriter.bytecode.graph import Block
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, read_handlers, read_raw
-from jitcore.rewriter.writing.hooked import BlockWriter
 from jitcore.rewriter.writing.outlining import Exit, Outline, OutlinedLoop
 
 _OPTIMIZED, _NESTED = 0x01 | 0x02, 0x10

@@ -45,8 +45,7 @@ _INTROSPECTION = frozenset({"locals", "vars", "dir", "eval", "exec", "super", "_
 #: Builtins and methods that only describe what a loop goes through; calls of these become part of it.
 _ITERABLES = frozenset({"range", "enumerate", "zip", "reversed", "len", "min", "max", "abs", "int"})
 _VIEWS = frozenset(
-    "items keys values arange linspace ndindex ndenumerate ravel flatten reshape copy tolist".split()
-)
+    "items keys values arange linspace ndindex ndenumerate ravel flatten reshape copy tolist".split())
 _HEAD_OPS = frozenset(
     """LOAD_FAST LOAD_DEREF LOAD_CONST LOAD_GLOBAL LOAD_ATTR PUSH_NULL SWAP COPY BINARY_OP BINARY_SUBSCR
     BINARY_SLICE BUILD_SLICE UNARY_NEGATIVE BUILD_TUPLE BUILD_LIST CALL GET_ITER""".split()
