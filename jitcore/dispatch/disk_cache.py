@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from jitcore.config import config
 
-__all__ = ["DiskCache", "Statistics", "find_folder", "open_cache"]
+__all__ = ["DiskCache", "Statistics", "find_folder", "open_cache", "stamp_sources"]
 
 _MAGIC = b"jitcore\x01"
 _KEY_BYTES = 32
@@ -99,6 +99,19 @@ def find_or_make(key: bytes, make: Callable[[], bytes | None]) -> bytes | None:
         if cache is not None and found is not None:
             cache.add(key, found)
     return found
+
+
+def stamp_sources(root: str) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of each module below a folder."""
+    stamps, folders = [], [root]
+    for folder in folders:
+        for item in os.scandir(folder):
+            if item.is_dir():
+                folders.append(item.path)
+            elif item.name.endswith(".py"):
+                state = item.stat()
+                stamps.append((item.name, state.st_size, state.st_mtime_ns))
+    return sorted(stamps)
 
 
 class DiskCache:

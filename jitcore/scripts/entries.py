@@ -46,6 +46,12 @@ class Gate(list):
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
+    def open(self) -> None:
+        self[:] = (True,)
+
+    def close(self) -> None:
+        self.clear()
+
 
 class Declined:
     """What a call answers that is left to Python."""

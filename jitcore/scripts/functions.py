@@ -8,19 +8,20 @@ A program is compared with plain Python at its first call, on copies of the argu
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from time import perf_counter
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import DECLINED, Prepared, Slot, list_parameters
-from jitcore.scripts.units import Unit
+from jitcore.scripts.entries import DECLINED, Prepared, list_parameters
+from jitcore.scripts.fates import Fate
+from jitcore.scripts.regions import Region
+from jitcore.scripts.trial import Copies, Unchecked, is_alike
+from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
-    from jitcore.scripts.sampling import Sampler
+    from jitcore.scripts.workshop import Workshop
 
-__all__ = ["FunctionState"]
+__all__ = ["FunctionFate"]
 
 #: Calls that are timed, in Python and compiled.
 TIMED = 5
@@ -28,57 +29,40 @@ TIMED = 5
 WORTH = 0.8
 
 
-class FunctionState(Unit):
-    """A function of the script."""
+class FunctionFate(Fate):
+    """Of a function."""
 
-    def __init__(self, sampler: Sampler, slot: Slot, number: int, line: int):
-        super().__init__(sampler, slot.gate, (number, -1))
-        self.slot, self._line = slot, line
-        self.function: FunctionType | None = None
+    def __init__(self, workshop: Workshop, unit: Unit):
+        super().__init__(workshop, unit)
         self._in_python: list[float] = []
         self._compiled: list[float] = []
-        slot.call = self._observe
+        self._plain: FunctionType | None = None
 
-    @property
-    def line(self) -> int:
-        return self._line
+    def call(self, frame: FrameType, values: tuple) -> Any:
+        """A frame of the function has begun."""
+        if self.region is None:
+            self.unit.gate.close()
+            if self.state == State.COLD:
+                self.workshop.submit_call(self, find_function(self.unit.prepared, frame.f_globals), values)
+            return DECLINED
+        if self._plain is None:
+            code = self.workshop.sampler.restore(self.unit.prepared.original)
+            self._plain = FunctionType(code, frame.f_globals)
+        return self._try(values) if self.untried else self._time(values)
 
-    def open(self) -> None:
-        """Has the next call looked at."""
-        self.gate[:] = (True,)
-
-    def _observe(self, *values: Any) -> Any:
-        sampler = self.sampler
-        is_busy, sampler.is_busy = sampler.is_busy, True
-        try:
-            if self.region is None and not self.recall():
-                self.gate.clear()
-                if self.state == self.COLD:
-                    self.function = find_function(self.prepared, sys._getframe(1).f_globals)
-                    sampler.submit_call(self, values)
-                return DECLINED
-        finally:
-            sampler.is_busy = is_busy
-        if self.function is None:
-            self.function = find_function(self.prepared, sys._getframe(1).f_globals)
-        self._plain = FunctionType(self.sampler.restore(self.prepared.original), self.function.__globals__)
-        return (self._try if self._untried else self._time)(values)
-
-    def take(self, region: Any) -> None:
+    def take(self, region: Region) -> None:
         super().take(region)
-        self.open()
+        self.unit.gate.open()
 
     # -- the first calls -------------------------------------------------------------------------------------
     def _try(self, values: tuple) -> Any:
         """Compares one call."""
-        from jitcore.scripts.trial import Copies, Unchecked, is_alike
-
-        copies, self._untried = Copies(), self._untried - 1
+        copies, self.untried = Copies(), self.untried - 1
         try:
             given = [copies.copy(value) for value in values]
             call = self.region.define(lambda kind, number: copies.copy_found(kind, self.region.find(kind, number)))
         except Unchecked:
-            self._untried = 0
+            self.untried = 0
             return DECLINED
         found = call(*given)
         if found is DECLINED:
@@ -86,7 +70,7 @@ class FunctionState(Unit):
             return DECLINED
         result = self._run_plain(values)
         if is_alike(result, found) and copies.are_alike():
-            self._untried = 0
+            self.untried = 0
         else:
             self.give_up("its program does not do what Python does")
         return result
@@ -108,12 +92,13 @@ class FunctionState(Unit):
             if min(self._compiled) > WORTH * min(self._in_python):
                 self.give_up("its program takes about as long as Python")
             else:
-                self.slot.call = self._call
+                self.unit.slot.call = self._call
         return found
 
     def _run_plain(self, values: tuple) -> Any:
-        names = list_parameters(self.prepared.original)
-        return self._plain(**dict(zip(names, values))) if self.prepared.original.co_posonlyargcount == 0 else self._plain(*values)
+        code = self.unit.prepared.original
+        count = code.co_argcount
+        return self._plain(*values[:count], **dict(zip(list_parameters(code)[count:], values[count:])))
 
     def _call(self, *values: Any) -> Any:
         found = self.region.call(*values)
@@ -132,5 +117,3 @@ def find_function(prepared: Prepared, names: dict[str, Any]) -> FunctionType:
         return value
     return FunctionType(prepared.code, names)
 
-
-Call = Callable[..., Any]

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+import os
 import pickle
 import sys
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jitcore
 from jitcore.dispatch import disk_cache
 
 __all__ = ["Lesson", "Names", "load_lessons", "store_lessons"]
@@ -78,12 +80,7 @@ def _make_key(source: bytes) -> bytes:
 
 def _stamp() -> bytes:
     """Of what made the programs."""
-    import os
-
-    import jitcore
-    from jitcore.backends.cpu.machine.host import stamp_sources
-
-    return hashlib.sha256(repr(stamp_sources(os.path.dirname(jitcore.__file__))).encode()).digest()
+    return hashlib.sha256(repr(disk_cache.stamp_sources(os.path.dirname(jitcore.__file__))).encode()).digest()
 
 
 def load_lessons(source: bytes) -> dict[tuple[int, int], Lesson]:

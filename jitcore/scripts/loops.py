@@ -10,58 +10,44 @@ for later runs (`learned`).
 
 from __future__ import annotations
 
-import sys
 from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import HEAD, Gate, Loop
+from jitcore.scripts.entries import HEAD, Loop
+from jitcore.scripts.fates import Fate
 from jitcore.scripts.frames import write_variables
-from jitcore.scripts.units import Unit
+from jitcore.scripts.regions import count_rest
+from jitcore.scripts.trial import Copies, Trial, Unchecked
+from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
-    from jitcore.scripts.sampling import Sampler
+    from jitcore.scripts.workshop import Workshop
 
-__all__ = ["LoopState"]
+__all__ = ["LoopFate"]
 
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
 
 
-class LoopState(Unit):
-    """A loop of the script. late: ticks in which it was to be stopped at its head and did not come there."""
+class LoopFate(Fate):
+    """Of a loop."""
 
-    def __init__(self, sampler: Sampler, loop: Loop, number: int):
-        super().__init__(sampler, Gate(), (number, loop.head))
-        self.loop, self.late = loop, 0
-        self._trial: Any = None
+    def __init__(self, workshop: Workshop, unit: Unit):
+        self.loop: Loop = unit.loop
+        super().__init__(workshop, unit)
+        self._trial: tuple[FrameType, int, Trial] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
-
-    @property
-    def line(self) -> int:
-        return self.loop.line
 
     def list_places(self) -> tuple[int, ...]:
         return *self.loop.exits, *self.loop.sides
 
-    def resume(self, iterator: Any) -> tuple[int, Any]:
-        """Asked by the loop's entry."""
-        sampler, frame = self.sampler, sys._getframe(1)
-        if sampler.armed is not None and sampler.armed[1] is self:
-            sampler.armed = None
-        is_busy, sampler.is_busy = sampler.is_busy, True
-        try:
-            return self._enter(frame, iterator)
-        finally:
-            sampler.is_busy = is_busy
-
-    def _enter(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
-        if self.region is None and not self.recall():
-            if self.state == self.COLD:
-                self.sampler.submit(frame, self, iterator)
+    def enter(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
+        """A frame stands at the head."""
+        if self.region is None:
+            if self.state == State.COLD:
+                self.workshop.submit_loop(self, frame, iterator)
             return HEAD, iterator
-        from jitcore.scripts.regions import count_rest
-
         rest = count_rest(iterator) if self.loop.is_for else None
         if self.loop.is_for and (not rest or rest.step != self.region.program.step):
             return self._miss(iterator)
@@ -69,10 +55,10 @@ class LoopState(Unit):
             self._judge(frame, rest)
             if self.region is None:
                 return HEAD, iterator
-        if self._untried and rest is not None and len(rest) > 1:
-            self._untried -= 1
+        if self.untried and rest is not None and len(rest) > 1:
+            self.untried -= 1
             if self._try(frame, rest):
-                self.sampler.arm(frame, self, 1)
+                self.workshop.arm(frame, self.unit, 1)
                 return HEAD, iterator
         return self._run(frame, iterator, rest)
 
@@ -100,9 +86,9 @@ class LoopState(Unit):
                 self.give_up("its program takes longer than Python")
                 return HEAD, iterator
             return self._run(frame, iterator, rest) if rest else (HEAD, iterator)
-        self.gate[:] = (True,)
+        self.unit.gate.open()
         if is_side:  # it comes back to the head
-            self.sampler.arm(frame, self)
+            self.workshop.arm(frame, self.unit)
         return number, iterator
 
     def _miss(self, iterator: Any) -> tuple[int, Any]:
@@ -124,14 +110,12 @@ class LoopState(Unit):
     # -- the first use ---------------------------------------------------------------------------------------
     def _try(self, frame: FrameType, rest: range) -> bool:
         """Does one iteration on copies. Returns: whether that is to be compared with what Python does next."""
-        from jitcore.scripts.trial import Copies, Trial, Unchecked
-
         region, copies = self.region, Copies()
         try:
             values = [copies.copy(value) for value in region.read(frame.f_locals, rest[:1])]
             call = region.define(lambda kind, number: copies.copy_found(kind, region.find(kind, number)))
         except Unchecked:
-            self._untried = 0
+            self.untried = 0
             return False
         found = region.run(values, call)
         if found is None or found[0] >= len(self.loop.exits) or self.loop.exits[found[0]] != self.loop.end:
@@ -144,7 +128,7 @@ class LoopState(Unit):
         if of is not frame or rest is None or len(rest) != left:
             return
         difference = trial.find_difference(frame.f_locals)
-        self._untried = 0
+        self.untried = 0
         if difference:
             self.give_up(f"its program does not do what Python does: {difference}")
 

@@ -1,106 +1,73 @@
-"""Parts of a script that may be compiled: what becomes of one, and what later runs are told.
+"""Parts of a script that may be compiled: its loops and functions, while nothing is known of them but their ticks.
 
-In: ticks, programs, and what earlier runs found out. Out: whether it is plain Python, compiled elsewhere at the moment,
-or has a program.
+In: a loop or a function. Out: what its entry asks; that is the `Workshop`'s affair, which is loaded when the first unit
+is hot.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import enum
+import sys
+from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import Gate, Prepared
+from jitcore.scripts.entries import Gate, Loop, Prepared, Slot
 
 if TYPE_CHECKING:
+    from jitcore.scripts.fates import Fate
     from jitcore.scripts.learned import Lesson
-    from jitcore.scripts.regions import Region
     from jitcore.scripts.sampling import Sampler
 
-__all__ = ["MISSES", "TRIALS", "Unit"]
+__all__ = ["State", "Unit"]
 
-#: Entries that a program refuses before it is given up.
-MISSES = 20
-#: Entries at which a check is tried.
-TRIALS = 3
+
+class State(enum.IntEnum):
+    """What becomes of a unit: nothing yet, it is compiled at the moment, it has a program, or it stays in Python."""
+
+    COLD = 0
+    COMPILING = 1
+    READY = 2
+    DEAD = 3
 
 
 class Unit:
-    """A loop or a function of the script.
+    """A loop of the script, or a function.
 
     Attributes:
-        key: number of the code object in the script, offset of its head.
-        ticks: that it has had; state: what becomes of it; reason: why it stays in Python; misses: entries that its
-            program refused.
-        region: its program; entries, seconds: of that.
+        key: number of the code object in the script, offset of the loop's head or -1.
+        loop: or None; line: where it begins.
+        ticks: that it has had; late: those in which it was to be stopped at its head and did not come there.
+        fate: what becomes of it, when it is hot; lesson: what an earlier run found out.
     """
 
-    COLD, COMPILING, READY, DEAD = range(4)
-
-    def __init__(self, sampler: Sampler, gate: Gate, key: tuple[int, int]):
-        self.sampler, self.gate, self.key = sampler, gate, key
+    def __init__(self, sampler: Sampler, number: int, line: int, loop: Loop | None = None, slot: Slot | None = None):
+        self.sampler, self.line, self.loop, self.slot = sampler, line, loop, slot
+        self.key = number, -1 if loop is None else loop.head
+        self.gate = Gate() if slot is None else slot.gate
         self.prepared: Prepared | None = None
-        self.state, self.ticks, self.misses = self.COLD, 0, 0
-        self.region: Region | None = None
-        self.reason = ""
-        self.entries, self.seconds = 0, 0.0
-        self._lesson: Lesson | None = None
-        self._untried = TRIALS
+        self.ticks = self.late = 0
+        self.fate: Fate | None = None
+        self.lesson: Lesson | None = None
+        if slot is not None:
+            slot.call = self.call
 
     @property
-    def line(self) -> int:
-        raise NotImplementedError
-
-    def take(self, region: Region) -> None:
-        """Takes over a program."""
-        self.region, self.state = region, self.READY
-        self.sampler.has_learned = True
-
-    def give_up(self, reason: str) -> None:
-        self.gate.clear()
-        self.state, self.reason, self.region = self.DEAD, reason, None
-        self.sampler.has_learned = True
-
-    def miss(self) -> None:
-        """Notes that the program is not for some values."""
-        self.misses += 1
-        if self.misses >= MISSES:
-            self.give_up("its values are of other kinds each time")
+    def state(self) -> State:
+        if self.fate is not None:
+            return self.fate.state
+        if self.lesson is not None:
+            return State.DEAD if self.lesson.program is None else State.READY
+        return State.COLD
 
     def learn(self, lesson: Lesson) -> None:
         """Takes over what an earlier run found out."""
-        if lesson.program is None:
-            self.state, self.reason = self.DEAD, lesson.reason
-        else:
-            self._lesson, self.state, self._untried = lesson, self.READY, 0
-            self.gate[:] = (True,)
+        self.lesson = lesson
+        if lesson.program is not None:
+            self.gate.open()
 
-    def list_places(self) -> tuple[int, ...]:
-        """Offsets where control may go on behind its program."""
-        return ()
+    def resume(self, iterator: Any) -> tuple[int, Any]:
+        """Asked by the loop's entry, see `entries`."""
+        return self.sampler.workshop.enter(self, sys._getframe(1), iterator)
 
-    def recall(self) -> bool:
-        """Loads the program of an earlier run, at the first entry: what it refers to is there then."""
-        lesson, self._lesson = self._lesson, None
-        if lesson is None:
-            return False
-        from jitcore.scripts.regions import Region
-
-        restore = self.sampler.restore
-        try:
-            self.region = Region(lesson.program, self.list_places(),
-                                 lambda kind, number: lesson.names.find(kind, number, restore), lesson.names)
-        except Exception:  # its machine code is gone, or something that it refers to
-            self.gate.clear()
-            self.state = self.COLD
-            return False
-        return True
-
-    def describe(self) -> Lesson | None:
-        """What a later run is told; None where there is nothing."""
-        from jitcore.scripts.learned import Lesson
-
-        if self.state == self.DEAD:
-            return Lesson(None, None, self.reason)
-        region = self.region
-        if region is None:
-            return self._lesson
-        return Lesson(region.program, region.names, "") if region.is_named and self.entries else None
+    def call(self, *values: Any) -> Any:
+        """Asked by calls of the function while its gate is open."""
+        return self.sampler.workshop.call(self, sys._getframe(1), values)

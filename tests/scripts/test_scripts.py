@@ -11,8 +11,9 @@ import pytest
 
 from jitcore.scripts import loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
-from jitcore.scripts.loops import LoopState
+from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.sampling import Sampler
+from jitcore.scripts.units import State
 
 
 class Inline:
@@ -70,7 +71,7 @@ def run(source: str, sampler: Sampler | None = None) -> tuple[dict, str]:
 
 def run_sampled(source: str) -> tuple[dict, str, Sampler]:
     sampler = Sampler(sys.path[:], source.encode())
-    sampler.helper = Inline()
+    sampler.workshop.helper = Inline()
     return *run(source, sampler), sampler
 
 
@@ -164,7 +165,8 @@ def test_scripts_are_compiled_while_they_run(name):
     assert written == expected[1]
     assert {key: value for key, value in names.items() if type(value) in (int, float, str, list)} == {
         key: value for key, value in expected[0].items() if type(value) in (int, float, str, list)}
-    assert sum(state.entries > 0 for state in sampler.units) >= COMPILED[name], [state.reason for state in sampler.units]
+    assert sum(unit.fate.entries > 0 for unit in sampler.units if unit.fate) >= COMPILED[name], [
+        unit.fate and unit.fate.reason for unit in sampler.units]
 
 
 def test_what_a_run_found_out_is_kept(tmp_path):
@@ -175,7 +177,7 @@ def test_what_a_run_found_out_is_kept(tmp_path):
     *_, first = run_sampled(source)
     first.keep()
     names, _, second = run_sampled(source)
-    assert not second.helper.jobs and second.units[0].entries == 1
+    assert not second.workshop.helper.jobs and second.units[0].fate.entries == 1
     assert names["total"] == run(source)[0]["total"]
 
 
@@ -192,16 +194,16 @@ def test_a_wrong_program_is_found_out(monkeypatch):
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
-    (state,) = sampler.units
-    assert state.state == LoopState.DEAD and re.search("does not do what Python does: s is", state.reason)
+    (unit,) = sampler.units
+    assert unit.state == State.DEAD and re.search("does not do what Python does: s is", unit.fate.reason)
 
 
 def test_a_slow_program_is_left_again(monkeypatch):
-    monkeypatch.setattr(LoopState, "_measure", lambda self, frame, rest: 1e-9)
+    monkeypatch.setattr(LoopFate, "_measure", lambda self, frame, rest: 1e-9)
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
-    assert sampler.units[0].reason == "its program takes longer than Python"
+    assert sampler.units[0].fate.reason == "its program takes longer than Python"
 
 
 def test_exceptions_are_those_of_python():

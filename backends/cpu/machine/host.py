@@ -29,7 +29,7 @@ from jitcore.dispatch import disk_cache
 
 __all__ = [
     "CacheSizes", "Target", "cache_sizes", "cpu_features", "cpu_name", "find_target",
-    "list_fused_operations", "make_key", "native_vector_bytes", "recall", "stamp_sources",
+    "list_fused_operations", "make_key", "native_vector_bytes", "recall",
 ]
 
 
@@ -198,25 +198,12 @@ def _read_version(name: str) -> bytes:
         return b""
 
 
-def stamp_sources(root: str) -> list[tuple[str, int, int]]:
-    """Name, size and time of change of each module below a folder."""
-    stamps, folders = [], [root]
-    for folder in folders:
-        for item in os.scandir(folder):
-            if item.is_dir():
-                folders.append(item.path)
-            elif item.name.endswith(".py"):
-                state = item.stat()
-                stamps.append((item.name, state.st_size, state.st_mtime_ns))
-    return sorted(stamps)
-
-
 _BACKENDS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
 #: The versions of what makes machine code, and its sources as they were when they were imported: somebody
 #: may be editing them.
 _INSTALLED = hashlib.sha256(
-    repr((__version__, *(stamp_sources(os.path.join(_BACKENDS, name)) for name in ("cpu", "llvm")),
+    repr((__version__, *(disk_cache.stamp_sources(os.path.join(_BACKENDS, name)) for name in ("cpu", "llvm")),
           *map(_read_version, _COMPILERS))).encode()
 ).digest()
 

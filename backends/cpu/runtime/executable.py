@@ -31,6 +31,7 @@ from jitcore.backends.cpu.runtime.plans import CallPlan, Output, Run, find_plan,
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, NativeCall
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.loopir.index import Address
@@ -92,7 +93,7 @@ def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | N
 @functools.cache
 def _stamp_scheduler() -> str:
     root = os.path.dirname(jitcore.__file__)
-    return repr([host.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
+    return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
 
 
 #: Plans that a process keeps on disk for one machine code: a script has few shapes, a server may have any.

@@ -322,10 +322,10 @@ def test_sources_are_stamped(tmp_path):
     (tmp_path / "inner").mkdir()
     for name in ("a.py", "inner/b.py", "notes.txt"):
         (tmp_path / name).write_text("x = 1\n")
-    before = host.stamp_sources(str(tmp_path))
+    before = disk_cache.stamp_sources(str(tmp_path))
     assert [row[0] for row in before] == ["a.py", "b.py"]
     (tmp_path / "inner" / "b.py").write_text("x = 12\n")
-    assert host.stamp_sources(str(tmp_path)) != before
+    assert disk_cache.stamp_sources(str(tmp_path)) != before
 
 
 def test_keys_differ_when_a_part_does():

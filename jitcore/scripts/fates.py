@@ -1,0 +1,80 @@
+"""What becomes of a unit that is hot, and what later runs are told of it.
+
+In: programs, and reasons why there are none. Out: the state of the unit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jitcore.scripts.learned import Lesson
+from jitcore.scripts.regions import Region
+from jitcore.scripts.units import State, Unit
+
+if TYPE_CHECKING:
+    from jitcore.scripts.workshop import Workshop
+
+__all__ = ["TRIALS", "Fate"]
+
+#: Entries that a program refuses before it is given up.
+MISSES = 20
+#: Entries at which a check is tried.
+TRIALS = 3
+
+
+class Fate:
+    """Attributes:
+    region: its program, or None.
+    reason: why it stays in Python; misses: entries that its program refused.
+    entries, seconds: of its program.
+    untried: how often it is still tried to check it.
+    """
+
+    def __init__(self, workshop: Workshop, unit: Unit):
+        self.workshop, self.unit = workshop, unit
+        self.state, self.reason, self.misses = State.COLD, "", 0
+        self.region: Region | None = None
+        self.entries, self.seconds = 0, 0.0
+        self.untried = TRIALS
+        if unit.lesson is not None:
+            self._recall(unit.lesson)
+
+    def _recall(self, lesson: Lesson) -> None:
+        """Loads the program of an earlier run, at the first entry: what it refers to is there then."""
+        find, restore = lesson.names.find, self.workshop.sampler.restore
+        try:
+            self.region = Region(lesson.program, self.list_places(), lambda kind, number: find(kind, number, restore),
+                                 lesson.names)
+        except Exception:  # its machine code is gone, or something that it refers to
+            self.unit.gate.close()
+        else:
+            self.state, self.untried = State.READY, 0
+
+    def list_places(self) -> tuple[int, ...]:
+        """Offsets where control may go on behind its program."""
+        return ()
+
+    def take(self, region: Region) -> None:
+        """Takes over a program."""
+        self.region, self.state = region, State.READY
+        self.workshop.sampler.has_learned = True
+
+    def give_up(self, reason: str) -> None:
+        self.unit.gate.close()
+        self.state, self.reason, self.region = State.DEAD, reason, None
+        self.workshop.sampler.has_learned = True
+
+    def miss(self) -> None:
+        """Notes that the program is not for some values."""
+        self.misses += 1
+        if self.misses >= MISSES:
+            self.give_up("its values are of other kinds each time")
+
+    def describe(self) -> Lesson | None:
+        """What a later run is told; None where there is nothing."""
+        if self.state == State.DEAD:
+            return Lesson(None, None, self.reason)
+        region = self.region
+        if region is None or not region.is_named or not self.entries:
+            return None
+        return Lesson(region.program, region.names, "")

@@ -1,0 +1,157 @@
+"""What is done about hot units: they are compiled by another process, and frames that run are entered.
+
+In: units that the `Sampler` finds hot, and what their entries ask. Out: what these are told. This is loaded when the
+first unit is hot, or was in an earlier run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+from types import CellType, FrameType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from jitcore.scripts.arming import Arming, arm
+from jitcore.scripts.entries import list_assigned, list_parameters
+from jitcore.scripts.environment import Described, describe
+from jitcore.scripts.fates import Fate
+from jitcore.scripts.functions import FunctionFate
+from jitcore.scripts.helper import Helper
+from jitcore.scripts.learned import name_all
+from jitcore.scripts.loops import LoopFate
+from jitcore.scripts.regions import Job, Region, count_rest
+from jitcore.scripts.units import State, Unit
+
+if TYPE_CHECKING:
+    from jitcore.scripts.sampling import Sampler
+
+__all__ = ["Workshop"]
+
+#: The most seconds that a compilation may take.
+LONGEST = 2.0
+#: Ticks in which a frame that is to be stopped at a head may come there.
+LATE = 10
+
+
+class Workshop:
+    """Args: the sampler of the script; sys.path of the process that compiles.
+
+    Attributes:
+        current: the fate of the unit that is compiled at the moment.
+    """
+
+    def __init__(self, sampler: Sampler, path: list[str]):
+        self.sampler, self.helper = sampler, Helper(path)
+        self.current: Fate | None = None
+        self._armed: tuple[Arming, Unit] | None = None
+        self._described: Described | None = None
+        self._started = monotonic()
+
+    # -- what entries ask ------------------------------------------------------------------------------------
+    def enter(self, unit: Unit, frame: FrameType, iterator: Any) -> tuple[int, Any]:
+        """A frame stands at the head of a loop."""
+        if self._armed is not None and self._armed[1] is unit:
+            self._armed = None
+        return self._quietly(self.fate_of(unit).enter, frame, iterator)
+
+    def call(self, unit: Unit, frame: FrameType, values: tuple) -> Any:
+        """A frame of a function has begun."""
+        return self._quietly(self.fate_of(unit).call, frame, values)
+
+    def _quietly(self, do: Callable, *given: Any) -> Any:
+        """Without ticks meanwhile."""
+        sampler = self.sampler
+        is_busy, sampler.is_busy = sampler.is_busy, True
+        try:
+            return do(*given)
+        finally:
+            sampler.is_busy = is_busy
+
+    def fate_of(self, unit: Unit) -> Any:
+        if unit.fate is None:
+            unit.fate = (FunctionFate if unit.loop is None else LoopFate)(self, unit)
+        return unit.fate
+
+    # -- frames that run -------------------------------------------------------------------------------------
+    def look_after(self) -> bool:
+        """Called at each tick. Returns: whether a frame is on its way to a head."""
+        if self.current is not None:
+            self._look_after_helper()
+        if self._armed is not None:
+            unit = self._armed[1]
+            unit.late += 1
+            if unit.late < LATE:
+                return True
+            self.disarm()
+        return False
+
+    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> None:
+        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times."""
+        self.disarm()
+        found = arm(frame, unit.prepared.heads[unit.loop.head], skipped)
+        if found is not None:
+            self._armed = found, unit
+
+    def disarm(self) -> None:
+        if self._armed is not None:
+            self._armed[0].disarm()
+            self._armed = None
+
+    def stop(self) -> None:
+        self.disarm()
+        self.helper.leave()
+
+    # -- compiling -------------------------------------------------------------------------------------------
+    def submit_loop(self, fate: LoopFate, frame: FrameType, iterator: Any) -> None:
+        """Has a loop compiled whose frame stands at its head."""
+        loop, code = fate.loop, fate.unit.prepared.original
+        counts, step = (), 0
+        if loop.is_for:
+            rest = count_rest(iterator)
+            if rest is None:
+                fate.give_up("it goes through something else than a range")
+                return
+            counts, step = (rest.start, rest.stop), rest.step
+            fate.mark(frame, rest)
+        variables = frame.f_locals
+        is_module = variables is frame.f_globals
+        hidden = list_assigned(code, loop.body) if is_module else frozenset()
+        cells = tuple([CellType(variables.get(name)) for name in code.co_freevars]) or None
+        function = FunctionType(code, frame.f_globals, code.co_name, None, cells)
+        values = {name: variables[name] for name in (hidden if is_module else variables) if name in variables}
+        body = (loop.head, *sorted(loop.body - {loop.head}))
+        self._submit(fate, values, function, hidden, Job(b"", body, is_module, counts, step, loop.sides))
+
+    def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
+        """Has a function compiled for calls like one."""
+        given = dict(zip(list_parameters(fate.unit.prepared.original), values))
+        self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}))
+
+    def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str], job: Job) -> None:
+        if self.current is not None:
+            return
+        try:
+            data, self._described = describe(values, [function], hidden, self.sampler.restore)
+        except Exception as error:
+            fate.give_up(f"it cannot be told to another process: {error}")
+            return
+        self.helper.submit(job._replace(data=data))
+        fate.state, self.current = State.COMPILING, fate
+
+    def _look_after_helper(self) -> None:
+        fate, answer = self.current, self.helper.poll()
+        if answer is None:
+            if self.helper.seconds > min(LONGEST, monotonic() - self._started):
+                self.helper.kill()
+                self.current = None
+                fate.give_up("compiling it takes too long")
+            return
+        self.current = None
+        if isinstance(answer, str):
+            fate.give_up(answer)
+            return
+        described, self._described = self._described, None
+        try:
+            fate.take(Region(answer, fate.list_places(), described.find, name_all(described, self.sampler.restore)))
+        except LookupError as error:
+            fate.give_up(str(error))
