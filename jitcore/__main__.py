@@ -39,7 +39,7 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; `arguments` are those of the process by default. Returns: the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    if given[:1] == ["run"] and len(given) > 1 and not given[1].startswith("-"):  # without the 5 ms of a parser
+    if given[:1] == ["run"] and len(given) > 1 and not given[1].startswith("-"):  # a parser takes 5 ms
         return importlib.import_module("jitcore.cli.run").run_script(given[1], list(given[2:]))
     options = make_parser(given[:1] if given and given[0] in COMMANDS else COMMANDS).parse_args(given)
     return options.execute(options)

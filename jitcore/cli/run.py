@@ -1,8 +1,8 @@
 """Runs a Python script as `python SCRIPT` would, sooner: its hot loops are compiled while it runs.
 
 In: the path of a script and its arguments. Out: whatever the script does; its exit code. With `--functions`,
-functions of these names are under `autojit` instead; with `--all`, those that loop or name NumPy, once their calls have
-taken so long that this can pay.
+functions of these names are under `autojit` instead; with `--all`, those that loop or name NumPy, once their
+calls have taken so long that this can pay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REMAINDER = "..."
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--functions", metavar="A,B", default="", help="compile these functions of the script, and nothing else")
+    which.add_argument("--functions", metavar="A,B", default="", help="compile these functions and no others")
     which.add_argument("--all", action="store_true", help="compile its functions that loop or use NumPy")
     parser.add_argument("--report", action="store_true", help="tell at the end what was compiled")
     parser.add_argument("script", metavar="SCRIPT", help="path of the script")

@@ -1,4 +1,5 @@
-"""People who wait for a compiler for more than two seconds read one line on standard error about what it compiles.
+"""People who wait for a compiler for more than two seconds read one line on standard error about what it
+compiles.
 
 In: for which function a thread compiles, and when it does. `config.announce_compiles` turns it off.
 """

@@ -1,7 +1,7 @@
 """What the code of generated calls names: answers, and what it asks of arrays.
 
-In: arguments of a call, and outputs of its program. Out: whether the program may have them, and outputs where they
-belong. No compiler is needed.
+In: arguments of a call, and outputs of its program. Out: whether the program may have them, and outputs where
+they belong. No compiler is needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Stopping a running frame at the head of a loop, exactly.
 
-In: a frame, and the offset of a loop's head in its code. Out: `Leave` is raised in the frame the next time that it stands
-there. 3.11: by line events of that one frame; later: by instruction events of its code object, each place of which is
-seen once. Nothing is armed where a debugger or profiler traces.
+In: a frame, and the offset of a loop's head in its code. Out: `Leave` is raised in the frame the next time
+that it stands there. 3.11: by line events of that one frame; later: by instruction events of its code object,
+each place of which is seen once. Nothing is armed where a debugger or profiler traces.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ __all__ = ["Arming", "arm"]
 
 
 class Arming:
-    """A frame that is to be stopped, when it has come to the head more than `skipped` times. is_done: whether it was."""
+    """A frame that is to be stopped, when it has come to the head more than `skipped` times. is_done: whether
+    it was."""
 
     def __init__(self, frame: FrameType, head: int, skipped: int):
-        self.frame, self.code, self.head, self.skipped, self.is_done = frame, frame.f_code, head, skipped, False
+        self.frame, self.code, self.head = frame, frame.f_code, head
+        self.skipped, self.is_done = skipped, False
 
     def is_due(self) -> bool:
         """Asked whenever it stands at the head."""

@@ -1,8 +1,8 @@
 """Loops of a script compiled in another process than the script's.
 
-In: what `environment.describe` told of a frame, and the head of a loop in its code. Out: a `Compiled`: what a call of
-the loop's program checks, passes and writes, as source and constants, where its machine code is in the cache on disk;
-or the reason why there is none.
+In: what `environment.describe` told of a frame, and the head of a loop in its code. Out: a `FromDisk`: what a
+call of the loop's program checks, passes and writes, as source and constants, where its machine code is in
+the cache on disk; or the reason why there is none.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from jitcore.scripts.environment import Rebuilt
 from jitcore.scripts.regions import FromDisk, Job
 
 __all__ = ["Refused", "compile_loop"]
+
+Function = types.FunctionType
 
 
 class Refused(Exception):
@@ -65,7 +67,8 @@ def compile_loop(job: Job) -> FromDisk:
 
 
 def list_cuts(code: types.CodeType, job: Job) -> Iterator[tuple[int, ...]]:
-    """Parts of a loop to leave it at: none; those that print, or call what cannot be compiled; all of them."""
+    """Parts of a loop to leave it at: none; those that print, or call what cannot be compiled; all of
+    them."""
     opaque = tuple(offset for offset, names in job.sides.items() if names & OPAQUE)
     yield opaque
     if len(opaque) < len(job.sides):
@@ -73,8 +76,8 @@ def list_cuts(code: types.CodeType, job: Job) -> Iterator[tuple[int, ...]]:
 
 
 #: Names by which scripts call what has effects outside of them.
-OPAQUE = frozenset({"print", "input", "open", "plt", "pyplot", "ax", "axes", "fig", "figure", "sys", "time", "logging", "write",
-                    "savefig", "imshow", "plot", "pause", "show", "draw", "tqdm", "log", "info"}) - {"log", "time"}
+OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot pause "
+                   "show draw tqdm info".split())
 
 
 def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:
@@ -82,7 +85,8 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     values = [rebuilt.values.get(name, ABSENT) for name in rest.parameters]
     values += job.counts
     given = dict(zip(rest.parameters, values))
-    stand_ins = {name: given[name] for name in outline.find_fresh(rest) if type(given.get(name)) in (int, float, bool)}
+    fresh = outline.find_fresh(rest)
+    stand_ins = {name: given[name] for name in fresh if type(given.get(name)) in (int, float, bool)}
     entry = compile_entry(own[0], values)
     return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
 
@@ -91,7 +95,7 @@ def min_offset(outline: Outline, loop: OutlinedLoop) -> float:
     return outline.graph.blocks[loop.loop.header].order
 
 
-def make_region(function: types.FunctionType, outline: Outline, rest: OutlinedLoop, job: Job) -> list[types.FunctionType]:
+def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: Job) -> list[Function]:
     """What is left of a loop, as a function of variables and, of a `for`, of the range that is left."""
     if rest.free or rest.cells:
         raise Refused("it shares variables with functions around it or in it")
@@ -103,7 +107,8 @@ def make_region(function: types.FunctionType, outline: Outline, rest: OutlinedLo
         raise Refused("it goes through something else than a range")
     names = [f"p{k}" for k in range(len(list_parameters(rest)) - 1)]
     step = f", {job.step}" if job.step != 1 else ""
-    source = f"def region({', '.join([*names, 'start', 'stop'])}):\n    return body({', '.join([*names, f'range(start, stop{step})'])})\n"
+    passed = ", ".join([*names, f"range(start, stop{step})"])
+    source = f"def region({', '.join([*names, 'start', 'stop'])}):\n    return body({passed})\n"
     namespace = {"body": body, "__builtins__": __builtins__}
     exec(compile("\n" * (rest.line - 2) + source, code.co_filename, "exec"), namespace)
     return [namespace["region"], body]
@@ -135,7 +140,9 @@ def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
         raise Refused(str(find_reason(error, region))) from None
 
 
-def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionType], rest: OutlinedLoop | None, job: Job) -> FromDisk:
+def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest: OutlinedLoop | None,
+                   job: Job) -> FromDisk:
+    """A program as another process finds it. own: functions that were made here; rest: of a loop."""
     executable, program = entry.program.executable, entry.program
     prepared = executable._fixed
     from jitcore.backends.cpu.runtime.plans import encode_plan, write_call
@@ -153,9 +160,9 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[types.FunctionT
     parameters, results, exits = (), (), ()
     if rest is not None:
         parameters, results, exits = rest.parameters, rest.results, tuple(one.offset for one in rest.exits)
-    return FromDisk(parameters, results, exits, job.step, arguments,
-                    tuple(lines), dump_constants(constants, rebuilt, own), encode_plan(plan, compiled.key), consts,
-                    None if is_whole else kept, {}, None)
+    data = dump_constants(constants, rebuilt, own)
+    return FromDisk(parameters, results, exits, job.step, arguments, tuple(lines), data,
+                    encode_plan(plan, compiled.key), consts, None if is_whole else kept, {}, None)
 
 
 class _Pickler(pickle.Pickler):
@@ -163,7 +170,7 @@ class _Pickler(pickle.Pickler):
 
     own: the region, and what it calls."""
 
-    def __init__(self, file, rebuilt: Rebuilt, own: Sequence[types.FunctionType], constants: Sequence[Any]):
+    def __init__(self, file, rebuilt: Rebuilt, own: Sequence[Function], constants: Sequence[Any]):
         super().__init__(file, protocol=5)
         self.known: dict[int, tuple] = {id(ABSENT): ("absent", None)}
         if own:
@@ -207,7 +214,7 @@ class _Pickler(pickle.Pickler):
         return None
 
 
-def dump_constants(constants: list, rebuilt: Rebuilt, own: Sequence[types.FunctionType]) -> bytes:
+def dump_constants(constants: list, rebuilt: Rebuilt, own: Sequence[Function]) -> bytes:
     file = io.BytesIO()
     try:
         _Pickler(file, rebuilt, own, constants).dump(constants)

@@ -1,9 +1,9 @@
 """On-stack replacement: places at the head of each loop where a frame that runs can be entered from outside.
 
-In: a code object. Out: the same code with a handler behind its end for each loop, and a `Loop` for each. All else is
-as it was, instruction by instruction: what a frame does, and what it costs, is the same until somebody raises `Leave`
-in it while it stands at the head of a loop. The handler then asks the loop's `resume(iterator)`, which may have run
-iterations meanwhile and have assigned variables of the frame:
+In: a code object. Out: the same code with a handler behind its end for each loop, and a `Loop` for each. All
+else is as it was, instruction by instruction: what a frame does, and what it costs, is the same until
+somebody raises `Leave` in it while it stands at the head of a loop. The handler then asks the loop's
+`resume(iterator)`, which may have run iterations meanwhile and have assigned variables of the frame:
 
     number, iterator = resume(iterator)      # of a `while`: None
     go to the exit of this number; for -1 to the head, with this iterator
@@ -23,21 +23,24 @@ from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encod
 from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
 
-__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_assigned", "list_parameters"]
+__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_assigned",
+           "list_parameters"]
 
 #: The exit that is none: the loop goes on at its head.
 HEAD = -1
 #: What ends a block.
-_ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
-                   "JUMP_BACKWARD_NO_INTERRUPT"})
+_ENDS = frozenset("RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE JUMP_FORWARD JUMP_BACKWARD "
+                  "JUMP_BACKWARD_NO_INTERRUPT".split())
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
-_FUNCTION, _VARIADIC = 0x01 | 0x02, 0x04 | 0x08 | 0x80 | 0x200  # of co_flags
+#: Of co_flags: a function; variadic, a generator, a coroutine.
+_FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
 _NAME_SHIFTS = {"LOAD_GLOBAL": 1, "LOAD_NAME": 0, "LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
 class Leave(BaseException):
-    """Raised in a frame that stands at the head of a loop: the loop is left there, and gone on with elsewhere."""
+    """Raised in a frame that stands at the head of a loop: the loop is left there, and gone on with
+    elsewhere."""
 
 
 class Gate(list):
@@ -64,7 +67,8 @@ DECLINED = Declined()
 
 
 class Slot:
-    """What calls of a function ask first, while its gate is open: `call`, with the values of its parameters."""
+    """What calls of a function ask first, while its gate is open: `call`, with the values of its
+    parameters."""
 
     __slots__ = ("gate", "call")
 
@@ -77,11 +81,13 @@ class Loop(NamedTuple):
     """A loop of a code object.
 
     Attributes:
-        head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the stack there.
+        head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the
+            stack there.
         body: offsets of its instructions.
-        exits: offsets behind it, where control may go on; end: of a `for` the one of them behind its last iteration.
-        sides: parts of it that not every iteration comes to and that call something, as names that they read by the
-            offsets where they begin: control may leave the loop there too, and come back to its head.
+        exits: offsets behind it, where control may go on; end: of a `for` the one of them behind its last
+            iteration.
+        sides: parts of it that not every iteration comes to and that call something, as names that they read
+            by the offsets where they begin: control may leave the loop there too, and come back to its head.
         depth: of the stack at its head. level: number of loops around it.
         line: of its `for` or `while`.
     """
@@ -137,7 +143,8 @@ class _Flow:
                 handler = self.find_handler(offset)
                 if handler is not None and handler.target not in self.depths:
                     waiting.append((handler.target, handler.depth + handler.pushes_offset + 1))
-                following = [(target, depth + _effect(item, jumps)) for target, jumps in self.list_successors(item)]
+                following = [(target, depth + _effect(item, jumps))
+                             for target, jumps in self.list_successors(item)]
                 if not following:
                     break
                 offset, depth = following.pop()
@@ -161,12 +168,14 @@ class _Flow:
         item = self.by_offset[head]
         if any(self.by_offset[offset].name in ("YIELD_VALUE", "SEND", "GET_ANEXT") for offset in body):
             return None
-        leaving = {target for offset in body for target, _ in self.list_successors(self.by_offset[offset])} - body
-        exits = {self._settle(target) for target in leaving}
+        items = [self.by_offset[offset] for offset in body]
+        exits = {self._settle(target) for one in items for target, _ in self.list_successors(one)
+                 if target not in body}
         level = sum(head in other and body < other for other in bodies.values())
-        line = min((one.position[0] for one in map(self.by_offset.__getitem__, body) if one.position[0]), default=0)
-        return Loop(head, item.name == "FOR_ITER", frozenset(body), tuple(sorted(exits)),
-                    self._settle(item.target) if item.name == "FOR_ITER" else -1, self._find_sides(head, body),
+        line = min((one.position[0] for one in items if one.position[0]), default=0)
+        is_for = item.name == "FOR_ITER"
+        end = self._settle(item.target) if is_for else -1
+        return Loop(head, is_for, frozenset(body), tuple(sorted(exits)), end, self._find_sides(head, body),
                     self.depths[head], level, line)
 
     def _find_sides(self, head: int, body: set[int]) -> dict[int, frozenset[str]]:
@@ -202,7 +211,8 @@ class _Flow:
         return not any(self.by_offset[one].target == head for one in body - part)
 
     def _settle(self, offset: int) -> int:
-        """Where control comes to do something behind a loop: what stands at the end of a `for`, and jumps, do nothing."""
+        """Where control comes to do something behind a loop: what stands at the end of a `for`, and jumps, do
+        nothing."""
         for name in LOOP_ENDS:
             if self.by_offset[offset].name != name:
                 break
@@ -233,7 +243,8 @@ def _find_body(head: int, latches: Iterable[int], before: dict[int, list[int]]) 
 
 def list_assigned(code: CodeType, body: Container[int]) -> frozenset[str]:
     """Names that instructions at these offsets of a module's code assign."""
-    return frozenset(code.co_names[raw.arg] for raw in read_raw(code) if raw.name == "STORE_NAME" and raw.offset in body)
+    return frozenset(code.co_names[raw.arg] for raw in read_raw(code)
+                     if raw.name == "STORE_NAME" and raw.offset in body)
 
 
 class Prepared(NamedTuple):
@@ -258,7 +269,8 @@ class Prepared(NamedTuple):
 
 def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callable]], slot: Slot | None = None,
                 most_levels: int = 2) -> Prepared | None:
-    """The code with an entry for each loop that fewer than `most_levels` loops stand around; None if there is none.
+    """The code with an entry for each loop that fewer than `most_levels` loops stand around; None if there is
+    none.
 
     Args:
         make_entry: gives the gate of a loop, and the function that its entry asks.
@@ -278,16 +290,19 @@ def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callabl
 
 
 def list_parameters(code: CodeType) -> tuple[str, ...] | None:
-    """The names of a function's parameters; None where a call of it cannot be a call of a program with their values."""
+    """The names of a function's parameters; None where a call of it cannot be a call of a program with their
+    values."""
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    is_plain = code.co_flags & _FUNCTION == _FUNCTION and not code.co_flags & _VARIADIC and not is_generator(code)
-    return names if is_plain and names and not code.co_freevars and not set(names) & set(code.co_cellvars) else None
+    is_plain = code.co_flags & (_FUNCTION | _SPECIAL) == _FUNCTION
+    in_cells = {*code.co_freevars} or {*names} & {*code.co_cellvars}
+    return names if is_plain and names and not in_cells else None
 
 
 class _Writer:
     """Writes the code as it is, with gates before heads and what they lead to behind its end."""
 
-    def __init__(self, code: CodeType, flow: _Flow, entries: dict[int, tuple[Loop, Gate, Callable]], slot: Slot | None):
+    def __init__(self, code: CodeType, flow: _Flow, entries: dict[int, tuple[Loop, Gate, Callable]],
+                 slot: Slot | None):
         self.code, self.flow, self.entries, self.slot = code, flow, entries, slot
         self.out = Assembler(code, code.co_varnames)
         self.labels = {item.offset: Label() for item in flow.raw}
@@ -299,8 +314,7 @@ class _Writer:
     def write(self) -> Prepared:
         out, marks, asked, started = self.out, [], Label(), Label()
         for item in self.flow.raw:
-            handler = self.flow.find_handler(item.offset)
-            out.handler = handler and Handler(self.labels[handler.target], handler.depth, handler.pushes_offset)
+            out.handler = self._find_handler(item.offset)
             out.position = item.position
             out.place(self.labels[item.offset])
             marks.append((self.labels[item.offset], item.offset))
@@ -323,12 +337,14 @@ class _Writer:
             self._write_entry(loop, resume)
         data, positions, ranges = out.encode()
         code = self.code.replace(
-            co_code=data, co_consts=tuple(out.consts), co_names=tuple(out.names), co_stacksize=self.stack_size,
-            co_linetable=encode_positions(self.code.co_firstlineno, positions), co_exceptiontable=encode_handlers(ranges))
+            co_code=data, co_consts=tuple(out.consts), co_names=tuple(out.names),
+            co_stacksize=self.stack_size, co_exceptiontable=encode_handlers(ranges),
+            co_linetable=encode_positions(self.code.co_firstlineno, positions))
         found = [(2 * label.offset, old) for label, old in marks] + [(2 * end.offset, -1)]
         new, old = map(list, zip(*found))
         loops = tuple(loop for loop, _, _ in self.entries.values())
-        return Prepared(self.code, code, loops, {head: 2 * label.offset for head, label in self.heads.items()}, new, old)
+        heads = {head: 2 * label.offset for head, label in self.heads.items()}
+        return Prepared(self.code, code, loops, heads, new, old)
 
     def _write_call(self, asked: Label, started: Label) -> None:
         out, line, names = self.out, self.code.co_firstlineno, list_parameters(self.code)
@@ -352,6 +368,10 @@ class _Writer:
         out.emit("JUMP_BACKWARD_NO_INTERRUPT", started)
         self.stack_size = max(self.stack_size, len(names) + 4)
 
+    def _find_handler(self, offset: int) -> Handler | None:
+        found = self.flow.find_handler(offset)
+        return found and Handler(self.labels[found.target], found.depth, found.pushes_offset)
+
     def _find_target(self, item: Raw) -> Label:
         entry = self.entries.get(item.target)
         is_inside = entry is not None and item.offset in entry[0].body
@@ -366,8 +386,7 @@ class _Writer:
 
     def _write_entry(self, loop: Loop, resume: Callable) -> None:
         out = self.out
-        around = self.flow.find_handler(loop.head)
-        out.handler = around and Handler(self.labels[around.target], around.depth, around.pushes_offset)
+        out.handler = self._find_handler(loop.head)
         out.position = (loop.line, loop.line, 0, 0)
         out.place(self.raised[loop.head])  # ..., iterator, offset that raised, exception
         found = Label()

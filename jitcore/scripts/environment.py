@@ -1,11 +1,12 @@
 """What a piece of a script works on, told to another process: types and sizes, not contents.
 
-In: values of variables, and functions with what they read of their modules. Out: bytes; from them, in the other
-process, values of the same types, arrays of the same dtype, shape and layout, and functions of the same code. Both
-sides number the functions, modules and arrays of the script alike, so that what the other process says about one of
-them is understood here (`Described.find`).
+In: values of variables, and functions with what they read of their modules. Out: bytes; from them, in the
+other process, values of the same types, arrays of the same dtype, shape and layout, and functions of the same
+code. Both sides number the functions, modules and arrays of the script alike, so that what the other process
+says about one of them is understood here (`Described.find`).
 
-What cannot be told (objects of the script's own classes, open files, figures, long lists) arrives as an `Opaque`.
+What cannot be told (objects of the script's own classes, open files, figures, long lists) arrives as an
+`Opaque`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Described", "Opaque", "Rebuilt", "describe", "load"]
 
 #: Modules that the other process imports.
-KNOWN = frozenset({"numpy", "scipy", "math", "cmath", "operator", "itertools", "functools", "builtins", "random", "time",
-                   "collections", "fractions", "decimal", "typing"})
+KNOWN = frozenset("numpy scipy math cmath operator itertools functools builtins random time collections "
+                  "fractions decimal typing".split())
+#: Gives the code of a function as the script has it.
+Restore = Callable[[types.CodeType], types.CodeType]
 #: Items of a list, dict or set that are told.
 MAX_ITEMS = 1000
 _CONTAINERS = (list, dict, set, frozenset, tuple)
@@ -110,7 +113,8 @@ class Described:
         """What `kind` and `number` stand for here."""
         if kind == "code":
             return self.functions[number].__code__
-        return {"function": self.functions, "module": self.modules, "array": self.arrays, "class": self.classes}[kind][number]
+        return {"function": self.functions, "module": self.modules, "array": self.arrays,
+                "class": self.classes}[kind][number]
 
 
 class _Pickler(pickle.Pickler):
@@ -144,8 +148,9 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, type):
             if is_known(value.__module__):
                 return None
-            is_told = is_plain_class(value)
-            return ("class", self.described.classes.number(value)) if is_told else ("opaque", f"class {value.__name__}")
+            if not is_plain_class(value):
+                return "opaque", f"class {value.__name__}"
+            return "class", self.described.classes.number(value)
         if kind in (types.BuiltinFunctionType, range, slice, types.EllipsisType):
             return None
         if np is not None and isinstance(value, (np.generic, np.dtype, np.ufunc)):
@@ -166,25 +171,19 @@ class _Pickler(pickle.Pickler):
 def is_plain_class(kind: type) -> bool:
     """Whether objects of a class are what their variables are: one of the script, made as most are."""
     bases = [base for base in kind.__mro__ if base is not object]
-    return bool(bases) and all(
-        type(base) is type and not is_known(base.__module__) and "__slots__" not in vars(base) and base.__flags__ & _HEAP
-        and not _SPECIAL & vars(base).keys() and base.__module__ in _own_modules() for base in bases)
+    return bool(bases) and all(type(base) is type and base.__module__ == "__main__"
+                               and not _SPECIAL & vars(base).keys() for base in bases)
 
 
-def _own_modules() -> tuple[str, ...]:
-    return ("__main__",)
-
-
-_HEAP = 1 << 9
-_SPECIAL = frozenset({"__new__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__reduce__",
-                      "__reduce_ex__", "__getstate__", "__setstate__", "__init_subclass__", "__set_name__", "__get__"})
+_SPECIAL = frozenset("__new__ __getattr__ __getattribute__ __setattr__ __delattr__ __reduce__ __reduce_ex__ "
+                     "__getstate__ __setstate__ __init_subclass__ __set_name__ __get__ __slots__".split())
 #: Variables of a class that `type` makes.
-_MADE = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__", "__static_attributes__",
-                   "__firstlineno__", "__annotations__"})
+_MADE = frozenset("__dict__ __weakref__ __doc__ __module__ __qualname__ __static_attributes__ "
+                  "__firstlineno__ __annotations__".split())
 
 
 def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] = (),
-             hidden: frozenset[str] = frozenset(), restore: Callable[[types.CodeType], types.CodeType] = lambda code: code
+             hidden: frozenset[str] = frozenset(), restore: Restore = lambda code: code
              ) -> tuple[bytes, Described]:
     """The bytes of values by name, and of functions, with all that these read.
 
@@ -204,21 +203,23 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
             _dump((kind.__bases__, contents_of[number]), described)
         for number in range(len(told), len(described.functions)):
             function = described.functions[number]
-            module = described.modules.number(function.__globals__)
+            names_of = function.__globals__
+            module = described.modules.number(names_of)
             own = names.setdefault(module, {})
             for name in list_names(restore(function.__code__)):
-                if name in function.__globals__ and not (name in hidden and function.__globals__.get("__name__") == "__main__"):
-                    own.setdefault(name, function.__globals__[name])
+                if name in names_of and not (name in hidden and names_of.get("__name__") == "__main__"):
+                    own.setdefault(name, names_of[name])
             cells = [_read_cell(cell) for cell in function.__closure__ or ()]
             told[number] = (function.__defaults__, function.__kwdefaults__, cells)
             _dump((told[number], own), described)  # numbers what they reach
     contents = {number: names.get(number, {}) for number in range(len(described.modules))}
     rest = _dump((told, contents, contents_of), described)
-    shells = [(marshal.dumps(restore(one.__code__)), described.modules.number(one.__globals__), one.__name__, one.__qualname__,
-               one.__module__, len(one.__closure__ or ())) for one in described.functions]
+    shells = [(marshal.dumps(restore(one.__code__)), described.modules.number(one.__globals__), one.__name__,
+               one.__qualname__, one.__module__, len(one.__closure__ or ())) for one in described.functions]
     modules = [names.get("__name__", "?") for names in described.modules]
     classes = [(one.__name__, one.__qualname__, one.__module__,
-                [described.classes.number(base) for base in one.__bases__ if base is not object]) for one in described.classes]
+                [described.classes.number(base) for base in one.__bases__ if base is not object])
+               for one in described.classes]
     return pickle.dumps((modules, shells, classes, body, rest), 5), described
 
 

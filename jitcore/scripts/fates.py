@@ -5,6 +5,7 @@ In: programs, and reasons why there are none. Out: the state of the unit.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from jitcore.scripts.learned import Lesson
@@ -41,10 +42,9 @@ class Fate:
 
     def _recall(self, lesson: Lesson) -> None:
         """Loads the program of an earlier run, at the first entry: what it refers to is there then."""
-        find, restore = lesson.names.find, self.workshop.sampler.restore
+        find = functools.partial(lesson.names.find, self.workshop.sampler.restore)
         try:
-            self.region = Region(lesson.program, self.list_places(), lambda kind, number: find(kind, number, restore),
-                                 lesson.names)
+            self.region = Region(lesson.program, self.list_places(), find, lesson.names)
         except Exception:  # its machine code is gone, or something that it refers to
             self.unit.gate.close()
         else:

@@ -1,7 +1,8 @@
 """Variables of frames that run, written from outside.
 
-In: a frame, and values by name. Out: the frame's variables have them. Up to 3.12 what `f_locals` gives is a copy, which
-a function of CPython's brings back; from 3.13 on it is the variables themselves. None of them can take a value away.
+In: a frame, and values by name. Out: the frame's variables have them. Up to 3.12 what `f_locals` gives is a
+copy, which a function of CPython's brings back; from 3.13 on it is the variables themselves. None of them can
+take a value away.
 """
 
 from __future__ import annotations

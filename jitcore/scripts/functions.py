@@ -1,9 +1,10 @@
 """What becomes of a function of the script that is called often, by plain Python or by a library.
 
-In: calls of the function, while its gate is open, with the values of its parameters. Out: results, or `DECLINED`: then
-the function itself runs.
+In: calls of the function, while its gate is open, with the values of its parameters. Out: results, or
+`DECLINED`: then the function itself runs.
 
-A program is compared with plain Python at its first call, on copies of the arguments, and timed against it at a few more.
+A program is compared with plain Python at its first call, on copies of the arguments, and timed against it at
+a few more.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class FunctionFate(Fate):
         copies, self.untried = Copies(), self.untried - 1
         try:
             given = [copies.copy(value) for value in values]
-            call = self.region.define(lambda kind, number: copies.copy_found(kind, self.region.find(kind, number)))
+            call = self.region.define(copies.find_by(self.region.find))
         except Unchecked:
             self.untried = 0
             return DECLINED

@@ -1,7 +1,7 @@
 """The process that compiles beside the script, as the script's process sees it.
 
-In: jobs, one at a time. Out: their answers, when they are there; nothing here waits. It runs with low priority, and is
-killed when a job takes longer than it may.
+In: jobs, one at a time. Out: their answers, when they are there; nothing here waits. It runs with low
+priority, and is killed when a job takes longer than it may.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Helper:
         jobs, self._jobs = os.pipe()
         self._answers, answers = os.pipe()
         errors = 2 if os.environ.get("JITCORE_SCRIPTS_DEBUG") else os.open(os.devnull, os.O_WRONLY)
-        actions = [(os.POSIX_SPAWN_DUP2, jobs, 0), (os.POSIX_SPAWN_DUP2, answers, 1), (os.POSIX_SPAWN_DUP2, errors, 2)]
-        code = _START.format(path=self.path)
-        self._process = os.posix_spawn(sys.executable, [sys.executable, "-c", code], os.environ, file_actions=actions)
+        actions = [(os.POSIX_SPAWN_DUP2, own, number) for number, own in enumerate((jobs, answers, errors))]
+        command = [sys.executable, "-c", _START.format(path=self.path)]
+        self._process = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
         os.close(jobs)
         os.close(answers)
         if errors != 2:

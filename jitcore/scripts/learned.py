@@ -1,7 +1,7 @@
 """What earlier runs of a script learned about its loops, on disk.
 
-In: the script's text. Out: for each loop that was hot its program, or why there is none. Programs refer to functions
-and modules of the script by their names, and to these functions' code by its digest.
+In: the script's text. Out: for each loop that was hot its program, or why there is none. Programs refer to
+functions and modules of the script by their names, and to these functions' code by its digest.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import os
 import pickle
 import sys
 import types
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jitcore
 from jitcore.dispatch import disk_cache
+
+if TYPE_CHECKING:
+    from jitcore.scripts.environment import Described, Restore
 
 __all__ = ["Lesson", "Names", "load_lessons", "store_lessons"]
 
@@ -30,7 +32,7 @@ class Names(NamedTuple):
     functions: tuple[tuple[str, str, bytes] | None, ...]
     modules: tuple[str, ...]
 
-    def find(self, kind: str, number: int, restore: Callable[[types.CodeType], types.CodeType]) -> Any:
+    def find(self, restore: Restore, kind: str, number: int) -> Any:
         """Raises: LookupError where there is none, or another one."""
         if kind == "module":
             return sys.modules[self.modules[number]].__dict__
@@ -43,14 +45,15 @@ class Names(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none."""
+    """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is
+    none."""
 
     program: Any
     names: Names | None
     reason: str
 
 
-def digest_function(function: types.FunctionType, restore: Callable[[types.CodeType], types.CodeType]) -> bytes | None:
+def digest_function(function: types.FunctionType, restore: Restore) -> bytes | None:
     """None where it is made of more than code and plain defaults."""
     if function.__closure__:
         return None
@@ -63,7 +66,7 @@ def _are_plain(function: types.FunctionType) -> bool:
     return all(type(value) in (int, float, bool, str, types.NoneType) for value in values)
 
 
-def name_all(described: Any, restore: Callable[[types.CodeType], types.CodeType]) -> Names:
+def name_all(described: Described, restore: Restore) -> Names:
     """The names of what was described."""
     functions = []
     for function in described.functions:

@@ -1,11 +1,11 @@
 """What becomes of a loop of the script: plain Python, a program that is checked, and then that program.
 
-In: frames that come to the loop's head. Out: what the loop's entry is told (see `entries`): to go on there, or where the
-program has left the loop.
+In: frames that come to the loop's head. Out: what the loop's entry is told (see `entries`): to go on there,
+or where the program has left the loop.
 
-A program earns its place. On copies of what it works on it does one iteration, Python does the same one, and both must
-agree (`trial`). Then it runs for as long as Python would take 10 ms, and must not be slower. What is found out is kept
-for later runs (`learned`).
+A program earns its place. On copies of what it works on it does one iteration, Python does the same one, and
+both must agree (`trial`). Then it runs for as long as Python would take 10 ms, and must not be slower. What
+is found out is kept for later runs (`learned`).
 """
 
 from __future__ import annotations
@@ -109,11 +109,12 @@ class LoopFate(Fate):
 
     # -- the first use ---------------------------------------------------------------------------------------
     def _try(self, frame: FrameType, rest: range) -> bool:
-        """Does one iteration on copies. Returns: whether that is to be compared with what Python does next."""
+        """Does one iteration on copies. Returns: whether that is to be compared with what Python does
+        next."""
         region, copies = self.region, Copies()
         try:
             values = [copies.copy(value) for value in region.read(frame.f_locals, rest[:1])]
-            call = region.define(lambda kind, number: copies.copy_found(kind, region.find(kind, number)))
+            call = region.define(copies.find_by(region.find))
         except Unchecked:
             self.untried = 0
             return False

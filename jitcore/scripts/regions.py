@@ -1,7 +1,7 @@
 """Compiled loops of a script, as the process that runs it sees them: without a compiler.
 
-In: a `FromDisk`, which a process that compiles wrote. Out: a `Region`: the function of a loop's variables, and
-`resume`, which the handler of the loop's head asks.
+In: a `FromDisk`, which a process that compiles wrote. Out: a `Region`: the function of a loop's variables,
+and `resume`, which the handler of the loop's head asks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Job(NamedTuple):
 
     Attributes:
         data: what `environment.describe` told: the values of variables; function 0 is that of the frame.
-        body: offsets of the loop's instructions, the head first; none for a call of the function, whose parameters the
-            values are.
+        body: offsets of the loop's instructions, the head first; none for a call of the function, whose
+            parameters the values are.
         is_module: whether the code is that of a module.
-        counts: of a `for` over a range where it begins, and where it ends; step: from one number to the next; 0 for
-            a `while`.
+        counts: of a `for` over a range where it begins, and where it ends; step: from one number to the next;
+            0 for a `while`.
         sides: names that parts of the loop read, by their offsets, see `Loop`.
     """
 
@@ -43,10 +43,12 @@ class FromDisk(NamedTuple):
     Attributes:
         parameters: names of variables that go in; results: of those that come out.
         exits: offsets of the places behind the loop, by the number that the program gives; step: see `Job`.
-        arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it names.
-        plan: of the call; code_key: of the machine code on disk. consts: arrays that come first; kept: the inputs that
-            are passed, or None for all.
-        stand_ins: values for parameters that need none. counter: variable with the number of the iteration, or None.
+        arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it
+            names.
+        plan: of the call; code_key: of the machine code on disk. consts: arrays that come first; kept: the
+            inputs that are passed, or None for all.
+        stand_ins: values for parameters that need none. counter: variable with the number of the iteration,
+            or None.
     """
 
     parameters: tuple[str, ...]
@@ -75,8 +77,8 @@ _RANGE_ITERATOR = type(iter(range(0)))
 
 
 class Region:
-    """Args: the program; offsets of places behind it; what persistent ids in its constants stand for; how another
-        process finds these.
+    """Args: the program; offsets of places behind it; what persistent ids in its constants stand for; how
+        another process finds these.
 
     Attributes:
         call: the function of its inputs.
@@ -109,18 +111,21 @@ class Region:
         from jitcore.scripts.running import ABSENT
 
         stand_ins = self.program.stand_ins
-        values = [variables[name] if name in variables else stand_ins.get(name, ABSENT) for name in self.program.parameters]
+        values = [variables[name] if name in variables else stand_ins.get(name, ABSENT)
+                  for name in self.program.parameters]
         return values if rest is None else [*values, rest.start, rest.stop]
 
     def run(self, values: list, call: Callable | None = None) -> tuple[int, dict[str, Any]] | None:
-        """(number of the exit, variables by name); None where the program is not for these values, and nothing is done."""
+        """(number of the exit, variables by name); None where the program is not for these values, and
+        nothing is done."""
         from jitcore.scripts.running import ABSENT
 
         found, program = (call or self.call)(*values), self.program
         if found is DECLINED:
             return None
         number = found[len(program.results)] if len(program.exits) > 1 else 0
-        return self.exits[number], {name: value for name, value in zip(program.results, found) if value is not ABSENT}
+        results = zip(program.results, found)
+        return self.exits[number], {name: value for name, value in results if value is not ABSENT}
 
 
 class ClassGuard:
@@ -134,9 +139,13 @@ class ClassGuard:
         self.value = 1
 
     def check(self) -> bool:
-        return self.kind.__mro__ == self.mro and all(
-            vars(base).keys() == found.keys() and all(vars(base)[name] is value for name, value in found.items())
-            for base, found in zip(self.mro, self.found))
+        return self.kind.__mro__ == self.mro and all(map(_holds, self.mro, self.found))
+
+
+def _holds(kind: type, found: dict[str, Any]) -> bool:
+    """Whether the variables of a class are the same objects."""
+    now = vars(kind)
+    return now.keys() == found.keys() and all(now[name] is value for name, value in found.items())
 
 
 class _Own:

@@ -1,7 +1,7 @@
 """What became of the hot loops and functions of a script, as a table.
 
-In: the sampler of a run. Out: text: for each unit that was hot its line, how it ran at the end, how often its program
-was entered, seconds in Python and compiled, and why not.
+In: the sampler of a run. Out: text: for each unit that was hot its line, how it ran at the end, how often its
+program was entered, seconds in Python and compiled, and why not.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ def format_report(sampler: Sampler | None) -> str:
         if unit.ticks >= HOT or entries:
             seconds = 0.0 if unit.fate is None else unit.fate.seconds
             tier = "compiled" if unit.state == State.READY else "python"
-            rows.append((str(unit.line), tier, str(entries), f"{TICK * unit.ticks:.2f}", f"{seconds:.3f}", find_reason(unit)))
+            rows.append((str(unit.line), tier, str(entries), f"{TICK * unit.ticks:.2f}", f"{seconds:.3f}",
+                         find_reason(unit)))
     if len(rows) == 1:
         return "jitcore run: nothing was hot"
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n".join(lines)
 
 
 def find_reason(unit: Unit) -> str:
     """Why a unit runs in Python, in a line."""
     if unit.state == State.COMPILING:
         return "the run ended before its program was there"
-    reason = unit.fate.reason if unit.fate is not None else unit.lesson.reason if unit.lesson is not None else ""
-    return reason.partition("\n")[0]
+    known = unit.fate or unit.lesson
+    return known.reason.partition("\n")[0] if known is not None else ""

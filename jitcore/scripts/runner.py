@@ -1,7 +1,7 @@
 """Runs a script as `python SCRIPT` would.
 
-In: its text, its path and its arguments. Out: whatever it does; its exit code. `Watched` prepares its code and samples
-it while it runs, so that its hot loops are compiled; another preparation may take its place.
+In: its text, its path and its arguments. Out: whatever it does; its exit code. `Watched` prepares its code
+and samples it while it runs, so that its hot loops are compiled; another preparation may take its place.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from jitcore.process.generated import drop_watching
 __all__ = ["Watched", "run_source"]
 
 
-def run_source(source: bytes, path: str, arguments: list[str], prepare: Callable[[bytes, str, ModuleType], CodeType | None]
-               ) -> int:
+Prepare = Callable[[bytes, str, ModuleType], CodeType | None]
+
+
+def run_source(source: bytes, path: str, arguments: list[str], prepare: Prepare) -> int:
     """Runs source text as the module `__main__` of a process that was started for it. SystemExit passes.
 
     Args:
@@ -55,7 +57,8 @@ class Watched:
     """A script whose hot loops are compiled while it runs.
 
     Attributes:
-        sampler: None where nothing is compiled: without a processor to spare, without signals, beside the main thread.
+        sampler: None where nothing is compiled: without a processor to spare, without signals, beside the
+            main thread.
     """
 
     def __init__(self):

@@ -32,10 +32,10 @@ def decline(*arguments: Any) -> Any:
     return DECLINED
 
 
-_NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array, "copyto": np.copyto,
-          "new": object.__new__, "read_state": read_state, "silent": silent, "is_silent": is_silent,
-          "raise_interruption": raise_interruption, "overlaps": overlaps, "settle": settle, "plain": decline,
-          "fail": decline}
+_NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
+          "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
+          "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
+          "settle": settle, "plain": decline, "fail": decline}
 
 
 def define(program: FromDisk, constants: list) -> Callable:

@@ -1,8 +1,9 @@
 """Which loops and functions of a running script cost time.
 
-In: a tick for each 10 ms of processor time, with the frame that runs. Out: hot units, for the `Workshop`. Inclusive time
-goes to all loops around what runs. What has cost 50 ms is hot: of the innermost frame that is in a loop the outermost one
-that can be compiled; what is around it when that did not help; and where no loop can be, the innermost function.
+In: a tick for each 10 ms of processor time, with the frame that runs. Out: hot units, for the `Workshop`.
+Inclusive time goes to all loops around what runs. What has cost 50 ms is hot: of the innermost frame that is
+in a loop the outermost one that can be compiled; what is around it when that did not help; and where no loop
+can be, the innermost function.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Sampler:
     """Args: sys.path of the process, for the one that compiles; the text of the script.
 
     Attributes:
-        units: loops and functions of the script; codes: the prepared ones, by the identity of their code objects.
+        units: loops and functions of the script; codes: the prepared ones, by the identity of their code
+            objects.
         is_busy: whether ticks do nothing; has_learned: whether there is something to keep for later runs.
     """
 
@@ -56,7 +58,7 @@ class Sampler:
     def prepare(self, code: CodeType) -> CodeType:
         """The code of a module or function, and of all functions in it, with entries."""
         number, self._n_codes = self._n_codes, self._n_codes + 1
-        consts = tuple(self.prepare(const) if isinstance(const, CodeType) else const for const in code.co_consts)
+        consts = tuple([self.prepare(one) if isinstance(one, CodeType) else one for one in code.co_consts])
         if any(one is not other for one, other in zip(consts, code.co_consts)):
             code = code.replace(co_consts=consts)
         made: list[Unit] = []
@@ -83,7 +85,7 @@ class Sampler:
         """The code as the script has it, with all functions in it."""
         if id(code) in self.codes:
             code = self.codes[id(code)].original
-        consts = tuple(self.restore(const) if isinstance(const, CodeType) else const for const in code.co_consts)
+        consts = tuple([self.restore(one) if isinstance(one, CodeType) else one for one in code.co_consts])
         return code.replace(co_consts=consts)
 
     def remember(self) -> None:
@@ -96,8 +98,8 @@ class Sampler:
     def keep(self) -> None:
         """Keeps what was found out for later runs."""
         if self.has_learned:
-            lessons = {unit.key: unit.lesson if unit.fate is None else unit.fate.describe() for unit in self.units}
-            store_lessons(self.source, {key: lesson for key, lesson in lessons.items() if lesson is not None})
+            lessons = [(unit.key, unit.describe()) for unit in self.units]
+            store_lessons(self.source, {key: lesson for key, lesson in lessons if lesson is not None})
 
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
@@ -165,7 +167,8 @@ class Sampler:
             prepared = self.codes.get(id(frame.f_code))
             if prepared is not None:
                 offset = prepared.locate(frame.f_lasti)
-                units = [self._loops[id(frame.f_code), loop.head] for loop in prepared.loops if offset in loop.body]
+                heads = [loop.head for loop in prepared.loops if offset in loop.body]
+                units = [self._loops[id(frame.f_code), head] for head in heads]
                 if units:
                     yield frame, units
             frame = frame.f_back

@@ -1,12 +1,14 @@
-"""The first use of a compiled loop is checked: on copies of what it works on it does some iterations, Python does the
-same ones, and both must agree.
+"""The first use of a compiled loop is checked: on copies of what it works on it does some iterations, Python
+does the same ones, and both must agree.
 
-In: a region and the variables of a frame at the loop's head. Out: `Trial`, which later says where the two differ.
+In: a region and the variables of a frame at the loop's head. Out: `Trial`, which later says where the two
+differ.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,11 +74,10 @@ class Copies:
         self._kept.append(value)
         return made
 
-    def copy_found(self, kind: str, value: Any) -> Any:
-        """A copy of what a constant of a program stands for."""
-        if kind == "module":
-            return self.copy_names(value)
-        return self.copy(value) if kind == "array" else value
+    def find_by(self, find: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+        """What gives copies of what constants of a program stand for."""
+        copies = {"module": self.copy_names, "array": self.copy}
+        return lambda kind, number: copies.get(kind, lambda value: value)(find(kind, number))
 
     def are_alike(self) -> bool:
         """Whether arrays and objects and their copies are the same now."""
@@ -120,9 +121,9 @@ def is_alike(one: Any, other: Any) -> bool:
         if one.shape != other.shape or one.dtype != other.dtype:
             return False
         if one.dtype.kind in "fc":
-            scale = np.abs(one).max(initial=0, where=np.isfinite(one)) if one.size else 0
-            return bool(np.allclose(one, other, rtol=ULPS * np.finfo(one.dtype).eps, atol=ULPS * np.finfo(one.dtype).eps * scale,
-                                    equal_nan=True))
+            part = ULPS * np.finfo(one.dtype).eps
+            scale = np.abs(one).max(initial=0, where=np.isfinite(one))
+            return bool(np.allclose(one, other, rtol=part, atol=part * scale, equal_nan=True))
         return bool((one == other).all())
     if isinstance(one, (float, complex, np.inexact)):
         if one == other or one != one and other != other:

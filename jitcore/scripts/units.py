@@ -1,7 +1,8 @@
-"""Parts of a script that may be compiled: its loops and functions, while nothing is known of them but their ticks.
+"""Parts of a script that may be compiled: its loops and functions, while nothing is known of them but their
+ticks.
 
-In: a loop or a function. Out: what its entry asks; that is the `Workshop`'s affair, which is loaded when the first unit
-is hot.
+In: a loop or a function. Out: what its entry asks; that is the `Workshop`'s affair, which is loaded when the
+first unit is hot.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ __all__ = ["State", "Unit"]
 
 
 class State(enum.IntEnum):
-    """What becomes of a unit: nothing yet, it is compiled at the moment, it has a program, or it stays in Python."""
+    """What becomes of a unit: nothing yet, it is compiled at the moment, it has a program, or it stays in
+    Python."""
 
     COLD = 0
     COMPILING = 1
@@ -39,7 +41,8 @@ class Unit:
         fate: what becomes of it, when it is hot; lesson: what an earlier run found out.
     """
 
-    def __init__(self, sampler: Sampler, number: int, line: int, loop: Loop | None = None, slot: Slot | None = None):
+    def __init__(self, sampler: Sampler, number: int, line: int, loop: Loop | None = None,
+                 slot: Slot | None = None):
         self.sampler, self.line, self.loop, self.slot = sampler, line, loop, slot
         self.key = number, -1 if loop is None else loop.head
         self.gate = Gate() if slot is None else slot.gate
@@ -63,6 +66,10 @@ class Unit:
         self.lesson = lesson
         if lesson.program is not None:
             self.gate.open()
+
+    def describe(self) -> Lesson | None:
+        """What later runs are told."""
+        return self.lesson if self.fate is None else self.fate.describe()
 
     def resume(self, iterator: Any) -> tuple[int, Any]:
         """Asked by the loop's entry, see `entries`."""

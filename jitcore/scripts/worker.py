@@ -1,7 +1,8 @@
 """The process that compiles for one that runs a script: jobs come in, programs go out.
 
-In, on the standard input: a message for each `Job`. Out, on what was the standard output: for each the `FromDisk`, or a
-text that says why there is none. A message is the number of its bytes and a pickle. The process ends with its input.
+In, on the standard input: a message for each `Job`. Out, on what was the standard output: for each the
+`FromDisk`, or a text that says why there is none. A message is the number of its bytes and a pickle. The
+process ends with its input.
 """
 
 from __future__ import annotations

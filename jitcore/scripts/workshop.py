@@ -1,7 +1,7 @@
 """What is done about hot units: they are compiled by another process, and frames that run are entered.
 
-In: units that the `Sampler` finds hot, and what their entries ask. Out: what these are told. This is loaded when the
-first unit is hot, or was in an earlier run.
+In: units that the `Sampler` finds hot, and what their entries ask. Out: what these are told. This is loaded
+when the first unit is hot, or was in an earlier run.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ class Workshop:
         given = dict(zip(list_parameters(fate.unit.prepared.original), values))
         self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}))
 
-    def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str], job: Job) -> None:
+    def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str],
+                job: Job) -> None:
         if self.current is not None:
             return
         try:
@@ -151,7 +152,8 @@ class Workshop:
             fate.give_up(answer)
             return
         described, self._described = self._described, None
+        names = name_all(described, self.sampler.restore)
         try:
-            fate.take(Region(answer, fate.list_places(), described.find, name_all(described, self.sampler.restore)))
+            fate.take(Region(answer, fate.list_places(), described.find, names))
         except LookupError as error:
             fate.give_up(str(error))

@@ -77,7 +77,8 @@ class Block:
 
 
 class Graph:
-    """The blocks of a function by number. entry: the first. max_depth: of the stack. variables: see `decode`."""
+    """The blocks of a function by number. entry: the first. max_depth: of the stack. variables: see
+    `decode`."""
 
     def __init__(self, code: CodeType, variables: frozenset[str] | None = None):
         self.code, self.variables = code, variables or frozenset()

@@ -133,7 +133,8 @@ def is_generator(code: CodeType) -> bool:
 
 
 def decode(code: CodeType, variables: frozenset[str] | None = None) -> Decoded:
-    """variables: of the code of a module, the names that are read as variables of its own; else they are globals.
+    """variables: of the code of a module, the names that are read as variables of its own; else they are
+    globals.
 
     Raises: Unsupported for `yield from`, coroutines, class bodies and opcodes that are not known."""
     if code.co_flags & _COROUTINE:

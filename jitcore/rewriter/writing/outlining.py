@@ -103,8 +103,8 @@ class Outline:
     """The loops of a function that can be functions.
 
     Args:
-        code: of a function; or of a module, of whose names `variables` are variables of its loops, all of which come
-            out of these: anybody may read them then.
+        code: of a function; or of a module, of whose names `variables` are variables of its loops, all of
+            which come out of these: anybody may read them then.
 
     Attributes:
         code, graph: of the function.
@@ -166,22 +166,25 @@ class Outline:
             is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))
 
     def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = ()) -> OutlinedLoop | None:
-        """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an argument.
+        """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an
+        argument.
 
         sides: offsets of parts of the loop where it is left, too. None where it cannot be."""
         blocks, natural, exits = self.graph.blocks, loop.loop, list(loop.exits)
         if sides:
             cut = [number for number in natural.body if blocks[number].order in sides]
-            reached = find_reachable({number: [one for one in blocks[number].successors if one in natural.body
-                                               and one not in cut] for number in natural.body}, [natural.header])
+            inside = natural.body - {*cut}
+            ways = {one: [other for other in blocks[one].successors if other in inside] for one in natural.body}
+            reached = find_reachable(ways, [natural.header])
             natural = copy.copy(natural)
             natural.body = {*reached}
-            exits = [one for one in exits if any(one.block in blocks[number].successors for number in reached)]
+            left = {one for number in reached for one in blocks[number].successors}
+            exits = [one for one in exits if one.block in left]
             for number in cut:
-                if any(number in blocks[one].successors for one in reached):
+                if number in left:
                     offset = _find_offset(blocks[number])
                     exits.append(Exit(number, offset, len(blocks[number].layout) - natural.base))
-            if not any(natural.header in blocks[number].successors for number in reached):
+            if natural.header not in left:
                 return None
         header = blocks[natural.header]
         instructions = [one for number in natural.body for one in blocks[number].instructions]
@@ -191,16 +194,16 @@ class Outline:
         results = (assigned & behind) - {*loop.free}
         into = (self.live[header.number] & (read | results)) - {*loop.free}
         bound = frozenset(self.assigned[header.number]) - self._cleared
-        certain = frozenset.intersection(*(frozenset(self.assigned[one.block]) for one in exits)) - self._cleared
+        certain = frozenset.intersection(*(frozenset(self.assigned[one.block]) for one in exits))
         head = (Instruction("GET_ITER"),) if natural.iterates else ()
         return loop._replace(
             loop=natural, head=head, takes_iterable=natural.iterates, parameters=tuple(sorted(into)),
             unsure=into - bound, varying=loop.varying | into & natural.stored, results=tuple(sorted(results)),
-            unsure_results=frozenset(results) - certain, exits=tuple(exits))
+            unsure_results=frozenset(results) - (certain - self._cleared), exits=tuple(exits))
 
     def find_counter(self, loop: OutlinedLoop) -> str | None:
-        """The variable that has the number of the iteration: of a `for` the one that it goes through with, where nothing
-        else in it assigns that."""
+        """The variable that has the number of the iteration: of a `for` the one that it goes through with,
+        where nothing else in it assigns that."""
         header = self.graph.blocks[loop.loop.header]
         if not isinstance(header.terminator, ForIter):
             return None
@@ -213,8 +216,8 @@ class Outline:
         return name if len(stores) == 1 else None
 
     def find_fresh(self, loop: OutlinedLoop) -> frozenset[str]:
-        """Results that each iteration assigns before it reads them, or ends, or leaves the loop: of a loop that has an
-        iteration before it their values do not matter."""
+        """Results that each iteration assigns before it reads them, or ends, or leaves the loop: of a loop
+        that has an iteration before it their values do not matter."""
         blocks, body, header = self.graph.blocks, loop.loop.body, loop.loop.header
         everything = frozenset(loop.results) - {*loop.free}
         assigned = {number: everything for number in body} | {header: frozenset()}
@@ -224,7 +227,8 @@ class Outline:
             changed = False
             for number in body - {header}:
                 before = [one for one in body if number in blocks[one].successors]
-                found = frozenset.intersection(everything, *(self._note_fresh(assigned[one], one) for one in before))
+                known = [self._note_fresh(assigned[one], one) for one in before]
+                found = frozenset.intersection(everything, *known)
                 changed |= found != assigned[number]
                 assigned[number] = found
         fresh = everything

@@ -15,6 +15,7 @@ import pytest
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import objects
+from jitcore.dispatch import disk_cache
 
 ROOT = Path(__file__).parents[3]
 
