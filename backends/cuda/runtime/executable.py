@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.libraries.programs import use_libraries
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
 from jitcore.backends.cuda.render import nvvm, ptx
@@ -16,7 +17,7 @@ from jitcore.backends.cuda.runtime.linking import Resources, disassemble, find_c
 from jitcore.backends.cuda.target import CudaTarget
 from jitcore.backends.gpu_mapping import ACCESS_BYTES
 from jitcore.backends.llvm.options import RenderOptions
-from jitcore.backends.python.cuda import write_file
+from jitcore.backends.python.cuda import source
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -52,7 +53,7 @@ class CudaExecutable:
         # NVVM's dialect has no vectors of numbers, and not all of LLVM's products of small matrices
         access_bytes, has_units = 1, False
         if options.codegen == "llvm":
-            access_bytes, has_units = ACCESS_BYTES, ptx.has_tensor_cores(self.arch)
+            access_bytes, has_units = ACCESS_BYTES, ARCHITECTURES[self.arch].has_tensor_cores
         rendered_for = RenderOptions(access_bytes, options.fastmath, None, options.contract,
                                      has_tensor_cores=has_units)
         self._latest = RenderedProgram(program, rendered_for)
@@ -78,7 +79,7 @@ class CudaExecutable:
         """Of the latest signature where shapes are symbolic."""
         return {"loop program": lambda: format_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
-                "numba.cuda": lambda: write_file(self._read_plain(), arguments).text,
+                "numba.cuda": lambda: source.write_file(self._read_plain(), arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self.find_resources().items()),
                 "sass": lambda: disassemble(self._read_ptx(), self.arch),
@@ -96,7 +97,8 @@ class CudaExecutable:
         return self._ptx
 
     def find_resources(self) -> dict[str, Resources]:
-        return find_resources(self._read_ptx(), self.arch, self.read_latest().list_functions())
+        blocks = {function.name: function.mapping.block for function in self.read_latest().list_functions()}
+        return find_resources(self._read_ptx(), self.arch, blocks)
 
     def cost(self) -> dict[str, float]:
         program = self.read_latest().program
@@ -127,3 +129,8 @@ def describe_functions(rendered: RenderedProgram) -> str:
         facts += [f"slow: {mapping.reason}"] * bool(mapping.reason)
         lines.append(f"{name}: {', '.join(facts)}")
     return "\n".join(lines)
+
+
+def make_device_function(closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:
+    """A program as a function that kernels of Numba call."""
+    return source.make_device_function(lower_program(closed_jaxpr, CudaTarget), *facts)
