@@ -8,6 +8,7 @@ Modules:
                  generator.
     cuda/        The CUDA backend: loop programs as kernels of NVIDIA GPUs.
     gpu_mapping  Which threads run what: the mapping of a kernel's iterations.
+    gpu_tuning   Tuning: the numbers by which kernels are mapped to a GPU and that only measurement explains.
     llvm/        What backends that write LLVM IR share: scalar expressions, running values, complex numbers,
                  functions.
     python/      The loop program as Python: the text of a function of NumPy arrays, to read, to interpret and

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jitcore.backends.gpu_tuning import Tuning
+
 
 class Architecture(NamedTuple):
     """ptx: the oldest version of PTX that has the instructions, so that old drivers read it. shared_kib,
@@ -16,6 +18,7 @@ class Architecture(NamedTuple):
     shared_kib: int
     threads: int
     has_tensor_cores: bool = True
+    tuning: Tuning = Tuning()
 
 
 ARCHITECTURES = {

@@ -46,16 +46,15 @@ class CudaExecutable:
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[DeviceBuffer]]:
         plain = specialize_jaxpr(self.closed_jaxpr, in_avals)
         libraries = getattr(self.runtime, "libraries", None) if config.gpu_libraries else None
-        closed = use_libraries(plain, libraries)
+        closed = use_libraries(plain, libraries, ARCHITECTURES[self.arch].tuning)
         self._plain = None if closed is plain else plain
         options = self.options
         program = lower_program(closed, CudaTarget, options.donated)
         # NVVM's dialect has no vectors of numbers, and not all of LLVM's products of small matrices
-        access_bytes, has_units = 1, False
-        if options.codegen == "llvm":
-            access_bytes, has_units = ACCESS_BYTES, ARCHITECTURES[self.arch].has_tensor_cores
-        rendered_for = RenderOptions(access_bytes, options.fastmath, None, options.contract,
-                                     has_tensor_cores=has_units)
+        is_llvm, facts = options.codegen == "llvm", ARCHITECTURES[self.arch]
+        rendered_for = RenderOptions(
+            ACCESS_BYTES if is_llvm else 1, options.fastmath, None, options.contract,
+            has_tensor_cores=is_llvm and facts.has_tensor_cores, tuning=facts.tuning)
         self._latest = RenderedProgram(program, rendered_for)
         if options.codegen == "numba":
             self._ptx = nvvm.make_ptx(self._latest.module, self.arch)
@@ -124,7 +123,7 @@ def describe_functions(rendered: RenderedProgram) -> str:
     for name, _, _, mapping, grid in rendered.list_functions():
         facts = [mapping.kind, f"{grid} blocks of {mapping.block} threads"]
         facts += [f"{mapping.team} threads an item"] * (mapping.team > 1)
-        facts += [f"{mapping.lanes} elements a thread"] * (mapping.lanes > 1)
+        facts += [f"{mapping.elements} elements a thread"] * (mapping.elements > 1)
         facts += [mapping.units] * bool(mapping.units)
         facts += [f"slow: {mapping.reason}"] * bool(mapping.reason)
         lines.append(f"{name}: {', '.join(facts)}")
