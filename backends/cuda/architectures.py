@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jitcore.backends.gpu_tuning import Tuning
+from jitcore.backends.gpu.tuning import Tuning
 
 
 class Architecture(NamedTuple):

@@ -16,7 +16,7 @@ from jitcore.backends.cuda.libraries.bindings import Routine
 from jitcore.backends.cuda.render.kernel import Function, KernelRenderer
 from jitcore.backends.cuda.render.loops import BlockRenderer, find_team
 from jitcore.backends.cuda.runtime.device import ALIGNMENT, DeviceBuffer, Memory, Runtime, put
-from jitcore.backends.gpu_mapping import cut_pieces
+from jitcore.backends.gpu.mapping import cut_pieces
 from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer

@@ -19,7 +19,7 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.backends.cuda.libraries import routines
 from jitcore.backends.cuda.libraries.bindings import Libraries, Routine
-from jitcore.backends.gpu_tuning import Tuning
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Var, sub_jaxprs
 from jitcore.lax.dot import free_dims

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.gpu_mapping import ACCESS_BYTES, WARP, is_aligned
+from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP, is_aligned
 from jitcore.backends.llvm.complex_ops import interleave, separate
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter

@@ -16,7 +16,7 @@ from jitcore.backends.cuda.render.items import ItemRenderer
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
-from jitcore.backends.gpu_mapping import (
+from jitcore.backends.gpu.mapping import (
     WARP,
     Function,
     Mapping,
@@ -26,12 +26,13 @@ from jitcore.backends.gpu_mapping import (
     map_kernel,
 )
 from jitcore.backends.llvm.accumulator import Accumulator, Partials
+from jitcore.backends.llvm.blocks import count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan
+from jitcore.loopir.program import Kernel, Loop, Scan
 from jitcore.loopir.text import format_kernel
 from jitcore.loopir.traversal import block_totals, find_split, flatten, list_buffers, peel
 
@@ -178,7 +179,7 @@ class KernelRenderer(ItemRenderer):
             return
         e = self.begin("_pieces", mapping, pieces)
         number = e.read_register("ctaid.x")
-        low, high = self._find_piece(e, reduce, number)
+        low, high = find_blocks(e, reduce)(number)
         team = Team(e, size, e.read_register("tid.x"))
         self.combine_range(e, team, reduce, low, high)
         with e.if_then(team.is_first()):
@@ -189,27 +190,11 @@ class KernelRenderer(ItemRenderer):
         team = Team(e, size, e.read_register("tid.x"))
         for part, buffer in zip(reduce.parts, reduce.partials):
             found = Accumulator(self, e, reduce, part, scalar=True)
-            with team.share(I64(0), self._count_pieces(e, reduce)) as i:
+            with team.share(I64(0), count_blocks(e, reduce)) as i:
                 found.combine(e.read_element(buffer, i))
             e.results[found.result] = team.combine(found)
         self.run_shared(e, team, body[1:])
         e.finish()
-
-    def _find_piece(self, e: KernelEmitter, sweep: Reduce | Scan, number: ir.Value) -> tuple:
-        """The range of a piece."""
-        b, length = e.b, e.size(sweep.block)
-        first, end = e.range_of(sweep, sweep.axes[0])
-        low = b.mul(number, length)
-        low = b.add(first, low) if sweep.bounds else low
-        return low, e.least(b.add(low, length), end)
-
-    def _count_pieces(self, e: KernelEmitter, reduce: Reduce) -> ir.Value:
-        """As many as the range fills, if that varies."""
-        if not reduce.bounds:
-            return e.size(reduce.partials[0].shape[0])
-        b, block = e.b, e.size(reduce.block)
-        low, high = e.range_of(reduce, reduce.axes[0])
-        return b.sdiv(b.add(b.sub(high, low), b.sub(block, I64(1))), block)
 
     # -- scans --------------------------------------------------------------------------------------------
 
@@ -224,7 +209,7 @@ class KernelRenderer(ItemRenderer):
         e, thread = self._begin_items("_pieces", pieces)
         reduce, number = block_totals(scan, columns), e.axis_values[numbers.axis]
         team = Team(e, size, thread)
-        self.combine_range(e, team, reduce, *self._find_piece(e, scan, number))
+        self.combine_range(e, team, reduce, *find_blocks(e, scan)(number))
         with e.if_then(team.is_first()):
             parts.write(e, totals, number, e.results[reduce.parts[0][0]])
         e.finish()
@@ -235,7 +220,7 @@ class KernelRenderer(ItemRenderer):
 
         e, thread = self._begin_items("_scan", pieces)
         number = e.axis_values[numbers.axis]
-        low, high = self._find_piece(e, scan, number)
+        low, high = find_blocks(e, scan)(number)
         if scan.reverse:  # positions count from the end
             extent = e.size(scan.axis.extent)
             low, high = e.b.sub(extent, high), e.b.sub(extent, low)

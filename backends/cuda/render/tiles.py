@@ -22,8 +22,8 @@ from llvmlite import ir
 
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Slots
-from jitcore.backends.gpu_mapping import WARP, is_aligned
-from jitcore.backends.gpu_tuning import Tuning
+from jitcore.backends.gpu.mapping import WARP, is_aligned
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis

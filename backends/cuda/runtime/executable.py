@@ -15,7 +15,7 @@ from jitcore.backends.cuda.render import nvvm, ptx
 from jitcore.backends.cuda.runtime.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.runtime.linking import Resources, disassemble, find_cubin, find_resources
 from jitcore.backends.cuda.target import CudaTarget
-from jitcore.backends.gpu_mapping import ACCESS_BYTES
+from jitcore.backends.gpu.mapping import ACCESS_BYTES
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.python.cuda import source
 from jitcore.config import config

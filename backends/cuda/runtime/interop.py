@@ -19,7 +19,7 @@ from jitcore.backends.cuda.runtime.protocols import (
     read_capsule,
     read_interface,
 )
-from jitcore.backends.gpu_mapping import ACCESS_BYTES
+from jitcore.backends.gpu.mapping import ACCESS_BYTES
 from jitcore.errors import build_error
 from jitcore.sharding import Device
 

@@ -20,8 +20,8 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.sorting.radix import Encoding, add_passes, find_element, list_tables
-from jitcore.backends.gpu_mapping import Function, Mapping, round_up
-from jitcore.backends.gpu_tuning import Tuning
+from jitcore.backends.gpu.mapping import Function, Mapping, round_up
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I32, I64

@@ -22,8 +22,8 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.gpu_mapping import LARGEST_BLOCK, WARP, round_up
-from jitcore.backends.gpu_tuning import Tuning
+from jitcore.backends.gpu.mapping import LARGEST_BLOCK, WARP, round_up
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I16, I32, I64
 from jitcore.loopir.expr import Buffer
 

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from jitcore import dtypes
-from jitcore.backends.gpu_mapping import WARP, Accesses, Mapping, can_add_atomically
+from jitcore.backends.gpu.mapping import WARP, Accesses, Mapping, can_add_atomically
 from jitcore.backends.python.cuda.functions import REDUCE, REDUCE_PLACES, SCAN, DeviceText
 from jitcore.backends.python.expressions import Names
 from jitcore.backends.python.operations import NOT, SUM, Text, type_name

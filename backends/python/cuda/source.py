@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.gpu_mapping import list_parts, map_kernel
-from jitcore.backends.gpu_tuning import Tuning
+from jitcore.backends.gpu.mapping import list_parts, map_kernel
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.python.cuda.functions import DEVICE_HELPERS, DeviceText
 from jitcore.backends.python.cuda.kernels import Function, KernelWriter, has_name
 from jitcore.backends.python.operations import type_name

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Tuning:
     """Thresholds, by what they decide. The numbers are an H200's, where a launch takes 2 us."""
 
-    # -- threads of an item (`gpu_mapping`) ---------------------------------------------------------------
+    # -- threads of an item (`mapping`) ---------------------------------------------------------------
     #: Threads of a block of several items.
     block: int = 128
     #: Iterations of an item that one thread does by itself, and that each thread of a team should have.
@@ -28,7 +28,7 @@ class Tuning:
     #: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
     most_elements: int = 8
 
-    # -- sweeps in pieces (`gpu_mapping`) -----------------------------------------------------------------
+    # -- sweeps in pieces (`mapping`) -----------------------------------------------------------------
     #: Threads that share a piece; iterations of one at least, and pieces at most.
     piece_team: int = 256
     least_piece: int = 4096
