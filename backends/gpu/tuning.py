@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tuning:
-    """Thresholds, by what they decide. The numbers are an H200's, where a launch takes 2 us."""
+    """Thresholds, by what they decide."""
 
     # -- threads of an item (`mapping`) ---------------------------------------------------------------
     #: Threads of a block of several items.
@@ -72,7 +72,7 @@ class Tuning:
 
     # -- NVIDIA's libraries (`cuda.libraries`) ------------------------------------------------------------
     #: Extents of real matrices from which on a product is the library's: tiles in registers and shared memory
-    #: then do not hide that they have no asynchronous copies.
+    #: then do not hide that they have no tensor cores and no asynchronous copies.
     least_library_product: int = 512
     #: Elements of a matrix from which on a batch is the library's, one matrix after the other: LAPACK needs
     #: less time for a smaller one than the launches of one call take.
