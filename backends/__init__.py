@@ -4,15 +4,15 @@ Installed as `jitcore.backends`. jitcore finds backends by the entry-point group
 imports one by name, so a package of somebody else can add one.
 
 Modules:
-    cpu/         The CPU backend: loop programs rendered to explicit-vector LLVM IR, compiled by Numba's code
-                 generator.
-    cuda/        The CUDA backend: loop programs as kernels of NVIDIA GPUs.
-    gpu_mapping  Which threads run what: the mapping of a kernel's iterations.
-    llvm/        What backends that write LLVM IR share: scalar expressions, running values, complex numbers,
-                 functions.
-    python/      The loop program as Python: the text of a function of NumPy arrays, to read, to interpret and
-                 to compile.
-    reference/   The reference backend: runs a jaxpr equation by equation through each primitive's NumPy
-                 implementation.
-    xla/         The XLA bridge: programs as StableHLO, compiled and run by XLA's clients for CPUs and TPUs.
+    cpu/        The CPU backend: loop programs rendered to explicit-vector LLVM IR, compiled by Numba's code
+                generator.
+    cuda/       The CUDA backend: loop programs as kernels of NVIDIA GPUs.
+    gpu/        What backends for GPUs share: which threads run what.
+    llvm/       What backends that write LLVM IR share: scalar expressions, running values, complex numbers,
+                functions.
+    python/     The loop program as Python: the text of a function of NumPy arrays, to read, to interpret and
+                to compile.
+    reference/  The reference backend: runs a jaxpr equation by equation through each primitive's NumPy
+                implementation.
+    xla/        The XLA bridge: programs as StableHLO, compiled and run by XLA's clients for CPUs and TPUs.
 """

@@ -4,25 +4,33 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 `mapping` (which threads run what), `kernel` (LLVM IR), `ptx`, `program` (the steps of a call), `device`.
 
 Modules:
-    emulated/   A CUDA device in software: PTX is translated to machine code of this processor and runs on it.
-    libraries/  NVIDIA's libraries, where they are installed: cuBLAS, cuSOLVER, cuFFT.
-    program     Programs: the kernels of a loop program, and the steps that launch them.
-    render/     Kernels of a loop program as LLVM IR for a GPU.
-    runtime/    Running on a GPU: the device, its driver, memory that others share, graphs, executables.
-    sorting/    Sorting on a GPU: by digits of the keys, or by tiles and merges.
-    target      What the CUDA backend can do: the answers that scheduling needs.
+    architectures  Architectures of NVIDIA's GPUs: which PTX each reads, what it has, and what a
+                   multiprocessor holds.
+    emulated/      A CUDA device in software: PTX is translated to machine code of this processor and runs on
+                   it.
+    libraries/     NVIDIA's libraries, where they are installed: cuBLAS, cuSOLVER, cuFFT.
+    program        Programs: the kernels of a loop program, and the steps that launch them.
+    render/        Kernels of a loop program as LLVM IR for a GPU.
+    runtime/       Running on a GPU: the device, its driver, memory that others share, graphs, executables.
+    sorting/       Sorting on a GPU: by digits of the keys, or by tiles and merges.
+    target         What the CUDA backend can do: the answers that scheduling needs.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from jitcore.array import DeviceArray, DeviceForm, find_form
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.runtime import device as memory
+from jitcore.backends.cuda.runtime import driver, interop
+from jitcore.backends.cuda.runtime.gpu import GpuRuntime
+from jitcore.backends.cuda.runtime.linking import describe_linker
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -38,6 +46,13 @@ __all__ = ["CudaBackend", "EmulatedBackend"]
 _CPU_ONLY = ("sweeps", "variances")
 #: What stands in the place of others.
 _OTHERS = {"contractions": keep_halves}
+
+
+def _load_compiler() -> ModuleType:
+    """What compiles, with LLVM, which finding devices and moving arrays do not need."""
+    from jitcore.backends.cuda.runtime import executable
+
+    return executable
 
 
 class _Backend:
@@ -56,16 +71,12 @@ class _Backend:
         raise NotImplementedError
 
     def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
-        from jitcore.backends.cuda.runtime.executable import CudaExecutable
-
         device = self._find_device(options.sharding)
         runtime = self.open(device)
-        return CudaExecutable(closed_jaxpr, options, runtime.arch, runtime, device)
+        return _load_compiler().CudaExecutable(closed_jaxpr, options, runtime.arch, runtime, device)
 
     def clear(self) -> None:
-        from jitcore.backends.cuda.render import ptx
-
-        ptx.clear()
+        _load_compiler().ptx.clear()
 
     def _find_device(self, sharding: Any) -> Device:
         if sharding is None:
@@ -102,9 +113,8 @@ class CudaBackend(_Backend):
     def devices(self) -> list[Device]:
         """Raises: RuntimeError naming what is missing: the package, the driver, or a GPU."""
         if not self._devices:
-            from jitcore.backends.cuda.runtime.driver import list_names, open_driver, start_driver
-
-            names = list_names(open_driver() if self._driver is None else start_driver(self._driver))
+            given = self._driver
+            names = driver.list_names(driver.open_driver() if given is None else driver.start_driver(given))
             self._devices = [Device("gpu", i, name, self.name) for i, name in enumerate(names)]
         return self._devices
 
@@ -112,14 +122,10 @@ class CudaBackend(_Backend):
         with self._lock:
             runtime = self._runtimes.get(device.id)
             if runtime is None:
-                from jitcore.backends.cuda.runtime.gpu import GpuRuntime
-
                 runtime = self._runtimes[device.id] = GpuRuntime(device.id, self._driver)
             return runtime
 
     def adopt(self, value: Any) -> DeviceArray | None:
-        from jitcore.backends.cuda.runtime import interop
-
         buffer = interop.adopt(value, self._open_number)
         return None if buffer is None else self.wrap(buffer, False)
 
@@ -134,8 +140,6 @@ class CudaBackend(_Backend):
 
     def describe(self) -> dict[str, str]:
         """For people: each GPU, the driver, the linker, NVIDIA's libraries."""
-        from jitcore.backends.cuda.runtime.linking import describe_linker
-
         found = {"linker": describe_linker()}
         for device in self.devices():
             runtime = self.open(device)
@@ -151,17 +155,11 @@ class CudaBackend(_Backend):
         return found
 
     def make_device_function(self, closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:
-        from jitcore.backends.cuda.target import CudaTarget
-        from jitcore.backends.python.cuda import make_device_function
-        from jitcore.schedule import lower_program
-
-        return make_device_function(lower_program(closed_jaxpr, CudaTarget), *facts)
+        return _load_compiler().make_device_function(closed_jaxpr, *facts)
 
     @property
     def machines(self) -> Sequence[str]:
-        from jitcore.backends.cuda.render.ptx import VERSIONS
-
-        return (*VERSIONS, "emulated")
+        return (*ARCHITECTURES, "emulated")
 
     def compile_for(self, machine: str) -> Any:
         return EmulatedBackend() if machine == "emulated" else AheadBackend(machine)
@@ -192,20 +190,16 @@ class AheadBackend:
     platform, passes = "gpu", _Backend.passes
 
     def __init__(self, machine: str):
-        from jitcore.backends.cuda.render.ptx import VERSIONS
-
-        if machine not in VERSIONS:
+        if machine not in ARCHITECTURES:
             raise ValueError(f"unknown target 'cuda:{machine}': targets are "
-                             f"{', '.join(f'cuda:{known}' for known in VERSIONS)}")
+                             f"{', '.join(f'cuda:{known}' for known in ARCHITECTURES)}")
         self.name, self.machine = f"cuda:{machine}", machine
 
     def devices(self) -> list[Device]:
         return []
 
     def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
-        from jitcore.backends.cuda.runtime.executable import CudaExecutable
-
-        return CudaExecutable(closed_jaxpr, options, self.machine)
+        return _load_compiler().CudaExecutable(closed_jaxpr, options, self.machine)
 
     def clear(self) -> None:
         """Nothing is shared."""

@@ -5,6 +5,7 @@ In: a loop program. Out: PTX, and a function of buffers that runs the steps on a
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from jitcore.backends.cuda.libraries.bindings import Routine
 from jitcore.backends.cuda.render.kernel import Function, KernelRenderer
 from jitcore.backends.cuda.render.loops import BlockRenderer, find_team
 from jitcore.backends.cuda.runtime.device import ALIGNMENT, DeviceBuffer, Memory, Runtime, put
-from jitcore.backends.gpu_mapping import cut_pieces
+from jitcore.backends.gpu.mapping import cut_pieces
 from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer
@@ -25,10 +26,6 @@ from jitcore.schedule.buffers import count_bytes, plan_arena
 from jitcore.sharding import Device
 
 Run = Callable[["Frame"], None]
-#: Launches in a row from which on a graph is faster.
-MIN_GRAPH = 3
-#: Bytes that a loop on the device may copy in each round instead of letting memory change places.
-MAX_MOVED = 4 << 20
 
 
 class RenderedProgram:
@@ -44,7 +41,7 @@ class RenderedProgram:
             self._render(step.body if isinstance(step, Native) else ())
 
     def _render(self, body: Sequence) -> None:
-        for team, group in itertools.groupby(body, find_team):
+        for team, group in itertools.groupby(body, functools.partial(find_team, tuning=self.options.tuning)):
             statements = list(group)
             if team == 1 and len(statements) > 1:
                 self._render_together(statements, 1)
@@ -65,7 +62,7 @@ class RenderedProgram:
             routine = statement.routine
             self.functions[id(statement)] = routine.render(self.module, name, statement, self.options)
         elif isinstance(statement, Kernel):
-            cut_pieces(statement)
+            cut_pieces(statement, self.options.tuning)
             renderer = KernelRenderer(self.module, name, statement, self.options, is_apart)
             self.functions[id(statement)] = renderer.render()
             self._place_scratch(renderer.scratch)
@@ -129,7 +126,7 @@ class LoadedProgram:
 
     def __init__(self, rendered: RenderedProgram, ptx: str, runtime: Runtime, device: Device):
         self.program, self.runtime, self.device = rendered.program, runtime, device
-        self.functions = rendered.functions
+        self.functions, self.tuning = rendered.functions, rendered.options.tuning
         self.module = runtime.load(ptx) if rendered.list_functions() else None
         program = rendered.program
         offsets, arena_bytes = plan_arena(program, program.temps, ALIGNMENT)
@@ -192,8 +189,8 @@ class LoadedProgram:
         joined: list[Run] = []
         for is_launch, found in itertools.groupby(steps, lambda step: isinstance(step, Launch)):
             group = list(found)
-            is_graph = is_launch and len(group) >= MIN_GRAPH and hasattr(self.runtime, "make_graph")
-            joined += [self._make_graph(group)] if is_graph else group
+            is_long = is_launch and len(group) >= self.tuning.least_graph
+            joined += [self._make_graph(group)] if is_long and hasattr(self.runtime, "make_graph") else group
         return joined
 
     def _make_graph(self, launches: Sequence[Launch]) -> Run:
@@ -230,7 +227,7 @@ class LoadedProgram:
         return (
             all(id(statement) in self.functions for statement in statements)
             and len(set(swapped)) == len(swapped)
-            and sum(count_bytes(first) for first, _ in loop.swaps) <= MAX_MOVED
+            and sum(count_bytes(first) for first, _ in loop.swaps) <= self.tuning.most_moved
         )
 
     def _make_device_loop(self, loop: While) -> Run:

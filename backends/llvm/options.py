@@ -9,7 +9,7 @@ that differ in them only share one kernel. No compiler is loaded.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,8 @@ class RenderOptions(NamedTuple):
     vector_bytes: of the widest register, or access. max_threads: of one kernel; None for all, 1 for serial
     code. fastmath, contract: see `CompileOptions`. fused_complex: operations on complex numbers whose
     products may stay unrounded all the same. features: those of `FORMULA_FEATURES` that the target has.
-    has_tensor_cores: whether it multiplies small matrices of 16 bits.
+    has_tensor_cores: whether it multiplies small matrices of 16 bits. tuning: the numbers by which loops are
+    mapped to the target, a record of the backend's.
     """
 
     vector_bytes: int
@@ -36,6 +37,7 @@ class RenderOptions(NamedTuple):
     fused_complex: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     has_tensor_cores: bool = False
+    tuning: Any = None
 
 
 def has_code(eqn: Equation, list_operations: Callable[[], Mapping[str, Collection[str]]]) -> bool:

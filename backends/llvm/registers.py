@@ -7,7 +7,7 @@ registers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -115,11 +115,16 @@ def call_intrinsic(builder: ir.IRBuilder, name: str, operands: list, result=None
     """Calls `llvm.<name>.<types>`, declared by hand because llvmlite does not mangle vector types."""
     result = operands[0].type if result is None else result
     suffix = ".".join(map(name_type, overloads if overloads is not None else [operands[0].type]))
-    full = f"llvm.{name}.{suffix}"
+    return call_function(builder, f"llvm.{name}.{suffix}", result, operands)
+
+
+def call_function(builder: ir.IRBuilder, name: str, result: ir.Type,
+                  operands: Sequence[ir.Value]) -> ir.Value:
+    """Calls a function that LLVM or somebody else defines, declared at its first call in a module."""
     module = builder.module
-    function = module.globals.get(full)
+    function = module.globals.get(name)
     if function is None:
-        function = ir.Function(module, ir.FunctionType(result, [operand.type for operand in operands]), full)
+        function = ir.Function(module, ir.FunctionType(result, [operand.type for operand in operands]), name)
     return builder.call(function, operands)
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from jitcore.backends.llvm.blocks import count_blocks, count_positions
 from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.registers import I64
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan
+from jitcore.loopir.program import Choice, Kernel, Loop, Repeat, Scan
 from jitcore.loopir.traversal import find_split, flatten
 
 
@@ -31,26 +32,11 @@ def list_counts(kernel: Kernel) -> list[Callable]:
         sweep = split[1]
         last = count_blocks if isinstance(sweep, Scan) else _once
         return [lambda e: count_blocks(e, sweep), lambda e: last(e, sweep)]
-    return [lambda e: _once(e, first) if loop is None else _count_iterations(e, loop, loop.axis)]
+    return [lambda e: _once(e, first) if loop is None else count_positions(e, loop, loop.axis)]
 
 
 def _once(e, statement) -> ir.Value:
     return I64(1)
-
-
-def _count_iterations(e, statement: Loop | Reduce | Scan, axis) -> ir.Value:
-    """How many positions of an axis a statement runs over; less than one for none."""
-    low, high = e.range_of(statement, axis)
-    return e.b.sub(high, low) if axis in statement.bounds else high
-
-
-def count_blocks(e, statement: Reduce | Scan) -> ir.Value:
-    """Into how many blocks a reduction or scan is split: as many as its range fills, if that varies."""
-    if not statement.bounds:
-        return e.size(statement.partials[0].shape[0])
-    block = e.size(statement.block)
-    extent = _count_iterations(e, statement, statement.axes[0])
-    return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)
 
 
 def is_little(kernel: Kernel, count: ir.Value) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.llvm.registers import I32, I64, POINTER
+from jitcore.backends.llvm.registers import I32, I64, POINTER, call_function
 from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Index
 
@@ -21,11 +21,7 @@ MAX_NODES = 24
 
 def prefetch(b: ir.IRBuilder, pointer: ir.Value, is_write: bool) -> None:
     """Asks for the cache line of an address, which may be any."""
-    name, module = "llvm.prefetch.p0", b.module
-    callee = module.globals.get(name)
-    if callee is None:
-        callee = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I32, I32, I32]), name)
-    b.call(callee, [pointer, I32(int(is_write)), I32(3), I32(1)])
+    call_function(b, "llvm.prefetch.p0", ir.VoidType(), [pointer, I32(int(is_write)), I32(3), I32(1)])
 
 
 def fetch_ahead(e, buffer: Buffer, index: Index) -> None:

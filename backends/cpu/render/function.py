@@ -36,6 +36,7 @@ from jitcore.backends.llvm.registers import (
     I32,
     I64,
     Pair,
+    call_function,
     constant,
     lane_count,
     map_parts,
@@ -236,13 +237,8 @@ class FunctionEmitter(ExpressionEmitter):
         where = "p0" if name in ("load", "store") else f"v{lanes}p0"
         kind = data.element
         scalar = f"i{kind.width}" if isinstance(kind, ir.IntType) else kind.intrinsic_name
-        full = f"llvm.masked.{name}.v{lanes}{scalar}.{where}"
-        module = self.function.module
-        callee = module.globals.get(full)
-        if callee is None:
-            result = ir.VoidType() if is_write else data
-            callee = ir.Function(module, ir.FunctionType(result, [o.type for o in operands]), full)
-        return self.b.call(callee, operands)
+        full, result = f"llvm.masked.{name}.v{lanes}{scalar}.{where}", ir.VoidType() if is_write else data
+        return call_function(self.b, full, result, operands)
 
     def full_mask(self) -> ir.Value:
         """The lanes that take part."""

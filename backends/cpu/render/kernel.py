@@ -11,7 +11,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore.backends.cpu.mapping.balance import find_divisions, share_roots
-from jitcore.backends.cpu.mapping.counts import count_blocks, outermost_loop
+from jitcore.backends.cpu.mapping.counts import outermost_loop
 from jitcore.backends.cpu.render.column_sweeps import emit_row_by_row
 from jitcore.backends.cpu.render.extremes import search_extreme
 from jitcore.backends.cpu.render.function import FunctionEmitter
@@ -24,6 +24,7 @@ from jitcore.backends.cpu.render.stores import emit_stores, emit_streamed, group
 from jitcore.backends.cpu.render.tiles import emit_tiles
 from jitcore.backends.cpu.render.vector_loops import emit_aligned, emit_wide, vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator, Partials, Runs
+from jitcore.backends.llvm.blocks import count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.pack import Packing
 from jitcore.backends.llvm.registers import I64, SIZES, TABLE
@@ -291,13 +292,10 @@ class KernelRenderer(StatementRenderer):
 
     def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop, parts: Partials = Partials()) -> None:
         """Partial results of the blocks [start, stop) of a split reduction."""
-        (first, end), block = e.range_of(reduce, reduce.axes[0]), e.size(reduce.block)
+        find = find_blocks(e, reduce)
 
         def run(number):
-            low = e.b.mul(number, block)
-            low = e.b.add(first, low) if reduce.bounds else low
-            high = e.b.add(low, block)
-            high = e.b.select(e.b.icmp_signed("<", high, end), high, end)
+            low, high = find(number)
 
             def combine():
                 accumulators = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]

@@ -30,7 +30,7 @@ from jitcore.backends.cpu.render.vector_loops import (
     vector_loop,
 )
 from jitcore.backends.llvm.options import is_static
-from jitcore.backends.llvm.registers import I8, I32, I64, lane_count, split_registers, widen
+from jitcore.backends.llvm.registers import I8, I32, I64, call_function, lane_count, split_registers, widen
 from jitcore.backends.llvm.statements import emit_store
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Loop, Store
@@ -140,8 +140,4 @@ def store_past_caches(e, buffer: Buffer, pointer: ir.Value, value: ir.Value) -> 
 
 def _fence(b: ir.IRBuilder) -> None:
     """All stores before it are seen before any store after it."""
-    name, module = "llvm.x86.sse.sfence", b.module
-    callee = module.globals.get(name)
-    if callee is None:
-        callee = ir.Function(module, ir.FunctionType(ir.VoidType(), []), name)
-    b.call(callee, [])
+    call_function(b, "llvm.x86.sse.sfence", ir.VoidType(), [])

@@ -19,6 +19,7 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.backends.cuda.libraries import routines
 from jitcore.backends.cuda.libraries.bindings import Libraries, Routine
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Var, sub_jaxprs
 from jitcore.lax.dot import free_dims
@@ -27,12 +28,6 @@ from jitcore.passes import PIPELINE, run_pipeline
 from jitcore.passes.walk import Walk, rewrite_equations
 from jitcore.transforms.vmap import vmap
 
-#: Extents of real matrices from which on a product is the library's: tiles in registers and shared memory
-#: then do not hide that they have no tensor cores and no asynchronous copies.
-LEAST_PRODUCT = 512
-#: Elements of a matrix from which on a batch is the library's, one matrix after the other: LAPACK needs less
-#: time for a smaller one than the launches of one call take.
-LEAST_IN_BATCH = 128 * 128
 #: Elements of a matrix up to which the libraries' 32-bit counts of what they work in hold.
 MOST = 1 << 28
 #: cuFFT's axes.
@@ -48,7 +43,7 @@ class Row(NamedTuple):
     pays: Callable[..., bool]
 
 
-def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None) -> ClosedJaxpr:
+def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None, tuning: Tuning) -> ClosedJaxpr:
     """The program with the routines of the libraries that there are."""
     if libraries is None:
         return closed
@@ -63,7 +58,8 @@ def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None) -> ClosedJax
             if eqn.outvars[0] not in products:
                 return None
             operands, params = _undo_conversions(walk, eqn, products[eqn.outvars[0]])
-        if not row.pays(*[atom.aval for atom in operands], **params) or libraries.find(row.library) is None:
+        pays = row.pays(tuning, *[atom.aval for atom in operands], **params)
+        if not pays or libraries.find(row.library) is None:
             return None
         return walk.spell(lambda *operands: list(row.rule(*operands, **params)), operands)
 
@@ -121,9 +117,9 @@ def _run(routine: Routine, operands: Sequence[Any], outs: Sequence[tuple], **par
 _INFO = (), dtypes.int32
 
 
-def _pays(x: ShapedArray, *others: ShapedArray, **params: Any) -> bool:
+def _pays(tuning: Tuning, x: ShapedArray, *others: ShapedArray, **params: Any) -> bool:
     size = math.prod(x.shape[-2:])
-    return size <= MOST and (math.prod(x.shape[:-2]) == 1 or size >= LEAST_IN_BATCH)
+    return size <= MOST and (math.prod(x.shape[:-2]) == 1 or size >= tuning.least_in_batch)
 
 
 def _turn(x):
@@ -228,15 +224,16 @@ def _triangular_solve(a, b, *, left_side: bool, lower: bool, transpose_a: bool, 
 
 
 # -- products -----------------------------------------------------------------------------------------------
-def _pays_for_product(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
-                      preferred_element_type=None) -> bool:
+def _pays_for_product(tuning: Tuning, lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers,
+                      precision=None, preferred_element_type=None) -> bool:
     (summed, _), (batch, _) = dimension_numbers
     dtype, out_dtype = lhs.dtype, preferred_element_type or dtypes.result_type(lhs.dtype, rhs.dtype)
     k, count = (math.prod(lhs.shape[dim] for dim in dims) for dims in (summed, batch))
     sizes = *(math.prod(aval.shape) // (k * count) for aval in (lhs, rhs)), k
     is_known = lhs.dtype == rhs.dtype and dtype.name in routines.TYPES
     is_known &= out_dtype == dtype or dtypes.is_half(dtype) and out_dtype == dtypes.float32
-    return is_known and (min(sizes) >= LEAST_PRODUCT or dtypes.is_complex(dtype)) and max(sizes) < MOST
+    is_large = min(sizes) >= tuning.least_library_product or dtypes.is_complex(dtype)
+    return is_known and is_large and max(sizes) < MOST
 
 
 def _dot_general(left, right, *, dimension_numbers, precision=None, preferred_element_type=None):
@@ -296,11 +293,11 @@ def _fft(a, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
 TABLE = {
     "cholesky": Row("cusolver", _cholesky, _pays),
     "lu": Row("cusolver", _lu, _pays),
-    "qr": Row("cusolver", _qr, lambda x, pivoting, **params: _pays(x) and not pivoting),
+    "qr": Row("cusolver", _qr, lambda tuning, x, *, pivoting, **params: not pivoting and _pays(tuning, x)),
     "eigh": Row("cusolver", _eigh, _pays),
     "svd": Row("cusolver", _svd, _pays),
     "triangular_solve": Row("cublas", _triangular_solve, _pays),
     "dot_general": Row("cublas", _dot_general, _pays_for_product),
-    "fft": Row("cufft", _fft,
-               lambda x, fft_type, fft_lengths: len(fft_lengths) <= MOST_AXES and min(fft_lengths) > 1),
+    "fft": Row("cufft", _fft, lambda tuning, x, *, fft_lengths, **params: len(fft_lengths) <= MOST_AXES
+               and min(fft_lengths) > 1),
 }

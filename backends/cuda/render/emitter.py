@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.gpu_mapping import ACCESS_BYTES, WARP, is_aligned
+from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP, is_aligned
 from jitcore.backends.llvm.complex_ops import interleave, separate
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
@@ -25,6 +25,7 @@ from jitcore.backends.llvm.registers import (
     I64,
     POINTER,
     Pair,
+    call_function,
     lane_count,
     map_parts,
     memory_type,
@@ -171,10 +172,7 @@ class KernelEmitter(ExpressionEmitter):
         return self.b.zext(self.call(f"llvm.nvvm.read.ptx.sreg.{name}", I32), I64)
 
     def call(self, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
-        module = self.function.module
-        known = module.globals.get(name)
-        callee = known or ir.Function(module, ir.FunctionType(result, [x.type for x in operands]), name)
-        return self.b.call(callee, operands)
+        return call_function(self.b, name, result, operands)
 
     def read_item(self, block: int) -> ir.Value:
         """The number of this thread, where blocks have so many."""

@@ -16,7 +16,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.gpu_mapping import Accesses, find_lanes
+from jitcore.backends.gpu.mapping import Accesses, count_elements
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I1, I64, element_constant
@@ -40,7 +40,7 @@ class ItemRenderer(StatementRenderer):
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
         super().__init__(module, name, kernel, options)
-        self.is_atomic = False
+        self.is_atomic, self.tuning = False, options.tuning
         self.shared: dict[Axis, ir.Value] = {}
 
     def run_shared(self, e: KernelEmitter, team: Team, body: list) -> None:
@@ -71,7 +71,7 @@ class ItemRenderer(StatementRenderer):
         self.hoist(e, loop.body, {loop.axis})
         low, high = e.range_of(loop, loop.axis)
         is_plain = not loop.bounds and all(isinstance(s, Store) for s in loop.body)
-        lanes = find_lanes(loop.axis, loop.body, self.vector_bytes) if is_plain else 1
+        lanes = count_elements(loop.axis, loop.body, self.vector_bytes, self.tuning) if is_plain else 1
         for _ in self._run_along(e, team, loop.axis, low, high, lanes):
             self._emit_in_part(e, {loop.axis: low}, loop.body)
 
@@ -163,7 +163,7 @@ class ItemRenderer(StatementRenderer):
         """The results of a reduction with the first axis in [low, high)."""
         axis, has_place = reduce.axes[0], reduce.finds_places
         is_plain = len(reduce.axes) == 1 and not reduce.bounds and not has_place
-        lanes = find_lanes(axis, [reduce], self.vector_bytes) if is_plain else 1
+        lanes = count_elements(axis, [reduce], self.vector_bytes, self.tuning) if is_plain else 1
         self.mark_long(reduce, team.size * lanes)
         found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
         if lanes == 1:

@@ -16,8 +16,7 @@ from jitcore.backends.cuda.render.items import ItemRenderer
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
-from jitcore.backends.gpu_mapping import (
-    PIECE_TEAM,
+from jitcore.backends.gpu.mapping import (
     WARP,
     Function,
     Mapping,
@@ -27,17 +26,15 @@ from jitcore.backends.gpu_mapping import (
     map_kernel,
 )
 from jitcore.backends.llvm.accumulator import Accumulator, Partials
+from jitcore.backends.llvm.blocks import count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan
+from jitcore.loopir.program import Kernel, Loop, Scan
 from jitcore.loopir.text import format_kernel
 from jitcore.loopir.traversal import block_totals, find_split, flatten, list_buffers, peel
-
-#: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
-MAX_INLINED_CALLS = 8
 
 
 class KernelRenderer(ItemRenderer):
@@ -49,7 +46,7 @@ class KernelRenderer(ItemRenderer):
         kernel.tile, kernel.others, kernel.far = None, (), ()
         kernel.grain = 1
         super().__init__(module, name, kernel, options)
-        self.inlines_math, self.is_apart = self.math_calls <= MAX_INLINED_CALLS, is_apart
+        self.inlines_math, self.is_apart = self.math_calls <= self.tuning.most_inlined_calls, is_apart
         self.buffers = sorted(list_buffers([kernel]), key=lambda buffer: buffer.name)
         self.functions: list[Function] = []
         self.scratch: list[Buffer] = []  # what the functions of this kernel hand on to each other
@@ -87,7 +84,7 @@ class KernelRenderer(ItemRenderer):
 
     # -- items --------------------------------------------------------------------------------------------
     def _render_items(self, suffix: str, part: Kernel, guard: tuple[Expr, bool] | None) -> None:
-        mapping = map_kernel(part, self.vector_bytes)
+        mapping = map_kernel(part, self.tuning, self.vector_bytes)
         if mapping.items == 0:
             return
         e = self.begin(suffix, mapping)
@@ -102,20 +99,22 @@ class KernelRenderer(ItemRenderer):
     def _render_alone(self, suffix: str, kernel: Kernel) -> bool:
         """Whether a kernel is one of those that have rooms of their own."""
         if is_ordered(kernel) and not can_add_atomically(kernel):
-            updates = find_updates(kernel)
+            updates = find_updates(kernel, self.tuning)
             if updates is not None:
                 render_updates(self, updates)
             return updates is not None
-        product, turned = tiles.find_product(kernel), tiles.find_turned(kernel, self.tile)
+        product = tiles.find_product(kernel, self.tuning)
+        turned = tiles.find_turned(kernel, self.tile, self.tuning)
         if product is not None:
             has_units = self.options.has_tensor_cores and multiplies_halves(product)
             renderer = TensorRenderer if has_units else tiles.TileRenderer
-            mapping = Mapping("tiles", (), [], 1, 1, tiles.SIDE**2, units=renderer.units)
+            mapping = Mapping("tiles", (), [], block=tiles.SIDE**2, units=renderer.units)
             e = self.begin(suffix, mapping, product.tiling.grid)
             renderer(e, product, self.emit_statements).emit()
         elif turned is not None:
-            e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * tiles.WARPS), turned.tiling.grid)
-            tiles.emit_turned(e, turned, self.emit_statements)
+            mapping = Mapping("turned", (), [], block=WARP * self.tuning.turned_warps)
+            e = self.begin(suffix, mapping, turned.tiling.grid)
+            tiles.emit_turned(e, turned, self.tuning.turned_warps, self.emit_statements)
         else:
             return False
         e.finish()
@@ -130,8 +129,8 @@ class KernelRenderer(ItemRenderer):
             item = b.add(b.mul(block, I64(mapping.block // mapping.team)), b.udiv(thread, I64(mapping.team)))
         counts = [e.size(loop.axis.extent) for loop in mapping.loops]
         end = counts[-1] if counts else I64(1)
-        if mapping.lanes > 1:
-            counts[-1] = e.divide_up(end, mapping.lanes)
+        if mapping.elements > 1:
+            counts[-1] = e.divide_up(end, mapping.elements)
         is_item = b.icmp_signed("<", item, e.multiply(counts))
         if mapping.is_across or any(loop.bounds for loop in mapping.loops):
             item = b.select(is_item, item, I64(0))  # what is read before it is known to be none is there
@@ -146,7 +145,7 @@ class KernelRenderer(ItemRenderer):
                 is_item = b.and_(is_item, inside)
         if mapping.is_across:
             return self.run_shared(e, Team(e, mapping.team, thread, True, is_item), mapping.body)
-        if mapping.lanes > 1:
+        if mapping.elements > 1:
             return self._emit_lanes(e, mapping, is_item, end)
         team = Team(e, mapping.team, thread) if mapping.team > 1 else None
         with e.if_then(is_item):
@@ -157,7 +156,7 @@ class KernelRenderer(ItemRenderer):
 
     def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
         """Several elements of the last loop; what is left at its end one by one."""
-        b, axis, lanes = e.b, mapping.loops[-1].axis, mapping.lanes
+        b, axis, lanes = e.b, mapping.loops[-1].axis, mapping.elements
         first = b.mul(e.axis_values[axis], I64(lanes))
         past, is_even = b.add(first, I64(lanes)), int(axis.extent) % lanes == 0
         is_whole = is_item if is_even else b.and_(is_item, b.icmp_signed("<=", past, end))
@@ -174,44 +173,28 @@ class KernelRenderer(ItemRenderer):
     def _render_split_reduce(self) -> None:
         """One team for each piece, and one for what they found."""
         body, reduce = self.kernel.body, self.kernel.body[0]
-        pieces = int(reduce.partials[0].shape[0])
-        mapping = Mapping("pieces", (), body, PIECE_TEAM, 1, PIECE_TEAM)
+        pieces, size = int(reduce.partials[0].shape[0]), self.tuning.piece_team
+        mapping = Mapping("pieces", (), body, size, 1, size)
         if pieces == 0:
             return
         e = self.begin("_pieces", mapping, pieces)
         number = e.read_register("ctaid.x")
-        low, high = self._find_piece(e, reduce, number)
-        team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
+        low, high = find_blocks(e, reduce)(number)
+        team = Team(e, size, e.read_register("tid.x"))
         self.combine_range(e, team, reduce, low, high)
         with e.if_then(team.is_first()):
             for (result, _, _), buffer in zip(reduce.parts, reduce.partials):
                 e.write_element(buffer, number, e.results[result])
         e.finish()
         e = self.begin("_finish", mapping._replace(kind="finish"), 1)
-        team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
+        team = Team(e, size, e.read_register("tid.x"))
         for part, buffer in zip(reduce.parts, reduce.partials):
             found = Accumulator(self, e, reduce, part, scalar=True)
-            with team.share(I64(0), self._count_pieces(e, reduce)) as i:
+            with team.share(I64(0), count_blocks(e, reduce)) as i:
                 found.combine(e.read_element(buffer, i))
             e.results[found.result] = team.combine(found)
         self.run_shared(e, team, body[1:])
         e.finish()
-
-    def _find_piece(self, e: KernelEmitter, sweep: Reduce | Scan, number: ir.Value) -> tuple:
-        """The range of a piece."""
-        b, length = e.b, e.size(sweep.block)
-        first, end = e.range_of(sweep, sweep.axes[0])
-        low = b.mul(number, length)
-        low = b.add(first, low) if sweep.bounds else low
-        return low, e.least(b.add(low, length), end)
-
-    def _count_pieces(self, e: KernelEmitter, reduce: Reduce) -> ir.Value:
-        """As many as the range fills, if that varies."""
-        if not reduce.bounds:
-            return e.size(reduce.partials[0].shape[0])
-        b, block = e.b, e.size(reduce.block)
-        low, high = e.range_of(reduce, reduce.axes[0])
-        return b.sdiv(b.add(b.sub(high, low), b.sub(block, I64(1))), block)
 
     # -- scans --------------------------------------------------------------------------------------------
 
@@ -219,29 +202,29 @@ class KernelRenderer(ItemRenderer):
         """The totals of pieces; for each piece what comes before it; each piece from there."""
         loops, _ = peel(self.kernel.body)
         totals, before = scan.partials
-        parts, numbers = Partials(columns), Loop(Axis(totals.shape[0]), [])
-        pieces = Mapping("pieces", (*loops, numbers), [], PIECE_TEAM, 1, PIECE_TEAM)
+        parts, numbers, size = Partials(columns), Loop(Axis(totals.shape[0]), []), self.tuning.piece_team
+        pieces = Mapping("pieces", (*loops, numbers), [], size, 1, size)
         if pieces.items == 0:
             return
         e, thread = self._begin_items("_pieces", pieces)
         reduce, number = block_totals(scan, columns), e.axis_values[numbers.axis]
-        team = Team(e, PIECE_TEAM, thread)
-        self.combine_range(e, team, reduce, *self._find_piece(e, scan, number))
+        team = Team(e, size, thread)
+        self.combine_range(e, team, reduce, *find_blocks(e, scan)(number))
         with e.if_then(team.is_first()):
             parts.write(e, totals, number, e.results[reduce.parts[0][0]])
         e.finish()
 
         e, thread = self._begin_items("_before", pieces._replace(kind="finish", loops=tuple(loops)))
-        self._scan_totals(e, Team(e, PIECE_TEAM, thread), scan, parts)
+        self._scan_totals(e, Team(e, size, thread), scan, parts)
         e.finish()
 
         e, thread = self._begin_items("_scan", pieces)
         number = e.axis_values[numbers.axis]
-        low, high = self._find_piece(e, scan, number)
+        low, high = find_blocks(e, scan)(number)
         if scan.reverse:  # positions count from the end
             extent = e.size(scan.axis.extent)
             low, high = e.b.sub(extent, high), e.b.sub(extent, low)
-        team = Team(e, PIECE_TEAM, thread)
+        team = Team(e, size, thread)
         self.share_scan(e, team, scan, low, high, parts.read(e, before, number))
         e.finish()
 

@@ -14,7 +14,8 @@ from llvmlite import ir
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.kernel import Function, KernelRenderer
 from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.gpu_mapping import LARGEST_BLOCK, Mapping, count_work, is_ordered, round_up
+from jitcore.backends.gpu.mapping import LARGEST_BLOCK, Mapping, count_work, is_ordered, round_up
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I32, I64, POINTER
@@ -22,30 +23,25 @@ from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Choice, Kernel, Repeat, Switch, While
 from jitcore.loopir.traversal import flatten, list_buffers, outside_kernels
 
-#: Operations of a round that one thread does, and that one block does, before several are launched.
-LONE_ROUND, BLOCK_ROUND = 64, 32768
-#: Operations that a thread of the block should have.
-THREAD_WORK = 4
-
 
 def list_kernels(body: Sequence) -> list[Kernel]:
     """Those of all statements, in order."""
     return [s for s in flatten(body) if isinstance(s, Kernel)]
 
 
-def find_team(statement) -> int:
+def find_team(statement, tuning: Tuning) -> int:
     """How many threads run a statement by themselves; 0 where that takes several launches."""
     kernels = list_kernels([statement])
     if not all(isinstance(s, (Kernel, While, Switch)) for s in outside_kernels([statement])):
         return 0
     work = [count_work(kernel.body) for kernel in kernels]
-    if sum(work) <= LONE_ROUND:
+    if sum(work) <= tuning.lone_round:
         return 1
     is_joined = any(isinstance(s, (Repeat, Choice)) for kernel in kernels for s in kernel.body)
     slow = sum(count for kernel, count in zip(kernels, work) if is_ordered(kernel))
-    if sum(work) > BLOCK_ROUND or is_joined or slow > LONE_ROUND:
+    if sum(work) > tuning.block_round or is_joined or slow > tuning.lone_round:
         return 0
-    return min(max(32, round_up(max(work) // THREAD_WORK)), LARGEST_BLOCK)
+    return min(max(32, round_up(max(work) // tuning.thread_work)), LARGEST_BLOCK)
 
 
 class BlockRenderer:

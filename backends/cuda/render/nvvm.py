@@ -26,18 +26,18 @@ _EXTREMES = {"smin": "slt", "smax": "sgt", "umin": "ult", "umax": "ugt"}
 def make_ptx(module: ir.Module, arch: str) -> str:
     """Raises: ImportError naming what to install; RuntimeError for what NVVM refuses."""
     try:
-        from numba.cuda.codegen import JITCUDACodegen
-        from numba.cuda.cudadrv import nvvm
+        from numba.cuda import codegen
 
-        version = ", ".join(f"i32 {part}" for part in nvvm.NVVM().get_ir_version())
+        nvvm = codegen.nvvm.NVVM()
+        version = ", ".join(f"i32 {part}" for part in nvvm.get_ir_version())
     except Exception as error:  # its modules raise what they like where parts of the toolkit are missing
         raise ImportError(f"codegen='numba' on a GPU needs Numba's CUDA target ({error}): "
                           "pip install 'jitcore[cuda-numba]'") from None
     with _lock:
         number = int(arch.removeprefix("sm_"))
-        options = {"opt": 3}
-        library = JITCUDACodegen("jitcore").create_library("jitcore", entry_name="k0", nvvm_options=options)
-        head = f'target triple = "nvptx64-nvidia-cuda"\ntarget datalayout = "{nvvm.NVVM().data_layout}"\n'
+        generator = codegen.JITCUDACodegen("jitcore")
+        library = generator.create_library("jitcore", entry_name="k0", nvvm_options={"opt": 3})
+        head = f'target triple = "nvptx64-nvidia-cuda"\ntarget datalayout = "{nvvm.data_layout}"\n'
         tail = f"\n!nvvmir.version = !{{!1000000}}\n!1000000 = !{{{version}}}\n"
         library.add_ir_module(_Text(head + _translate(module, number) + tail))
         library.finalize()

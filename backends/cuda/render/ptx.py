@@ -14,17 +14,12 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.config import drop_oldest
 from jitcore.dispatch.disk_cache import find_or_make
 from jitcore.process.concurrency import Lock
 
 TRIPLE = "nvptx64-nvidia-cuda"
-#: The oldest version of PTX that has an architecture's instructions, so that old drivers read it.
-VERSIONS = {"sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78, "sm_100": 86,
-            "sm_103": 88, "sm_120": 87, "sm_121": 88}
-
-#: The first architecture with the products of small matrices that `tensor_cores` has.
-FIRST_TENSOR_CORES = 80
 
 _lock = Lock()
 _made: OrderedDict[bytes, str] = OrderedDict()
@@ -58,38 +53,11 @@ def _open_target() -> llvm.Target:
 
 def _translate(text: str, arch: str, level: int) -> str:
     with _lock:  # LLVM's objects are made here for each translation, but its registry of targets is one
-        machine = _open_target().create_target_machine(cpu=arch, features=f"+ptx{VERSIONS[arch]}", opt=level)
+        machine = _open_target().create_target_machine(cpu=arch, opt=level,
+                                                     features=f"+ptx{ARCHITECTURES[arch].ptx}")
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple, module.data_layout = TRIPLE, str(machine.target_data)
         module.verify()
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=level))
         builder.getModulePassManager().run(module, builder)
         return machine.emit_assembly(module)
-
-
-# -- which one ----------------------------------------------------------------------------------------------
-#: What no older GPU has.
-OLDEST = 7, 5
-
-
-def choose_arch(major: int, minor: int) -> str:
-    """The newest architecture whose PTX runs on a GPU of this compute capability.
-
-    Raises: RuntimeError for one that is too old."""
-    if (major, minor) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise RuntimeError(f"a GPU of compute capability {major}.{minor} is too old: programs are compiled "
-                           f"for {oldest} and later")
-    return [arch for arch in VERSIONS if int(arch.removeprefix("sm_")) <= 10 * major + minor][-1]
-
-
-def has_tensor_cores(arch: str) -> bool:
-    return int(arch.removeprefix("sm_")) >= FIRST_TENSOR_CORES
-
-
-def find_oldest_cuda(arch: str) -> tuple[int, int]:
-    """The first version of CUDA whose drivers read the PTX of an architecture."""
-    major, minor = divmod(VERSIONS[arch], 10)
-    if major == 6:
-        return 10, minor - 3
-    return major + 4, minor + (major == 8 and minor > 5)  # 8.5 is that of two versions

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.gpu_mapping import WARP
+from jitcore.backends.gpu.mapping import WARP
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.registers import I1, I8, I32, I64, Pair, choose, element_constant, map_parts
 from jitcore.backends.llvm.scalar_ops import emit_operation

@@ -12,7 +12,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import join_lanes
 from jitcore.backends.cuda.render.tiles import SIDE, Factor, Product, TileRenderer, runs_along
-from jitcore.backends.gpu_mapping import ACCESS_BYTES, WARP
+from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP
 from jitcore.backends.llvm.registers import I1, I32, I64, element_type
 
 #: Rows, columns and terms of the product of one instruction.

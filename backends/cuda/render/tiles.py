@@ -22,7 +22,8 @@ from llvmlite import ir
 
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Slots
-from jitcore.backends.gpu_mapping import WARP, is_aligned
+from jitcore.backends.gpu.mapping import WARP, is_aligned
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
@@ -32,13 +33,6 @@ from jitcore.schedule.nest import is_across
 
 #: Threads along each side of a tile, and how far the tiles of factors go along the sum.
 SIDE, DEPTH = 16, 16
-#: Extents from which on tiles pay.
-LEAST = 8
-#: Tiles that keep a GPU busy: where there are fewer of the large ones, they are smaller.
-MANY_TILES = 132
-#: Of transposed reads: warps of a block; elements from which on tiles pay, and arrays that go through shared
-#: memory, at most.
-WARPS, LEAST_TURNED, MOST_ARRAYS = 8, 32, 4
 
 
 class Tiling(NamedTuple):
@@ -88,7 +82,7 @@ class Product(NamedTuple):
     each: int
 
 
-def find_product(kernel: Kernel) -> Product | None:
+def find_product(kernel: Kernel, tuning: Tuning) -> Product | None:
     """The product that a kernel is, if tiles pay for it."""
     loops, body = peel(kernel.body)
     reduce, *stores = body
@@ -104,20 +98,20 @@ def find_product(kernel: Kernel) -> Product | None:
     if not all(isinstance(s, Store) and not s.is_update for s in stores):
         return None
     *outer, rows, columns = loops
-    if min(int(axis.extent) for axis in (rows.axis, columns.axis, reduce.axes[0])) < LEAST:
+    if min(int(axis.extent) for axis in (rows.axis, columns.axis, reduce.axes[0])) < tuning.least_product:
         return None
     for left, right in (expr.args, expr.args[::-1]):
         is_left = columns.axis not in left.axes and rows.axis in left.axes
         if is_left and rows.axis not in right.axes and columns.axis in right.axes:
-            each = _choose_size(outer, rows.axis, columns.axis)
+            each = _choose_size(outer, rows.axis, columns.axis, tuning)
             tiling = Tiling(outer, rows.axis, columns.axis, SIDE * each)
             return Product(tiling, reduce, left, right, stores, each)
     return None
 
 
-def _choose_size(outer: list[Loop], rows: Axis, columns: Axis) -> int:
+def _choose_size(outer: list[Loop], rows: Axis, columns: Axis, tuning: Tuning) -> int:
     for each in (4, 2):
-        if Tiling(outer, rows, columns, SIDE * each).grid >= MANY_TILES:
+        if Tiling(outer, rows, columns, SIDE * each).grid >= tuning.many_tiles:
             return each
     return 1 if min(int(rows.extent), int(columns.extent)) <= SIDE else 2
 
@@ -287,37 +281,37 @@ class Turned(NamedTuple):
     loads: list[Expr]
 
 
-def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None) -> Turned | None:
+def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None, tuning: Tuning) -> Turned | None:
     """tile: the axes of rows and columns, where the schedule says that neighbours lie along both."""
     loops, body = peel(kernel.body)
     if tile is None or tile != tuple(loop.axis for loop in loops[-2:]) or any(loop.bounds for loop in loops):
         return None
     rows, columns = tile
-    if min(int(rows.extent), int(columns.extent)) < LEAST_TURNED:
+    if min(int(rows.extent), int(columns.extent)) < tuning.least_turned:
         return None
     nodes = walk([root for store in body for root in store.roots])
     loads = [node for node in nodes if node.op == "load" and is_across(node.attr[1], rows, columns)]
-    is_fine = 0 < len(loads) <= MOST_ARRAYS and not any(store.is_update for store in body)
+    is_fine = 0 < len(loads) <= tuning.most_turned and not any(store.is_update for store in body)
     written = {store.buffer for store in body}
     if not is_fine or any(load.attr[0] in written for load in loads):
         return None
     return Turned(Tiling(loops[:-2], rows, columns, WARP), body, loads)
 
 
-def emit_turned(e: KernelEmitter, turned: Turned, emit_statements: Callable) -> None:
-    """The body of the function. emit_statements: for the stores of one element."""
+def emit_turned(e: KernelEmitter, turned: Turned, warps: int, emit_statements: Callable) -> None:
+    """The body of the function. warps: of a block. emit_statements: for the stores of one element."""
     b, t, width = e.b, turned.tiling, I64(WARP + 1)
     # rows are one element longer, so that reading across them meets all banks
     slots = [Slots(e, load.dtype, WARP * (WARP + 1)) for load in turned.loads]
     thread = e.read_register("tid.x")
     lane, warp = b.urem(thread, I64(WARP)), b.udiv(thread, I64(WARP))
     row, column = t.place(e)
-    with e.for_range(warp, I64(WARP), I64(WARPS)) as number:
+    with e.for_range(warp, I64(WARP), I64(warps)) as number:
         with e.if_then(t.go_to(e, b.add(row, lane), b.add(column, number))):
             for load, slot in zip(turned.loads, slots):
                 slot.write(b, b.add(b.mul(number, width), lane), e.load(*load.attr))
     e.synchronize_block()
-    with e.for_range(warp, I64(WARP), I64(WARPS)) as number:
+    with e.for_range(warp, I64(WARP), I64(warps)) as number:
         with e.if_then(t.go_to(e, b.add(row, number), b.add(column, lane))):
             for load, slot in zip(turned.loads, slots):
                 e.values[id(load)] = slot.read(b, b.add(b.mul(lane, width), number))

@@ -17,15 +17,13 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.sorting.merge import sort_integers
-from jitcore.backends.gpu_mapping import Mapping, find_lone_store
+from jitcore.backends.gpu.mapping import Mapping, find_lone_store
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I1, I64
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.schedule.buffers import count_bytes
-
-#: Updates from which on sorting them pays.
-LEAST = 64
 
 
 class Updates(NamedTuple):
@@ -42,13 +40,13 @@ class Updates(NamedTuple):
         return dtypes.int32 if self.none < 2**31 else dtypes.int64
 
 
-def find_updates(kernel: Kernel) -> Updates | None:
+def find_updates(kernel: Kernel, tuning: Tuning) -> Updates | None:
     """The updates that a kernel is, if sorting them pays."""
     loops, store = find_lone_store(kernel) or ((), None)
     if store is None or any(loop.bounds for loop in loops):
         return None
     count = Mapping("flat", tuple(loops), [store]).items
-    if not LEAST <= count < 2**31:
+    if not tuning.least_updates <= count < 2**31:
         return None
     return Updates(tuple(loops), store, count, count_bytes(store.buffer) // store.buffer.dtype.itemsize)
 
@@ -68,7 +66,7 @@ def render_updates(renderer, updates: Updates) -> None:
 def _begin_item(renderer, suffix: str, updates: Updates,
                 buffers: list[Buffer]) -> Iterator[tuple[KernelEmitter, ir.Value]]:
     """A function with a thread for each update. Gives its number."""
-    mapping = Mapping("flat", updates.loops, [])
+    mapping = Mapping("flat", updates.loops, [], block=renderer.tuning.block)
     e = renderer.begin(suffix, mapping, more=buffers)
     item = e.read_item(mapping.block)
     with e.if_then(e.b.icmp_signed("<", item, I64(updates.count))):

@@ -9,7 +9,8 @@ Modules:
     gpu         A GPU: the implementation of `device.Runtime` for NVIDIA's driver.
     graphs      Kernels on a GPU, and CUDA graphs: several launches that are given to a GPU at once, and loops
                 whose condition the GPU reads.
-    interop     Arrays on GPUs that several libraries use, without a copy.
+    interop     Arrays of other libraries on GPUs, used without a copy.
     linking     From PTX to machine code, where NVIDIA's linker is installed; what it made is kept on disk;
                 and what kernels take of a GPU, as the linker says without one.
+    protocols   What DLPack and `__cuda_array_interface__` say of an array on a GPU, read and written.
 """

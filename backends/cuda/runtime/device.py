@@ -11,12 +11,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from jitcore.backends.cuda.runtime import protocols
 from jitcore.sharding import Device, SingleDeviceSharding
 
 #: Where temporaries begin: the longest stretch that one access of a warp reads.
 ALIGNMENT = 256
-#: DLPack's numbers for memory of a GPU, and of a device that it does not know.
-DLPACK_CUDA, DLPACK_OTHER = 2, 12
 
 
 class Runtime(Protocol):
@@ -60,7 +59,7 @@ class Runtime(Protocol):
         predicate, moves)` is given the arguments, the predicate's (address, bytes), and (target, source,
         bytes) of copies that end each round."""
 
-    #: cuBLAS and the like: a `libraries.Libraries`.
+    #: NVIDIA's: a `libraries.bindings.Libraries`.
     libraries: Any
 
     #: Of the work on the device; then also `follow`, `precede`, `retire` and `wait_for_others`, for arrays
@@ -120,18 +119,15 @@ class DeviceBuffer:
 
     # -- other libraries ------------------------------------------------------------------------------------
     def __dlpack_device__(self) -> tuple[int, int]:
-        return DLPACK_CUDA if hasattr(self.memory.runtime, "stream") else DLPACK_OTHER, self.device.id
+        kind = protocols.DLPACK_CUDA if hasattr(self.memory.runtime, "stream") else protocols.DLPACK_OTHER
+        return kind, self.device.id
 
     def __dlpack__(self, **options: Any) -> Any:
-        from jitcore.backends.cuda.runtime import interop
-
-        return interop.export(self, **options)
+        return protocols.export(self, **options)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        from jitcore.backends.cuda.runtime import interop
-
-        return interop.describe(self)
+        return protocols.describe(self)
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         found = np.empty(self.shape, self.dtype)

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.libraries.programs import use_libraries
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
 from jitcore.backends.cuda.render import nvvm, ptx
 from jitcore.backends.cuda.runtime.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.runtime.linking import Resources, disassemble, find_cubin, find_resources
 from jitcore.backends.cuda.target import CudaTarget
-from jitcore.backends.gpu_mapping import ACCESS_BYTES
+from jitcore.backends.gpu.mapping import ACCESS_BYTES
 from jitcore.backends.llvm.options import RenderOptions
-from jitcore.backends.python.cuda import write_file
+from jitcore.backends.python.cuda import source
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -45,16 +46,15 @@ class CudaExecutable:
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[DeviceBuffer]]:
         plain = specialize_jaxpr(self.closed_jaxpr, in_avals)
         libraries = getattr(self.runtime, "libraries", None) if config.gpu_libraries else None
-        closed = use_libraries(plain, libraries)
+        closed = use_libraries(plain, libraries, ARCHITECTURES[self.arch].tuning)
         self._plain = None if closed is plain else plain
         options = self.options
         program = lower_program(closed, CudaTarget, options.donated)
         # NVVM's dialect has no vectors of numbers, and not all of LLVM's products of small matrices
-        access_bytes, has_units = 1, False
-        if options.codegen == "llvm":
-            access_bytes, has_units = ACCESS_BYTES, ptx.has_tensor_cores(self.arch)
-        rendered_for = RenderOptions(access_bytes, options.fastmath, None, options.contract,
-                                     has_tensor_cores=has_units)
+        is_llvm, facts = options.codegen == "llvm", ARCHITECTURES[self.arch]
+        rendered_for = RenderOptions(
+            ACCESS_BYTES if is_llvm else 1, options.fastmath, None, options.contract,
+            has_tensor_cores=is_llvm and facts.has_tensor_cores, tuning=facts.tuning)
         self._latest = RenderedProgram(program, rendered_for)
         if options.codegen == "numba":
             self._ptx = nvvm.make_ptx(self._latest.module, self.arch)
@@ -78,7 +78,7 @@ class CudaExecutable:
         """Of the latest signature where shapes are symbolic."""
         return {"loop program": lambda: format_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
-                "numba.cuda": lambda: write_file(self._read_plain(), arguments).text,
+                "numba.cuda": lambda: source.write_file(self._read_plain(), arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self.find_resources().items()),
                 "sass": lambda: disassemble(self._read_ptx(), self.arch),
@@ -96,7 +96,8 @@ class CudaExecutable:
         return self._ptx
 
     def find_resources(self) -> dict[str, Resources]:
-        return find_resources(self._read_ptx(), self.arch, self.read_latest().list_functions())
+        blocks = {function.name: function.mapping.block for function in self.read_latest().list_functions()}
+        return find_resources(self._read_ptx(), self.arch, blocks)
 
     def cost(self) -> dict[str, float]:
         program = self.read_latest().program
@@ -122,8 +123,13 @@ def describe_functions(rendered: RenderedProgram) -> str:
     for name, _, _, mapping, grid in rendered.list_functions():
         facts = [mapping.kind, f"{grid} blocks of {mapping.block} threads"]
         facts += [f"{mapping.team} threads an item"] * (mapping.team > 1)
-        facts += [f"{mapping.lanes} elements a thread"] * (mapping.lanes > 1)
+        facts += [f"{mapping.elements} elements a thread"] * (mapping.elements > 1)
         facts += [mapping.units] * bool(mapping.units)
         facts += [f"slow: {mapping.reason}"] * bool(mapping.reason)
         lines.append(f"{name}: {', '.join(facts)}")
     return "\n".join(lines)
+
+
+def make_device_function(closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:
+    """A program as a function that kernels of Numba call."""
+    return source.make_device_function(lower_program(closed_jaxpr, CudaTarget), *facts)

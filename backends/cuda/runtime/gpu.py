@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.backends.cuda.architectures import choose_arch, find_oldest_cuda
 from jitcore.backends.cuda.libraries.bindings import Libraries
 from jitcore.backends.cuda.runtime import linking
 from jitcore.backends.cuda.runtime.driver import (
@@ -146,11 +147,9 @@ class GpuRuntime:
         return version // 1000, version % 1000 // 10
 
     def _choose_arch(self) -> tuple[str, str]:
-        from jitcore.backends.cuda.render import ptx
-
         major, minor = self._read("COMPUTE_CAPABILITY_MAJOR"), self._read("COMPUTE_CAPABILITY_MINOR")
-        arch = ptx.choose_arch(major, minor)
-        needed = ptx.find_oldest_cuda(arch)
+        arch = choose_arch(major, minor)
+        needed = find_oldest_cuda(arch)
         if self.cuda < needed:
             found, wanted = (".".join(map(str, version)) for version in (self.cuda, needed))
             raise build_error(

@@ -17,11 +17,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jitcore.backends.gpu_mapping import Function
+from jitcore.backends.cuda.architectures import find_occupancy
 from jitcore.dispatch.disk_cache import find_or_make
 
 DISTRIBUTION = "nvidia-nvjitlink"
@@ -91,11 +91,6 @@ def _load_linker() -> Any:
 
 
 # -- resources ----------------------------------------------------------------------------------------------
-#: Of a multiprocessor: registers, and KiB of shared memory by architecture; threads, where not 2048.
-REGISTERS, SHARED = 65536, {"sm_75": 64, "sm_80": 164, "sm_86": 100, "sm_87": 164, "sm_89": 100, "sm_90": 228,
-                            "sm_100": 228, "sm_103": 228, "sm_120": 100, "sm_121": 100}
-THREADS = {"sm_75": 1024, "sm_86": 1536, "sm_87": 1536, "sm_89": 1536, "sm_120": 1536, "sm_121": 1536}
-
 
 class Resources(NamedTuple):
     """Of one kernel. occupancy: share of the threads that a multiprocessor could hold."""
@@ -111,9 +106,8 @@ class Resources(NamedTuple):
                 f"of shared memory, occupancy {self.occupancy:.0%}")
 
 
-def find_resources(ptx: str, arch: str, functions: Sequence[Function]) -> dict[str, Resources]:
-    """By the kernel's name; {} where the linker is not installed."""
-    blocks = {function.name: function.mapping.block for function in functions}
+def find_resources(ptx: str, arch: str, blocks: Mapping[str, int]) -> dict[str, Resources]:
+    """By the kernel's name; {} where the linker is not installed. blocks: threads of a block of each."""
     found, name, spilled, stack = {}, "", 0, 0
     for line in link_and_report(ptx, arch).splitlines():
         if entry := re.search(r"Compiling entry function '(\w+)'", line):
@@ -123,17 +117,9 @@ def find_resources(ptx: str, arch: str, functions: Sequence[Function]) -> dict[s
         if used := re.search(r"Used (\d+) registers", line):
             shared = re.search(r"(\d+) bytes smem", line)
             counts = int(used.group(1)), int(shared.group(1)) if shared else 0
-            occupancy = _find_occupancy(arch, blocks.get(name, 1), *counts)
+            occupancy = find_occupancy(arch, blocks.get(name, 1), *counts)
             found[name] = Resources(counts[0], spilled, stack, counts[1], occupancy)
     return found
-
-
-def _find_occupancy(arch: str, block: int, registers: int, shared: int) -> float:
-    threads, warps = THREADS.get(arch, 2048), -(-block // 32)
-    of_warp = -(-registers * 32 // 256) * 256  # registers are given out in pieces
-    limits = [threads // (32 * warps), REGISTERS // max(of_warp * warps, 1), 32]
-    limits += [SHARED[arch] * 1024 // (shared + 1024)]
-    return min(limits) * 32 * warps / threads
 
 
 def disassemble(ptx: str, arch: str) -> str:

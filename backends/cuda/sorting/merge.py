@@ -20,7 +20,8 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.sorting.radix import Encoding, add_passes, find_element, list_tables
-from jitcore.backends.gpu_mapping import Function, Mapping, round_up
+from jitcore.backends.gpu.mapping import Function, Mapping, round_up
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I32, I64
@@ -30,20 +31,17 @@ from jitcore.loopir.program import Call
 
 #: Elements that a block sorts in shared memory, and its threads.
 TILE, THREADS = 1024, 256
-#: Rows longer than a tile are merged or sorted by digits, whichever moves fewer bytes; each launch counts as
-#: so many, which memory moves in the time that it takes.
-LAUNCH_BYTES = 4 << 20
 _PLACE = dtypes.int32.itemsize
 _MAPPING = Mapping("sort", (), [], 1, 1, THREADS)
 
 
-def find_sort(eqn: Equation) -> SortRoutine | None:
+def find_sort(eqn: Equation, tuning: Tuning = Tuning()) -> SortRoutine | None:
     """The routine for an equation; None for what is left to the host: rows that 32 bits do not count."""
     name = eqn.primitive.name
     if name not in ("sort", "top_k") or not eqn.invars[0].aval.shape:
         return None
     axis, shape = eqn.params["axis" if name == "top_k" else "dimension"], eqn.invars[0].aval.shape
-    return SortRoutine(eqn, axis) if int(shape[axis]) < 1 << 31 else None
+    return SortRoutine(eqn, axis, tuning) if int(shape[axis]) < 1 << 31 else None
 
 
 class Rows(NamedTuple):
@@ -64,14 +62,15 @@ class Rows(NamedTuple):
 
 
 def prefers_digits(kind: Encoding, rows: Rows, is_alone: bool) -> bool:
-    """Whether sorting by digits moves less than merging. is_alone: whether no places are asked for."""
+    """Whether sorting by digits moves less than merging runs. is_alone: whether no places are asked for."""
+    launch = kind.tuning.launch_bytes
     raw, key, merges = kind.raw_bits // 8, kind.bits // 8 + _PLACE, rows.merges
     moved = 3 * raw + (0 if is_alone else 2 * _PLACE)
     table = sum(math.prod(shape) for shape, _ in list_tables([kind], rows.count, rows.n))
     count = rows.count * rows.n
-    by_digits = kind.digits * (count * moved + 4 * table * _PLACE + 3 * LAUNCH_BYTES)
-    merged = count * (raw + (1 + 2 * merges) * key) + (1 + merges) * LAUNCH_BYTES
-    taken = is_alone * (count * (_PLACE + 2 * raw) + LAUNCH_BYTES)
+    by_digits = kind.digits * (count * moved + 4 * table * _PLACE + 3 * launch)
+    merged = count * (raw + (1 + 2 * merges) * key) + (1 + merges) * launch
+    taken = is_alone * (count * (_PLACE + 2 * raw) + launch)
     return merges > 0 and by_digits < merged + taken
 
 
@@ -89,7 +88,7 @@ def _list_scratch(kinds: list[Encoding], rows: Rows, is_alone: bool = False) -> 
 class SortRoutine:
     """Sorts along an axis. An array is [outer, n, inner], and a row of it one of outer * inner."""
 
-    def __init__(self, eqn: Equation, axis: int):
+    def __init__(self, eqn: Equation, axis: int, tuning: Tuning):
         shape = tuple(map(int, eqn.invars[0].aval.shape))
         self.axis, self.is_top = axis, eqn.primitive.name == "top_k"
         inner = math.prod(shape[axis + 1 :])
@@ -98,7 +97,7 @@ class SortRoutine:
         self.taken = eqn.params["k"] if self.is_top else self.rows.n
         keys = eqn.invars[: eqn.params.get("num_keys", 1)]
         # (number of the operand, its keys) from the least significant key on
-        self.keys = [(k, Encoding(atom.aval.dtype, self.is_top, part)) for k, atom in enumerate(keys)
+        self.keys = [(k, Encoding(atom.aval.dtype, tuning, self.is_top, part)) for k, atom in enumerate(keys)
                      for part in range(2 if atom.aval.dtype.kind == "c" else 1)][::-1]
         # elements of the first operand that are sorted by digits go to their result by themselves
         is_whole = keys[0].aval.dtype.kind != "c" and inner == 1 and not self.is_top
@@ -149,7 +148,8 @@ def sort_integers(renderer, source: Buffer, limit: int) -> tuple[Buffer, Buffer]
     """Adds functions to a renderer that sort integers from 0 to a limit. Returns: buffers in which the sorted
     ones, and the places where they were, will be."""
     writer = _Writer(renderer.module, renderer.name, renderer.options)
-    kind, rows = Encoding(source.dtype, limit=limit), Rows(1, math.prod(map(int, source.shape)), 1)
+    kind = Encoding(source.dtype, renderer.tuning, limit=limit)
+    rows = Rows(1, math.prod(map(int, source.shape)), 1)
     scratch = [Buffer(f"{renderer.name}_sort{number}", shape, dtype, "temp")
                for number, (shape, dtype) in enumerate(_list_scratch([kind], rows))]
     keys, orders = scratch[:2], scratch[2:4]

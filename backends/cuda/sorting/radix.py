@@ -22,7 +22,8 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.gpu_mapping import LARGEST_BLOCK, WARP, round_up
+from jitcore.backends.gpu.mapping import LARGEST_BLOCK, WARP, round_up
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I16, I32, I64
 from jitcore.loopir.expr import Buffer
 
@@ -31,11 +32,6 @@ DIGIT = 8
 #: How many digits there are; a block has a thread for each.
 RADIX = 1 << DIGIT
 WARPS = RADIX // WARP
-#: Elements of a thread, and their bytes, at most: tiles of 16 KiB leave room for six blocks, and 64 bytes of
-#: each digit lie side by side.
-MOST_ITEMS, ITEM_BYTES = 16, 64
-#: Elements of a thread that are on their way out at one time: more take registers of other blocks.
-BATCH = 8
 
 
 # -- keys --------------------------------------------------------------------------------------------------
@@ -43,7 +39,9 @@ class Encoding:
     """How elements become keys. is_top: the largest come first, and -0.0 is below 0.0. part: of a complex
     number. limit: what the elements are at most, where that is known and none is negative."""
 
-    def __init__(self, dtype: np.dtype, is_top: bool = False, part: int = 0, limit: int | None = None):
+    def __init__(self, dtype: np.dtype, tuning: Tuning, is_top: bool = False, part: int = 0,
+                 limit: int | None = None):
+        self.tuning = tuning
         self.stride, self.part = (2, part) if dtype.kind == "c" else (1, 0)
         real = dtypes.real_dtype(dtype) if dtype.kind == "c" else dtype
         self.is_float, self.is_top = dtypes.is_floating(real), is_top
@@ -51,6 +49,8 @@ class Encoding:
         self.raw_bits = 8 * real.itemsize
         self.bits = max(32, self.raw_bits)
         self.digits = -(-(self.raw_bits if limit is None else max(limit.bit_length(), 1)) // DIGIT)
+        #: Those of one thread, where they are sorted by digits.
+        self.items = min(tuning.most_digit_items, 8 * tuning.digit_item_bytes // self.raw_bits)
         if self.is_float:
             info = ml_dtypes.finfo(real)
             self.magnitude = (1 << (info.bits - 1)) - 1
@@ -104,18 +104,9 @@ class Step(NamedTuple):
     reads_order: bool
     moves_order: bool
 
-    @property
-    def items(self) -> int:
-        return count_items(self.kind)
-
-
-def count_items(kind: Encoding) -> int:
-    """Elements of a thread."""
-    return min(MOST_ITEMS, 8 * ITEM_BYTES // kind.raw_bits)
-
 
 def count_tiles(kind: Encoding, n: int) -> int:
-    return -(-n // (RADIX * count_items(kind)))
+    return -(-n // (RADIX * kind.items))
 
 
 def list_tables(kinds: list[Encoding], rows: int, n: int) -> list[tuple[tuple, np.dtype]]:
@@ -156,7 +147,7 @@ class _Tile:
     def __init__(self, e: KernelEmitter, step: Step, sizes: list[ir.Value]):
         self.e, self.step = e, step
         self.n, self.inner, self.tiles, self.shift = sizes
-        b, size = e.b, RADIX * step.items
+        b, size = e.b, RADIX * step.kind.items
         block, tiles = b.trunc(e.read_register("ctaid.x"), I32), b.trunc(self.tiles, I32)
         self.row, self.number = b.zext(b.udiv(block, tiles), I64), b.zext(b.urem(block, tiles), I64)
         self.start = b.mul(self.number, I64(size))
@@ -170,7 +161,7 @@ class _Tile:
     def find_slot(self, number: ir.Value) -> ir.Value:
         """The slot of this thread in a round of its warp."""
         b = self.e.b
-        own = b.add(b.mul(self.warp, I32(WARP * self.step.items)), self.lane)
+        own = b.add(b.mul(self.warp, I32(WARP * self.step.kind.items)), self.lane)
         return b.add(own, b.mul(number, I32(WARP)))
 
     def exists(self, slot: ir.Value) -> ir.Value:
@@ -194,7 +185,7 @@ class _Tile:
     def read_all(self, source: ir.Value, order: ir.Value | None) -> list[tuple[ir.Value, ir.Value]]:
         """(slot, element) of each round: no load waits for another. Behind the end it is the last element."""
         found = []
-        for number in range(self.step.items):
+        for number in range(self.step.kind.items):
             slot = self.find_slot(I32(number))
             at = self._find_element(self.bound(slot), order)
             found.append((slot, self.e.load_bits(source, self.step.kind.raw_bits, at)))
@@ -262,7 +253,7 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
     b, given = e.b, list(e.function.args)
     source, order = given.pop(0), given.pop(0) if step.reads_order else None
     counts, totals, keys_out, *order_out = given[:-4]
-    tile, size = _Tile(e, step, given[-4:]), RADIX * step.items
+    tile, size = _Tile(e, step, given[-4:]), RADIX * step.kind.items
     keys, slots = e.share(ir.IntType(step.kind.raw_bits), size), e.share(I16, size)
     following, targets = e.share(I32, WARPS * RADIX), e.share(I32, RADIX)
 
@@ -282,12 +273,13 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
     e.synchronize_block()
     _find_starts(tile, rank_of, targets, *before)
     e.synchronize_block()
-    with e.for_range(I64(0), I64(step.items)) as number:
+    with e.for_range(I64(0), I64(step.kind.items)) as number:
         _rank(tile, b.trunc(number, I32), keys, slots, rank_of)
     e.synchronize_block()
-    ranks = [b.add(tile.thread, I32(number * RADIX)) for number in range(step.items)]
-    for first in range(0, step.items, BATCH):
-        _put(tile, ranks[first : first + BATCH], order, keys, slots, targets, [keys_out, *order_out])
+    ranks = [b.add(tile.thread, I32(number * RADIX)) for number in range(step.kind.items)]
+    batch = step.kind.tuning.digit_batch
+    for first in range(0, step.kind.items, batch):
+        _put(tile, ranks[first : first + batch], order, keys, slots, targets, [keys_out, *order_out])
 
 
 def _put(tile: _Tile, ranks: list[ir.Value], order: ir.Value | None, keys, slots, targets,

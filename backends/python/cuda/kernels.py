@@ -15,14 +15,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from jitcore import dtypes
-from jitcore.backends.gpu_mapping import (
-    BLOCK,
-    PIECE_TEAM,
-    WARP,
-    Accesses,
-    Mapping,
-    can_add_atomically,
-)
+from jitcore.backends.gpu.mapping import WARP, Accesses, Mapping, can_add_atomically
 from jitcore.backends.python.cuda.functions import REDUCE, REDUCE_PLACES, SCAN, DeviceText
 from jitcore.backends.python.expressions import Names
 from jitcore.backends.python.operations import NOT, SUM, Text, type_name
@@ -61,7 +54,7 @@ class KernelWriter(DeviceText):
     def __init__(self, file: Writer, name: str, body: Sequence, local: Sequence[Buffer] = ()):
         super().__init__(Names(file.names.taken))
         self.file, self.name, self.file_names = file, name, file.names
-        self.helpers, self.constants = file.helpers, file.constants
+        self.helpers, self.constants, self.tuning = file.helpers, file.constants, file.tuning
         self.arrays = {buffer: name for buffer, name in file.arrays.items() if buffer not in local}
         self.variables = {**file.variables, **{buffer: file.arrays[buffer] for buffer in local}}
         self.counters, self.empty = file.counters, file.empty
@@ -127,7 +120,7 @@ class KernelWriter(DeviceText):
                 for test in self._ask_place(loops):
                     stack.enter_context(self.suite(f"if {test}:", body))
                 self.block(body)
-            return self._close(-(-count // BLOCK), BLOCK)
+            return self._close(-(-count // self.tuning.block), self.tuning.block)
         self.thread = self.names.take("t", first=True)
         if mapping.is_across:
             self.team = mapping.team
@@ -136,7 +129,7 @@ class KernelWriter(DeviceText):
             self.line(f"{self.thread} = cuda.threadIdx.y")
             self._share(body)
             return self._close(-(-count // WARP), f"({WARP}, {self.team})")
-        self.team = min(max(mapping.team, WARP), PIECE_TEAM)
+        self.team = min(max(mapping.team, WARP), self.tuning.piece_team)
         self._place(axes, "cuda.blockIdx.x")
         for test in self._ask_place(loops) if is_bounded else ():
             self._leave_if(f"not {test}")
@@ -280,7 +273,7 @@ class KernelWriter(DeviceText):
     def write_pieces(self, s: Reduce) -> Function:
         """A block for each piece."""
         self._open([s], None)
-        self.thread, self.team = self.names.take("t", first=True), PIECE_TEAM
+        self.thread, self.team = self.names.take("t", first=True), self.tuning.piece_team
         self.line(f"{self.thread} = cuda.threadIdx.x")
         low, high = self.ends(s.axes[0], s.bounds, SUM)
         start = self.names.take("start", first=True)
@@ -294,7 +287,7 @@ class KernelWriter(DeviceText):
     def write_finish(self, s: Reduce, rest: Sequence) -> Function:
         """One block for what the pieces have found, and for what comes behind the sweep."""
         self._open(rest, None, [expr for _, op, expr in s.parts if op.startswith("arg")])
-        self.thread, self.team = self.names.take("t", first=True), PIECE_TEAM
+        self.thread, self.team = self.names.take("t", first=True), self.tuning.piece_team
         self.line(f"{self.thread} = cuda.threadIdx.x")
         running, _ = self.begin_parts(s, False)
         piece = self.names.take("piece", first=True)

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.gpu_mapping import list_parts, map_kernel
+from jitcore.backends.gpu.mapping import list_parts, map_kernel
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.python.cuda.functions import DEVICE_HELPERS, DeviceText
 from jitcore.backends.python.cuda.kernels import Function, KernelWriter, has_name
 from jitcore.backends.python.operations import type_name
@@ -63,7 +64,7 @@ class _HostWriter(Writer):
     """
 
     HELPERS = DEVICE_HELPERS
-    has_pieces = True
+    has_pieces, tuning = True, Tuning()
 
     def __init__(self, program: Program, name: str, arguments: Sequence[str]):
         super().__init__(program, name, arguments)
@@ -128,7 +129,7 @@ class _HostWriter(Writer):
             yield _Task(body, lambda w: w.write_finish(body[0], body[1:]), "_finish")
         elif body:
             for guard, part in list_parts(Kernel(body, kernel.vector, kernel.parallel)):
-                mapping = map_kernel(part)
+                mapping = map_kernel(part, self.tuning)
                 if any(store.packed for s in flatten(part.body) for store in s.stores):
                     mapping = mapping._replace(kind="flat")  # their order counts: an item is one thread's
                 is_alone = mapping.kind in ("one", "serial") or not mapping.loops and mapping.kind == "flat"

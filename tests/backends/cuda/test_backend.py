@@ -97,7 +97,8 @@ def test_the_linker_is_named(monkeypatch, version, library, expected):
 
 def test_the_device_in_software_has_no_streams():
     assert EmulatedBackend().devices()[0].backend == "cuda:emulated"
-    from jitcore.backends.cuda.runtime.device import DLPACK_OTHER, DeviceBuffer, Memory
+    from jitcore.backends.cuda.runtime.device import DeviceBuffer, Memory
+    from jitcore.backends.cuda.runtime.protocols import DLPACK_OTHER
 
     class Runtime:
         def allocate(self, nbytes):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jitcore import errors
-from jitcore.backends.cuda.render import ptx
+from jitcore.backends.cuda.architectures import find_oldest_cuda
 from jitcore.backends.cuda.runtime import driver as drivers
 from jitcore.backends.cuda.runtime import linking
 from jitcore.backends.cuda.runtime.driver import CudaError, CudaMemoryError
@@ -101,7 +101,7 @@ def test_programs_are_compiled_for_what_the_gpu_and_the_driver_know(capability, 
     version = 1000 * cuda[0] + 10 * cuda[1]
     driver, runtime = make(capability=capability, version=version)
     assert runtime.arch == arch and runtime.machine == "sm_%d%d" % capability
-    assert ptx.find_oldest_cuda(arch) == cuda
+    assert find_oldest_cuda(arch) == cuda
     with pytest.raises(CudaError, match=rf"programs for {arch} need one of CUDA {cuda[0]}\.{cuda[1]}"):
         make(capability=capability, version=version - 10)
 

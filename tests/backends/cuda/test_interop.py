@@ -13,7 +13,7 @@ import jitcore
 from jitcore import dtypes, jit
 from jitcore.array import DeviceArray
 from jitcore.backends.cuda import CudaBackend
-from jitcore.backends.cuda.runtime import interop, linking
+from jitcore.backends.cuda.runtime import linking, protocols
 from jitcore.dispatch import backend as backends
 from tests.backends.cuda.fake_driver import FakeDriver
 
@@ -73,11 +73,11 @@ class ByDlpack(Foreign):
         self.streams = (*self.streams, stream)
         shape = (ctypes.c_int64 * self.value.ndim)(*self.value.shape)
         strides = self.strides and (ctypes.c_int64 * self.value.ndim)(*self.strides)
-        form = self.form or (interop._KINDS[self.value.dtype.kind], 8 * self.value.dtype.itemsize, 1)
-        tensor = interop._Tensor(self.address, *self.place, self.value.ndim, *form, shape, strides, 0)
-        managed = interop._Managed(tensor, None, interop._forget)
-        interop._exported[ctypes.addressof(managed)] = managed, self
-        return interop._new_capsule(ctypes.addressof(managed), b"dltensor", interop._forget_unread)
+        form = self.form or (protocols._KINDS[self.value.dtype.kind], 8 * self.value.dtype.itemsize, 1)
+        tensor = protocols._Tensor(self.address, *self.place, self.value.ndim, *form, shape, strides, 0)
+        managed = protocols._Managed(tensor, None, protocols._forget)
+        protocols._exported[ctypes.addressof(managed)] = managed, self
+        return protocols._new_capsule(ctypes.addressof(managed), b"dltensor", protocols._forget_unread)
 
 
 @pytest.fixture(params=[ByInterface, ByDlpack])
@@ -216,7 +216,7 @@ def test_dlpack_gives_the_same_memory(gpu, stream, waits):
     array = put(np.arange(6, dtype=np.int16).reshape(2, 3))
     capsule = array.__dlpack__(stream=stream)
     assert array.__dlpack_device__() == (2, 0)
-    view = interop._read_capsule(capsule)
+    view = protocols.read_capsule(capsule)
     assert view == (array.buffer.address, (2, 3), np.dtype(np.int16), None)
     assert len(gpu.queues[1]) == waits
 
@@ -240,7 +240,7 @@ def test_memory_is_kept_for_readers_and_freed_when_all_streams_are_done(gpu):
 def test_a_reader_says_when_it_has_done(gpu):
     array = put(np.arange(4, dtype=np.float32))
     capsule, address = array.__dlpack__(stream=-1), array.buffer.address
-    managed = interop._Managed.from_address(interop._open_capsule(capsule, b"dltensor"))
+    managed = protocols._Managed.from_address(protocols._open_capsule(capsule, b"dltensor"))
     name = ctypes.c_char_p(b"used_dltensor")
     ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), name)
     del array, capsule

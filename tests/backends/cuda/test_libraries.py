@@ -4,6 +4,7 @@ the device in software, and results are those of the host."""
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib
 import re
 import threading
@@ -14,8 +15,8 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.libraries import bindings as libraries_module
-from jitcore.backends.cuda.libraries import programs as library_programs
 from jitcore.backends.cuda.runtime.driver import CudaError
 from jitcore.dispatch.backend import find_backend
 from jitcore.tree_util import tree_leaves
@@ -148,8 +149,14 @@ CASES = {
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(library_programs, "LEAST_IN_BATCH", 1)
-    monkeypatch.setattr(library_programs, "LEAST_PRODUCT", 8)
+    take_small_matrices(monkeypatch)
+
+
+def take_small_matrices(monkeypatch):
+    """Libraries pay from few elements on."""
+    for name, facts in ARCHITECTURES.items():
+        tuning = dataclasses.replace(facts.tuning, least_in_batch=1, least_library_product=8)
+        monkeypatch.setitem(ARCHITECTURES, name, facts._replace(tuning=tuning))
 
 
 def compare(function, args, unique, slack=1):

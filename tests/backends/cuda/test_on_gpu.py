@@ -218,8 +218,7 @@ def test_libraries(runtime, monkeypatch):
     libraries = runtime.libraries
     if not any(map(libraries.find, BINDINGS)):
         pytest.skip(libraries.describe())
-    monkeypatch.setattr(cases.library_programs, "LEAST_IN_BATCH", 1)
-    monkeypatch.setattr(cases.library_programs, "LEAST_PRODUCT", 8)
+    cases.take_small_matrices(monkeypatch)
     jitcore.clear_caches()
     wrong = {}
     for name, (function, args, unique, _) in cases.CASES.items():

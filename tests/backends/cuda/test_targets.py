@@ -9,18 +9,18 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cuda.render.ptx import VERSIONS
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 
 
 def compile_for(target, function, *args):
     return jit(function).lower(*args).compile(target=target)
 
 
-@pytest.mark.parametrize("arch", VERSIONS)
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_ptx_is_of_the_architecture_and_of_the_oldest_version_that_has_it(arch):
     compiled = compile_for(f"cuda:{arch}", lambda x: jnp.tanh(x) * 2, np.ones(1000, np.float32))
     text = compiled.runtime_executable().texts()["ptx"]()
-    version = VERSIONS[arch]
+    version = ARCHITECTURES[arch].ptx
     assert f".target {arch}" in text and f".version {version // 10}.{version % 10}" in text
     assert text.count(".entry") == 1 and re.search(r"ld\.global(\.nc)?\.v(4\.b32|2\.b64)", text)
 

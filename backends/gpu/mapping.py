@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Statement, Store
@@ -28,39 +29,29 @@ from jitcore.loopir.traversal import count_runs, find_split, flatten, list_reads
 
 #: Threads of a warp. Bytes of the widest access.
 WARP, ACCESS_BYTES = 32, 16
-#: Threads of a block: of one with a single item in it, at most; of others.
-LARGEST_BLOCK, BLOCK = 1024, 128
-#: Threads that share a piece of a split sweep.
-PIECE_TEAM = 256
-#: Iterations of a piece at least, and pieces at most.
-LEAST_PIECE, MOST_PIECES = 4096, 1024
-#: Iterations of an item that one thread does by itself, and that each thread of a team should have.
-LONE_WORK, TEAM_WORK = 16, 8
-#: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
-MOST_LANES = 8
-#: Rows that the teams of columns reach, at most.
-COLUMN_TEAM = 16
+#: Threads of a block, at most.
+LARGEST_BLOCK = 1024
 
 
 class Mapping(NamedTuple):
     """kind: the rule's name. loops: the loops whose iterations are items. body: of one item. team: threads
-    that share an item; lanes: elements of one thread. block: threads of a block. reason: why it is slow.
+    that share an item; elements: those of one thread. block: threads of a block. reason: why it is slow.
     units: what computes it, besides the usual arithmetic."""
 
     kind: str
     loops: tuple[Loop, ...]
     body: list
     team: int = 1
-    lanes: int = 1
-    block: int = BLOCK
+    elements: int = 1
+    block: int = 1
     reason: str = ""
     units: str = ""
 
     @property
     def items(self) -> int:
-        """How many items there are, of which each has so many lanes."""
+        """How many items there are, of which each has so many elements."""
         count = math.prod(int(loop.axis.extent) for loop in self.loops)
-        return -(-count // self.lanes)
+        return -(-count // self.elements)
 
     @property
     def is_across(self) -> bool:
@@ -83,21 +74,21 @@ class Function(NamedTuple):
     grid: int
 
 
-def map_kernel(kernel: Kernel, access_bytes: int = ACCESS_BYTES) -> Mapping:
+def map_kernel(kernel: Kernel, tuning: Tuning, access_bytes: int = ACCESS_BYTES) -> Mapping:
     """The mapping of a kernel that is one function; see `find_split` for the others. access_bytes: of the
     widest access of a thread."""
     loops, body = peel(kernel.body)
     if not is_ordered(kernel):
         if _is_simple(body):
-            return _map_teams(kernel, loops, body, access_bytes)
+            return _map_teams(kernel, loops, body, access_bytes, tuning)
         if loops:
-            return _map_flat(kernel, loops, body, access_bytes)
+            return _map_flat(kernel, loops, body, access_bytes, tuning)
     elif can_add_atomically(kernel):
-        return Mapping("flat", tuple(loops), body)
-    if count_work(kernel.body) <= LONE_WORK:
-        return Mapping("one", (), kernel.body, 1, 1, 1)
+        return Mapping("flat", tuple(loops), body, block=tuning.block)
+    if count_work(kernel.body) <= tuning.lone_work:
+        return Mapping("one", (), kernel.body)
     why = "updates in order" if is_ordered(kernel) else "statements that depend on each other"
-    return Mapping("serial", (), kernel.body, 1, 1, 1, why)
+    return Mapping("serial", (), kernel.body, reason=why)
 
 
 def list_parts(kernel: Kernel) -> list[tuple[tuple[Expr, bool] | None, Kernel]]:
@@ -122,7 +113,7 @@ def _take(kernel: Kernel, body: list) -> Kernel:
     return Kernel(body, kernel.vector, kernel.parallel)
 
 
-def cut_pieces(kernel: Kernel) -> None:
+def cut_pieces(kernel: Kernel, tuning: Tuning) -> None:
     """Cuts a sweep that the schedule has split into as many pieces as keep a GPU busy. Their number depends
     on the size alone."""
     split = find_split(kernel)
@@ -130,7 +121,7 @@ def cut_pieces(kernel: Kernel) -> None:
         return
     _, sweep = split
     first, *others = [int(axis.extent) for axis in sweep.axes]
-    length = max(LEAST_PIECE, round_up(-(-first * math.prod(others) // MOST_PIECES)))
+    length = max(tuning.least_piece, round_up(-(-first * math.prod(others) // tuning.most_pieces)))
     sweep.block = max(1, length // max(math.prod(others), 1))
     for buffer in sweep.partials:
         buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
@@ -176,18 +167,18 @@ def _is_simple(body: list) -> bool:
     return not any(isinstance(s, Scan) for s in flatten(body) if s not in body)
 
 
-def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
+def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int, tuning: Tuning) -> Mapping:
     items = math.prod(int(loop.axis.extent) for loop in loops)
     work = max(_count_iterations(s) for s in body)
-    if loops and work <= LONE_WORK:
-        return _map_flat(kernel, loops, body, access_bytes)
+    if loops and work <= tuning.lone_work:
+        return _map_flat(kernel, loops, body, access_bytes, tuning)
     if loops and kernel.vector is loops[-1].axis and not any(map(_is_in_order, body)):
-        team = round_up(min(COLUMN_TEAM, work // TEAM_WORK))
+        team = round_up(min(tuning.column_team, work // tuning.team_work))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
-    team = max(4, min(round_up(work // TEAM_WORK), LARGEST_BLOCK))
-    if items * team > 1 << 20:  # enough of them: more work for each thread
-        team = max(4, min(team, 256))
-    return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else BLOCK)
+    team = max(tuning.least_team, min(round_up(work // tuning.team_work), LARGEST_BLOCK))
+    if items * team > tuning.many_threads:
+        team = min(team, tuning.usual_team)
+    return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else tuning.block)
 
 
 def _is_in_order(statement) -> bool:
@@ -195,21 +186,16 @@ def _is_in_order(statement) -> bool:
     return isinstance(statement, Scan) or any(store.packed for store in statement.stores)
 
 
-def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
-    lanes = _choose_lanes(loops, body, access_bytes) if kernel.vector is loops[-1].axis else 1
-    return Mapping("flat", tuple(loops), body, 1, lanes)
+def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int, tuning: Tuning) -> Mapping:
+    """Elements of a thread: as many as one access takes, if rows are whole numbers of accesses."""
+    last, elements = loops[-1], 1
+    if kernel.vector is last.axis and not last.bounds and all(isinstance(s, Store) for s in body):
+        elements = count_elements(last.axis, body, access_bytes, tuning)
+    elements = 1 if len(loops) > 1 and int(last.axis.extent) % elements else elements
+    return Mapping("flat", tuple(loops), body, 1, elements, tuning.block)
 
 
-def _choose_lanes(loops: list[Loop], body: list, access_bytes: int) -> int:
-    """Elements that one thread reads and writes side by side: as many as one access takes."""
-    last = loops[-1]
-    if not all(isinstance(s, Store) for s in body) or last.bounds:
-        return 1
-    lanes = find_lanes(last.axis, body, access_bytes)
-    return 1 if len(loops) > 1 and int(last.axis.extent) % lanes else lanes
-
-
-def find_lanes(axis: Axis, body: list, access_bytes: int) -> int:
+def count_elements(axis: Axis, body: list, access_bytes: int, tuning: Tuning) -> int:
     """Elements along an axis that a thread may read and write in one access, of stores and one reduction."""
     stores = [store for s in body for store in s.stores]
     if any(store.is_update or store.mask is not None or axis not in store.offset.axes() for store in stores):
@@ -217,22 +203,22 @@ def find_lanes(axis: Axis, body: list, access_bytes: int) -> int:
     nodes = walk([root for s in body for root in s.roots])
     accesses = [(s.buffer, s.offset) for s in stores] + [node.attr for node in nodes if node.op == "load"]
     widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=access_bytes)
-    lanes = min(max(access_bytes // widest, 1), MOST_LANES)
-    is_fine = all(is_aligned(index, axis, lanes) for _, index in accesses if axis in index.axes())
-    return lanes if is_fine else 1
+    count = min(max(access_bytes // widest, 1), tuning.most_elements)
+    is_fine = all(is_aligned(index, axis, count) for _, index in accesses if axis in index.axes())
+    return count if is_fine else 1
 
 
-def is_aligned(index: Index, axis, lanes: int) -> bool:
-    """Whether elements along an axis are neighbours, and those at a multiple of `lanes` begin at one."""
+def is_aligned(index: Index, axis, count: int) -> bool:
+    """Whether elements along an axis are neighbours, and those at a multiple of a count begin at one."""
     if index.coefficient(axis) != 1:
         return False
     steps = [coefficient for atom, coefficient in index.terms if atom is not axis]
-    return all(_divides(lanes, step) for step in (*steps, index.const))
+    return all(_divides(count, step) for step in (*steps, index.const))
 
 
-def _divides(lanes: int, step) -> bool:
+def _divides(count: int, step) -> bool:
     try:
-        return int(step) % lanes == 0
+        return int(step) % count == 0
     except TypeError:  # a symbolic size
         return False
 
