@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from jitcore.core.interval import COMPARISONS
 from jitcore.loopir.expr import Buffer, Expr, Result, walk
 from jitcore.loopir.index import Axis, FloorDiv, Index
 from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Repeat, Scan, Statement
@@ -81,6 +82,20 @@ def list_indexes(body: Iterable[Statement]) -> list[Index]:
         while waiting:
             found.append(index := waiting.pop())
             waiting += [atom.index for atom, _ in index.terms if isinstance(atom, FloorDiv)]
+    return found
+
+
+def list_features(body: list) -> set[str]:
+    """What there is in a body, by name: classes of statements and of terms of indexes; "range" where loops
+    have bounds, "packed" where elements go side by side, "mask" where places are compared."""
+    statements = flatten(body)
+    found = {statement.__class__.__name__ for statement in statements}
+    found.update("range" for statement in statements if statement.bounds)
+    found.update("packed" for statement in statements for store in statement.stores if store.packed)
+    found.update(atom.__class__.__name__ for index in list_indexes(body) for atom, _ in index.terms)
+    if any(node.op in COMPARISONS and node.axes and node.args[0].dtype.kind in "iu"
+           for node in walk(list_roots(body))):
+        found.add("mask")
     return found
 
 

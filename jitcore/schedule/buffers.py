@@ -25,12 +25,11 @@ from jitcore.loopir.program import (
 from jitcore.loopir.traversal import flatten, list_buffers, list_outermost, list_reads, list_writes
 
 
-def plan_buffers(program: Program, donated: Sequence[bool]) -> Program:
+def plan_buffers(program: Program, donated: Sequence[bool]) -> None:
     """Finishes a lowered program; see the module's first line."""
     drop_dead_stores(program)
     _place_scalars(program)
     _reuse_inputs(program, donated)
-    return program
 
 
 def drop_dead_stores(program: Program) -> None:
@@ -124,13 +123,8 @@ def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
     return written
 
 
-# Bytes of a cache line: where temporaries begin.
-ALIGNMENT = 64
-
-
-def plan_arena(program: Program, temps: Sequence[Buffer],
-               alignment: int = ALIGNMENT) -> tuple[list[int], int]:
-    """(offset of each temporary, bytes of the arena), first fit by decreasing size."""
+def plan_arena(program: Program, temps: Sequence[Buffer], alignment: int) -> tuple[list[int], int]:
+    """(offset of each temporary, bytes of the arena), first fit by decreasing size. alignment: of offsets."""
     lives = _find_lives(program)
     placed: list[tuple[int, int, tuple[int, int]]] = []
     offsets: dict[Buffer, int] = {}

@@ -22,18 +22,9 @@ from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result
 from jitcore.loopir.index import Axis, Index, constant, linearize
 from jitcore.loopir.program import Kernel, Repeat, Store
-from jitcore.loopir.values import Packed, Reduction, Regions, Running, Value
-from jitcore.schedule.aliasing import is_scalar
-from jitcore.schedule.nest import MIN_VECTOR_EXTENT, shape_kernel
-
-# Scalars that one lane may carry, and elements of one value that it may compute.
-MAX_REGISTERS = 64
-# Expressions of one body: more would spill, and take long to compile.
-MAX_EXPRESSIONS = 1500
-# Work of a round that lanes may have in common, in multiply-adds.
-_SMALL_WORK = 16
-# Rounds to expect of a loop that does not say.
-USUAL_TRIPS = 16
+from jitcore.loopir.values import Packed, Reduction, Regions, Running, Value, is_scalar
+from jitcore.schedule.nest import shape_kernel
+from jitcore.schedule.tuning import Tuning
 
 
 class NotLanewiseError(Exception):
@@ -41,10 +32,12 @@ class NotLanewiseError(Exception):
 
 
 class Lanes:
-    """The batch dimensions and the loop axes that run over them; none for a loop on a few scalars."""
+    """The batch dimensions and the loop axes that run over them; none for a loop on a few scalars.
 
-    def __init__(self, extents: tuple):
-        self.extents = extents
+    most: elements that a lane may have of an array."""
+
+    def __init__(self, extents: tuple, most: int):
+        self.extents, self.most = extents, most
         self.axes = [Axis(extent) for extent in extents]
         self.index = tuple(map(Index.of, self.axes))
 
@@ -62,7 +55,7 @@ class Lanes:
         count = 1
         for extent in inner:
             count = count * extent
-        if not isinstance(count, int) or count > MAX_REGISTERS:
+        if not isinstance(count, int) or count > self.most:
             raise NotLanewiseError
         for key in itertools.product(*map(range, inner)):
             index = list(map(constant, key))
@@ -106,19 +99,16 @@ class LaneValue(Value):
         return chosen
 
 
-def choose_lanes(carries: Sequence[Value], predicate_shape: tuple) -> Lanes | None:
+def choose_lanes(carries: Sequence[Value], predicate_shape: tuple, tuning: Tuning) -> Lanes:
     """The batch dimensions of a loop: the predicate's, or the first large ones of its carry."""
     if predicate_shape:
-        return Lanes(tuple(predicate_shape))
+        return Lanes(tuple(predicate_shape), tuning.max_registers)
     for value in carries:
-        large = [d for d, extent in enumerate(value.shape) if not _is_small(extent)]
+        large = [d for d, extent in enumerate(value.shape)
+                 if not isinstance(extent, int) or extent >= tuning.min_vector_extent]
         if large:
-            return Lanes(tuple(value.shape[large[0] : large[-1] + 1]))
-    return Lanes(())
-
-
-def _is_small(extent) -> bool:
-    return isinstance(extent, int) and extent < MIN_VECTOR_EXTENT
+            return Lanes(tuple(value.shape[large[0] : large[-1] + 1]), tuning.max_registers)
+    return Lanes((), tuning.max_registers)
 
 
 def is_scalar_code(jaxpr: Jaxpr) -> bool:
@@ -134,11 +124,11 @@ class LaneBuilder(Builder):
 
     can_inline: whether an equation's lowering rule may be used here."""
 
-    def __init__(self, graph: Graph, lanes: Lanes, can_inline: Callable):
+    def __init__(self, graph: Graph, lanes: Lanes, can_inline: Callable, tuning: Tuning):
         super().__init__(graph)
-        self.lanes, self.can_inline = lanes, can_inline
+        self.lanes, self.can_inline, self.tuning = lanes, can_inline, tuning
         self.body: list = []  # statements of the innermost repeat so far
-        self.last_expression = graph.count + MAX_EXPRESSIONS
+        self.last_expression = graph.count + tuning.max_expressions
         self.registers = 0
 
     # -- values -------------------------------------------------------------------------------------------
@@ -167,7 +157,8 @@ class LaneBuilder(Builder):
         if value.op in ("argmax", "argmin") or not all(isinstance(extent, int) for extent in extents):
             raise NotLanewiseError
         terms = math.prod(extents)
-        if not 0 < terms <= MAX_REGISTERS or self.graph.count + elements * (terms - 1) > self.last_expression:
+        count = self.graph.count + elements * (terms - 1)
+        if not 0 < terms <= self.tuning.max_registers or count > self.last_expression:
             raise NotLanewiseError
 
     def fold_element(self, value: Reduction, index: tuple[Index, ...]) -> Expr:
@@ -267,7 +258,7 @@ class LaneBuilder(Builder):
 
     def make_register(self, dtype, is_laned: bool) -> Result:
         self.registers += 1
-        if self.registers > MAX_REGISTERS:
+        if self.registers > self.tuning.max_registers:
             raise NotLanewiseError
         return Result(dtype, frozenset(self.lanes.axes if is_laned else ()), self.registers)
 
@@ -313,7 +304,7 @@ class LaneBuilder(Builder):
         work = {False: 0, True: 0}  # by whether it is a lane's own
         for expr, changes in changing.items():
             work[bool(expr.axes)] += OP_COST.get(expr.op, 1) if changes else 0
-        if work[False] > 2 * work[True] + _SMALL_WORK:
+        if work[False] > 2 * work[True] + self.tuning.max_common_work:
             raise NotLanewiseError
 
     def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:
@@ -325,7 +316,7 @@ class LaneBuilder(Builder):
             return going
 
         return self.repeat(init, condition, lambda carry: self.run(body_jaxpr, [*body_consts, *carry]),
-                           USUAL_TRIPS)
+                           self.tuning.usual_trips)
 
     def scan(self, jaxpr, length, reverse: bool, consts, init, xs, stacks: Sequence[Buffer] | None = None):
         """A counted loop. stacks: where the results of each round go; without them there must be none."""
@@ -349,7 +340,7 @@ class LaneBuilder(Builder):
                     self.body.append(Store(stack, place, value.at(index)))
             return [self.map("add", count, self.constant(1, dtypes.int64)), *outs[: len(init)]]
 
-        trips = length if isinstance(length, int) else USUAL_TRIPS
+        trips = length if isinstance(length, int) else self.tuning.usual_trips
         _, *carry = self.repeat([counter, *init], condition, step, trips)
         return carry
 
@@ -368,11 +359,11 @@ class LaneBuilder(Builder):
         return chosen
 
 
-def finish_kernel(builder: LaneBuilder, results: Sequence[Value], outputs: Sequence[Buffer],
-                  new_temp) -> Kernel:
+def finish_kernel(lowering, builder: LaneBuilder, results: Sequence[Value],
+                  outputs: Sequence[Buffer]) -> Kernel:
     """The kernel over all lanes: the loop, then the carry's stores."""
     lanes, body = builder.lanes, [*builder.body]
     for value, buffer in zip(results, outputs):
         for _, index in lanes.positions(value.shape):
             body.append(Store(buffer, linearize(index, buffer.shape), value.at(index)))
-    return shape_kernel(builder.graph, lanes.axes, [], body, new_temp)
+    return shape_kernel(lowering, lanes.axes, [], body)

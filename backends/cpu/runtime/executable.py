@@ -87,7 +87,7 @@ class CallPlan(NamedTuple):
 
 def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[int]]:
     """(the plan of a program, where in the arena its temporaries lie)."""
-    offsets, arena_bytes = plan_arena(program, layout.arena)
+    offsets, arena_bytes = plan_arena(program, layout.arena, CpuTarget.tuning.cache_line)
     numbers = {buffer: number for number, buffer in enumerate(program.inputs)}
     numbers |= {output: numbers[source] for output, source in program.aliases.items()}
     outputs = tuple(
