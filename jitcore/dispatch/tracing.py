@@ -19,7 +19,7 @@ from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, is_array_like
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, DropVar, Jaxpr, Literal, Var
-from jitcore.core.symbolic import DimExpr, DimVar, evaluate, is_symbolic
+from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.signature import CallSignature, hide_float0
 from jitcore.errors import arguments
@@ -194,7 +194,7 @@ def _read_names(names: Any) -> AxisNames:
 
 def has_symbolic_shapes(jaxpr: Jaxpr) -> bool:
     """Whether an input has a symbolic extent."""
-    return any(is_symbolic(extent) for var in jaxpr.invars for extent in var.aval.shape)
+    return any(isinstance(extent, DimExpr) for var in jaxpr.invars for extent in var.aval.shape)
 
 
 def specialize_jaxpr(closed_jaxpr: ClosedJaxpr, in_avals: Sequence[ShapedArray]) -> ClosedJaxpr:

@@ -10,18 +10,18 @@ Modules:
     canonical             The identity of a program: a text that equal programs share, and its hash.
     contractions          Normal form of contractions: every `dot_general` and convolution is spelled in the
                           one way that backends have code for.
-    dce                   Dead code: equations that no output needs go away, and so do unread operands,
-                          outputs and carries of loops, and unread vectors of decompositions.
     dead_updates          Overwritten updates: an update of a window that a later update replaces whole is not
                           made.
     expand                Expansion: equations that a backend has no routine for give way to the loops that
                           compute them, derivatives above all.
     inline                Inlining: equations of inner jitted functions move into the function that calls
                           them.
-    interval_rules        Ranges of numbers, and how the elementwise primitives compute with them.
+    interval_rules        Ranges of numbers, how the elementwise primitives compute with them, and how
+                          counters of loops change.
     intervals             Intervals: comparisons, clamps and checks whose outcome the ranges of integers
                           decide go away.
-    loop_ranges           Ranges of what loops carry: how they settle, and what a `while` says of its rounds.
+    loop_ranges           Ranges of what a `while` carries: how they settle, and what its test says of its
+                          rounds.
     loop_vectorization    Loops whose iterations meet in sums and extremes only: blocks of iterations are
                           computed side by side.
     matrix_vector_fusion  Products of one matrix with vectors on both of its sides, made in one sweep over the
@@ -30,8 +30,8 @@ Modules:
                           in one reading.
     shared_pads           Pads of one array: where it is wanted at several offsets within zeros, it is padded
                           once, and sliced.
-    simplify              Local simplification: constants are folded, equations that change nothing go away,
-                          equal ones are merged.
+    simplify              Simplification: constants are folded, equations that change nothing or that nobody
+                          reads go away, equal ones are merged.
     walk                  The walk that the rewriting passes share: once through the equations, in order.
     windowed_sums         Sums of derivatives of which one is zero but for parts: these are added where they
                           belong.
@@ -48,7 +48,6 @@ from jitcore.core.jaxpr import ClosedJaxpr, count_primitives
 from jitcore.core.primitive import Primitive
 from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
-from jitcore.passes.dce import eliminate_dead_code
 from jitcore.passes.dead_updates import drop_overwritten
 from jitcore.passes.expand import expand_equations
 from jitcore.passes.inline import inline_calls
@@ -57,7 +56,7 @@ from jitcore.passes.loop_vectorization import batch_iterations
 from jitcore.passes.matrix_vector_fusion import join_sweeps
 from jitcore.passes.one_pass_variance import block_variances
 from jitcore.passes.shared_pads import share_pads
-from jitcore.passes.simplify import fold_constants, merge_common_subexpressions, simplify
+from jitcore.passes.simplify import eliminate_dead_code, fold_constants, merge_common_subexpressions, simplify
 from jitcore.process.effort import spend
 
 __all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]

@@ -1,4 +1,4 @@
-"""Ranges of numbers, and how the elementwise primitives compute with them.
+"""Ranges of numbers, how the elementwise primitives compute with them, and how counters of loops change.
 
 In: an equation and the ranges of its operands. Out: the range of its result. A range is (low, high), both
 included, of the elements of an array of integers or bools, or of float64 that are known to be finite; None is
@@ -16,7 +16,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core import interval
 from jitcore.core.aval import ShapedArray
-from jitcore.core.interval import COMPARISONS
+from jitcore.core.interval import COMPARISONS, add, meet
 from jitcore.core.interval import Interval as Range
 from jitcore.core.jaxpr import Equation, Literal
 
@@ -142,3 +142,32 @@ _RULES: dict[str, Callable] = {
 }
 _BOOL_RULES: dict[str, Callable] = {
     "and": interval.minimum, "or": interval.maximum, "not": lambda x: interval.subtract((1, 1), x)}
+
+
+# -- counters of loops -----------------------------------------------------------------------------------
+# Rounds after which a loop's carry is taken to be anything: a guard of what compiling takes.
+MAX_ROUNDS = 8
+
+
+def step_of_carry(scope, argument: int, output: int) -> tuple | None:
+    """By how much a round changes a carry, at least and at most."""
+    atom, var = scope.closed.jaxpr.outvars[output], scope.closed.jaxpr.invars[argument]
+    if isinstance(atom, Literal) or atom not in scope.steps or scope.steps[atom][0] is not var:
+        return None
+    return scope.steps[atom][1]
+
+
+def range_after(start: Range | None, step: tuple | None, rounds: int, aval) -> Range | None:
+    """The range of a counter in the rounds up to one; None where it may wrap around."""
+    if start is None or step is None or aval.dtype.kind not in "iu":
+        return None
+    found = add(start, (min(0, step[0] * rounds), max(0, step[1] * rounds)))
+    return found if meet(found, full_range(aval)) == found else None
+
+
+def widen_after(number: int, old: Range | None, new: Range | None, step: tuple | None, aval) -> Range | None:
+    """What a range that a round made larger is taken to be: twice, of what is no counter, both together, as
+    remainders and choices soon have all the values that they can have."""
+    if number < 2 and step is None:
+        return join(old, new)
+    return widen(old, new, aval) if number < MAX_ROUNDS // 2 else full_range(aval)

@@ -26,7 +26,7 @@ from jitcore.lax import bits, elementwise
 from jitcore.lax.control_flow.loops import Loop, run_while
 from jitcore.lax.reduce import REDUCTIONS, reduce_max, reduce_sum
 from jitcore.lax.shape import iota
-from jitcore.passes.dce import eliminate_dead_code, prune_jaxpr
+from jitcore.passes.simplify import eliminate_dead_code, prune_jaxpr
 from jitcore.passes.walk import Walk, rewrite_equations
 from jitcore.transforms.batching import BatchAxis, batch_values, run_batched
 

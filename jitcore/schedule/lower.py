@@ -307,8 +307,7 @@ class Lowering(Builder):
             if joined is not None:
                 return self.join_group(joined, buffer)
             # from memory: their own loops are not split
-            regions = [region.replace_value(self.in_memory(region.value)) if region.value.is_joined else region
-                       for region in regions]
+            regions = [r.replace_value(self.in_memory(r.value)) if r.value.is_joined else r for r in regions]
         if value.base is not None and not is_in(value.base, buffer):
             if not value.base.is_joined and len(regions) == 1 and regions[0].value.ndim == value.ndim:
                 self.end_group()

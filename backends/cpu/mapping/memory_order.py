@@ -24,8 +24,8 @@ from jitcore.backends.cpu.machine.host import Machine
 from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
-from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import list_roots
+from jitcore.loopir.ways import Decisions, Nest
 from jitcore.schedule.tuning import Tuning
 
 # Shorter arrays are in caches everywhere, so nobody need ask how large these are.

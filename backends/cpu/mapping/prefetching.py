@@ -25,9 +25,8 @@ from collections import Counter
 from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
-from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import find_split
-from jitcore.loopir.ways import Prefetch
+from jitcore.loopir.ways import Decisions, Nest, Prefetch
 
 # Places of one array from which on a loop is a stencil.
 MIN_PLACES = 2
