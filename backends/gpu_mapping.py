@@ -132,7 +132,7 @@ def cut_pieces(kernel: Kernel) -> None:
     first, *others = [int(axis.extent) for axis in sweep.axes]
     length = max(LEAST_PIECE, round_up(-(-first * math.prod(others) // MOST_PIECES)))
     sweep.block = max(1, length // max(math.prod(others), 1))
-    for buffer in sweep.partials:
+    for buffer in sweep.block_results:
         buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
 
 

@@ -54,7 +54,7 @@ def list_writes(body: Iterable[Statement]) -> set[Buffer]:
     """Every buffer that the statements of a body write."""
     statements = flatten(body)
     found = {buffer for statement in statements for buffer, _ in statement.targets}
-    return found.union(*(statement.partials for statement in statements))
+    return found.union(*(statement.block_results for statement in statements))
 
 
 def list_buffers(body: Iterable[Statement]) -> set[Buffer]:
@@ -121,7 +121,7 @@ def find_split(kernel: Kernel) -> tuple[list[Axis], Reduce | Scan] | None:
     while isinstance(statement, Loop):
         axes.append(statement.axis)
         statement = statement.body[0]
-    return (axes, statement) if statement.partials else None
+    return (axes, statement) if statement.block_results else None
 
 
 def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
@@ -129,5 +129,5 @@ def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
     around it."""
     result = Result(scan.value.dtype, frozenset(columns), 0)
     reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, scan.is_long
+    reduce.block_results, reduce.block, reduce.is_long = scan.block_results[:1], scan.block, scan.is_long
     return reduce

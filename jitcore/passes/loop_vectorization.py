@@ -90,7 +90,7 @@ def _as_while(eqn: Equation) -> Loop | None:
     params = eqn.params
     if eqn.primitive.name == "while":
         loop = Loop(**params)
-        return None if loop.lanes else loop
+        return None if loop.batch_shape else loop
     if eqn.primitive.name != "scan":
         return None
     closed, num_consts, length = params["jaxpr"], params["num_consts"], params["length"]
@@ -212,8 +212,8 @@ def _advance(body: _Body, consts: Sequence, carry: Sequence) -> tuple[list, obje
         [var in body.steps for var in inputs])
     *outs, rounds = batch_values(axis, outs, flags)
     new = dict(old)
-    for (var, (op, _)), lanes in zip(body.parts.items(), outs):
-        new[var] = registry[op].bind(old[var], REDUCTIONS[op](lanes, (0,)))
+    for (var, (op, _)), found in zip(body.parts.items(), outs):
+        new[var] = registry[op].bind(old[var], REDUCTIONS[op](found, (0,)))
     for var, step in body.steps.items():
         new[var] = elementwise.add(old[var], var.aval.dtype.type(step * BLOCK))
     return [new[var] for var in carries], elementwise.convert_element_type(rounds, dtypes.float32)

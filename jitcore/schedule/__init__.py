@@ -16,7 +16,7 @@ Modules:
     fusion                Fusion groups: reductions and stores that share their outer loops become one kernel.
     index_set_splitting   Arrays that are joined where they are read, and loops split so that each part reads
                           one of the pieces.
-    loop_per_element      Loops turned inside out: one kernel over the lanes, and in each lane the whole loop
+    loop_per_element      Loops turned inside out: one kernel over a batch, and for each member the whole loop
                           in registers.
     loop_versioning       Computed places that a range keeps inside of an array: loops in two versions, of
                           which one runs.

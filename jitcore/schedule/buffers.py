@@ -37,7 +37,7 @@ def drop_dead_stores(program: Program) -> None:
     temporaries."""
     needed = set(program.outputs)
     for statement in flatten(program.steps):
-        needed.update(statement.partials)
+        needed.update(statement.block_results)
         if isinstance(statement, (Call, LibraryCall)):
             needed.update(statement.outputs)
     while True:

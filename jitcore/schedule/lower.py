@@ -34,9 +34,9 @@ from jitcore.schedule.aliasing import fills_ranges, find_operand, settle_region
 from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.index_set_splitting import join_on_write
 from jitcore.schedule.loop_per_element import (
-    LaneBuilder,
-    NotLanewiseError,
-    choose_lanes,
+    ElementBuilder,
+    NotElementwiseError,
+    choose_batch,
     finish_kernel,
     is_scalar_code,
 )
@@ -353,7 +353,7 @@ class Lowering(Builder):
                 running: Stored | None = None) -> list[tuple[Buffer, Buffer]]:
         """Runs a loop body and moves what it returns into the carry, all of it after all of it is computed.
 
-        What the body hands on unchanged stays where it is. running: bools, one for each lane of the leading
+        What the body hands on unchanged stays where it is. running: bools, one for each member of the leading
         dimensions; the carry of the others stays as it is. Returns: arrays that are not moved, pairs of the
         carry's buffer and the one that holds its next value, whose memory is to change places."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
@@ -380,21 +380,21 @@ class Lowering(Builder):
         self.end_group()
         return swaps
 
-    def loop_in_lanes(self, kind: str, loop: tuple, init, goals, predicate_shape: tuple,
+    def loop_per_element(self, kind: str, loop: tuple, init, goals, predicate_shape: tuple,
                       *streams) -> list[Value] | None:
         """The carry after a loop done in registers by one kernel; None where its body does not allow it."""
         self.end_group()
         body, consts = loop[2:] if kind == "while_loop" else (loop[0], loop[3])
-        jaxpr, lanes = body.jaxpr, choose_lanes(init, predicate_shape, self.tuning)
+        jaxpr, batch = body.jaxpr, choose_batch(init, predicate_shape, self.tuning)
         if not predicate_shape and (is_scalar_code(jaxpr) or fills_ranges(jaxpr, consts, self.is_call)):
             return None
-        builder = LaneBuilder(self.graph, lanes, lambda eqn: not self.is_routine(eqn) and self.is_native(eqn),
-                              self.tuning)
+        can_inline = lambda eqn: not self.is_routine(eqn) and self.is_native(eqn)  # noqa: E731
+        builder = ElementBuilder(self.graph, batch, can_inline, self.tuning)
         outputs = [goal or self.new_temp(value.shape, value.dtype) for value, goal in zip(init, goals)]
         try:
             results = getattr(builder, kind)(*loop, init, *streams)
             self.emit(finish_kernel(self, builder, results, outputs))
-        except NotLanewiseError:
+        except NotElementwiseError:
             return None
         return list(map(self.stored, outputs))
 
@@ -402,9 +402,9 @@ class Lowering(Builder):
         goals = self.goals
         cond_consts, body_consts = list(map(self.in_loop, cond_consts)), list(map(self.in_loop, body_consts))
         loop = (cond_jaxpr, cond_consts, body_jaxpr, body_consts)
-        in_lanes = self.loop_in_lanes("while_loop", loop, init, goals, cond_jaxpr.out_avals[0].shape)
-        if in_lanes is not None:
-            return in_lanes
+        in_registers = self.loop_per_element("while_loop", loop, init, goals, cond_jaxpr.out_avals[0].shape)
+        if in_registers is not None:
+            return in_registers
         carry = self.carry_buffers(init, goals)
         predicate, running = self.new_temp((), dtypes.bool_), None
         if cond_jaxpr.out_avals[0].shape:
@@ -423,7 +423,7 @@ class Lowering(Builder):
         return carry
 
     def keep_ended(self, running: Stored, new: Value, old: Value) -> Value:
-        """`new` in the lanes that run, `old` in those that ended; lanes are the leading dimensions."""
+        """`new` in the members that run, `old` in those that ended; members are the leading dimensions."""
         mask = self.view(running, new.shape, lambda index: index[: running.ndim])
         return self.select(mask, old, new)
 
@@ -437,9 +437,9 @@ class Lowering(Builder):
             for aval, goal in zip(out_avals, goals[len(init) :])
         ]
         loop = (jaxpr, length, reverse, consts)
-        in_lanes = self.loop_in_lanes("scan", loop, init, goals, (), xs, stacks)
-        if in_lanes is not None:
-            return [*in_lanes, *map(self.stored, stacks)]
+        in_registers = self.loop_per_element("scan", loop, init, goals, (), xs, stacks)
+        if in_registers is not None:
+            return [*in_registers, *map(self.stored, stacks)]
         counter, *carry = self.carry_buffers([self.constant(0, dtypes.int64), *init], [None, *goals])
         predicate = self.new_temp((), dtypes.bool_)
 

@@ -132,7 +132,7 @@ def split_sweep(lowering, kernel: Kernel) -> None:
         return
     block = max(1, lowering.tuning.block_work // max(inner, 1))
     statement.block, blocks = RunTimeSize(block), RunTimeSize(-(-extent // block))
-    statement.partials = [lowering.new_temp((blocks, *columns), kind) for kind in kinds]
+    statement.block_results = [lowering.new_temp((blocks, *columns), kind) for kind in kinds]
     kernel.parallel, kernel.grain = True, RunTimeSize(lowering.tuning.grain_blocks)
 
 

@@ -47,7 +47,7 @@ def _count_iterations(e, statement: Loop | Reduce | Scan, axis) -> ir.Value:
 def count_blocks(e, statement: Reduce | Scan) -> ir.Value:
     """Into how many blocks a reduction or scan is split: as many as its range fills, if that varies."""
     if not statement.bounds:
-        return e.size(statement.partials[0].shape[0])
+        return e.size(statement.block_results[0].shape[0])
     block = e.size(statement.block)
     extent = _count_iterations(e, statement, statement.axes[0])
     return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)

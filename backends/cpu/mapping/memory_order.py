@@ -142,7 +142,7 @@ def _is_plain(sweep, along: Axis) -> bool:
     if not isinstance(sweep, (Loop, Reduce)) or sweep.bounds:
         return False
     if isinstance(sweep, Reduce):
-        return sweep.axes == (along,) and not sweep.partials and all(map(_is_set, sweep.stores))
+        return sweep.axes == (along,) and not sweep.block_results and all(map(_is_set, sweep.stores))
     return sweep.axis is along and all(map(_is_set, sweep.body))
 
 

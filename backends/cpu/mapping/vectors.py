@@ -87,7 +87,7 @@ def find_vectors(nest: Nest) -> Decisions:
 
 def find_totals(nest: Nest) -> Decisions:
     """Scans in blocks with the vectors of their first phase, which reduces each block to its total."""
-    scans = [s for s in nest.sweeps if isinstance(s, Scan) and s.partials and nest.runs_in_lanes(s.axis)]
+    scans = [s for s in nest.sweeps if isinstance(s, Scan) and s.block_results and nest.runs_in_lanes(s.axis)]
     return [(s, choose_vectors(nest, block_totals(s, ()))) for s in scans]
 
 

@@ -66,8 +66,8 @@ def emit_scan(kernel, e, scan: Scan) -> None:
 def emit_blocks(kernel, e, scan: Scan, first, past, parts: Partials) -> None:
     """The second phase of a scan in blocks: those of [first, past). Each starts from the totals of all blocks
     before it, combined in order, so that no result depends on how blocks are shared out."""
-    b, blocks, length = e.b, e.size(scan.partials[0].shape[0]), e.size(scan.block)
-    extent, (totals, before) = e.size(scan.axis.extent), scan.partials
+    b, blocks, length = e.b, e.size(scan.block_results[0].shape[0]), e.size(scan.block)
+    extent, (totals, before) = e.size(scan.axis.extent), scan.block_results
 
     def place_of(i):
         return b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i

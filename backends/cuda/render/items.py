@@ -193,7 +193,7 @@ class ItemRenderer(StatementRenderer):
     def mark_long(self, reduce: Reduce, shares: int) -> None:
         """Whether each share of a reduction is a long sum."""
         first, *others = [int(axis.extent) for axis in reduce.axes]
-        count = math.prod(others) * (min(first, int(reduce.block)) if reduce.partials else first)
+        count = math.prod(others) * (min(first, int(reduce.block)) if reduce.block_results else first)
         sizes = [dtypes.part_size(expr.dtype) for _, op, expr in reduce.parts if is_summed(op, expr.dtype)]
         reduce.is_long = bool(sizes) and count > LONG_SUM[min(sizes)] * shares
 

@@ -174,7 +174,7 @@ class KernelRenderer(ItemRenderer):
     def _render_split_reduce(self) -> None:
         """One team for each piece, and one for what they found."""
         body, reduce = self.kernel.body, self.kernel.body[0]
-        pieces = int(reduce.partials[0].shape[0])
+        pieces = int(reduce.block_results[0].shape[0])
         mapping = Mapping("pieces", (), body, PIECE_TEAM, 1, PIECE_TEAM)
         if pieces == 0:
             return
@@ -184,12 +184,12 @@ class KernelRenderer(ItemRenderer):
         team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
         self.combine_range(e, team, reduce, low, high)
         with e.if_then(team.is_first()):
-            for (result, _, _), buffer in zip(reduce.parts, reduce.partials):
+            for (result, _, _), buffer in zip(reduce.parts, reduce.block_results):
                 e.write_element(buffer, number, e.results[result])
         e.finish()
         e = self.begin("_finish", mapping._replace(kind="finish"), 1)
         team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
-        for part, buffer in zip(reduce.parts, reduce.partials):
+        for part, buffer in zip(reduce.parts, reduce.block_results):
             found = Accumulator(self, e, reduce, part, scalar=True)
             with team.share(I64(0), self._count_pieces(e, reduce)) as i:
                 found.combine(e.read_element(buffer, i))
@@ -208,7 +208,7 @@ class KernelRenderer(ItemRenderer):
     def _count_pieces(self, e: KernelEmitter, reduce: Reduce) -> ir.Value:
         """As many as the range fills, if that varies."""
         if not reduce.bounds:
-            return e.size(reduce.partials[0].shape[0])
+            return e.size(reduce.block_results[0].shape[0])
         b, block = e.b, e.size(reduce.block)
         low, high = e.range_of(reduce, reduce.axes[0])
         return b.sdiv(b.add(b.sub(high, low), b.sub(block, I64(1))), block)
@@ -218,7 +218,7 @@ class KernelRenderer(ItemRenderer):
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
         """The totals of pieces; for each piece what comes before it; each piece from there."""
         loops, _ = peel(self.kernel.body)
-        totals, before = scan.partials
+        totals, before = scan.block_results
         parts, numbers = Partials(columns), Loop(Axis(totals.shape[0]), [])
         pieces = Mapping("pieces", (*loops, numbers), [], PIECE_TEAM, 1, PIECE_TEAM)
         if pieces.items == 0:
@@ -253,7 +253,7 @@ class KernelRenderer(ItemRenderer):
 
     def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
         """What comes before each piece, from the totals of the pieces."""
-        b, dtype, (totals, before) = e.b, scan.value.dtype, scan.partials
+        b, dtype, (totals, before) = e.b, scan.value.dtype, scan.block_results
         identity, count = element_constant(dtype, scan_start_of(scan.op, dtype)), e.size(totals.shape[0])
 
         def place(i):
