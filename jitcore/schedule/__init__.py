@@ -50,7 +50,7 @@ from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Program
 from jitcore.schedule.aliasing import prepare_memory, settle
 from jitcore.schedule.bounds import split_stores, tighten
-from jitcore.schedule.buffers import plan_buffers
+from jitcore.schedule.buffers import plan_temporaries, reuse_inputs
 from jitcore.schedule.demanded_ranges import narrow_producers
 from jitcore.schedule.epilogue_fusion import join_epilogue, place_results
 from jitcore.schedule.index_set_splitting import join_where_read
@@ -109,6 +109,10 @@ STAGES = (
           needs=("Call",)),
     Stage("demanded ranges", "program", narrow_producers, "once all loops have their bounds",
           needs=("packed", "range")),
+    Stage("temporaries", "program", plan_temporaries, "once nothing is narrowed any more, and reads no more",
+          needs=("temporary",)),
+    Stage("reused inputs", "program", reuse_inputs, "last: outputs take memory of inputs as these are read",
+          needs=("donated",)),
 )
 
 
@@ -124,7 +128,7 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     jaxpr, rows = closed.jaxpr, defaultdict(list)
     for stage in stages:
         rows[stage.at].append(stage)
-    lowering = Lowering(list(list_equations(jaxpr)), target, rows)
+    lowering = Lowering(list(list_equations(jaxpr)), target, donated, rows)
     inputs = [Buffer(f"in{k}", var.aval.shape, var.aval.dtype, "in") for k, var in enumerate(jaxpr.invars)]
     outputs = [Buffer(f"out{k}", atom.aval.shape, atom.aval.dtype, "out")
                for k, atom in enumerate(jaxpr.outvars)]
@@ -134,7 +138,6 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     program = Program(inputs, outputs, lowering.temps, lowering.steps)
     for stage in lowering.choose("program"):
         stage.run(lowering, program)
-    plan_buffers(program, donated)
     if config.check_jaxprs:
         check_program(program)
     return program

@@ -25,11 +25,10 @@ from jitcore.loopir.program import (
 from jitcore.loopir.traversal import flatten, list_buffers, list_outermost, list_reads, list_writes
 
 
-def plan_buffers(program: Program, donated: Sequence[bool]) -> None:
-    """Finishes a lowered program; see the module's first line."""
+def plan_temporaries(lowering, program: Program) -> None:
+    """Drops what nothing reads, and places scalars."""
     drop_dead_stores(program)
     _place_scalars(program)
-    _reuse_inputs(program, donated)
 
 
 def drop_dead_stores(program: Program) -> None:
@@ -76,12 +75,12 @@ def _place_scalars(program: Program) -> None:
             buffer.kind = "temp"
 
 
-def _reuse_inputs(program: Program, donated: Sequence[bool]) -> None:
+def reuse_inputs(lowering, program: Program) -> None:
     """Lets outputs take over donated inputs of their shape and dtype, where that changes no value."""
     if len(program.steps) != 1 or not isinstance(program.steps[0], Native):
         return
     step = program.steps[0]
-    free = [source for source, may_overwrite in zip(program.inputs, donated) if may_overwrite]
+    free = [source for source, may_overwrite in zip(program.inputs, lowering.donated) if may_overwrite]
     for output in program.outputs:
         for source in free:
             same_type = (source.shape, source.dtype) == (output.shape, output.dtype)
@@ -128,8 +127,8 @@ def plan_arena(program: Program, temps: Sequence[Buffer], alignment: int) -> tup
     lives = _find_lives(program)
     placed: list[tuple[int, int, tuple[int, int]]] = []
     offsets: dict[Buffer, int] = {}
-    for buffer in sorted(temps, key=count_bytes, reverse=True):
-        size, life = -(-max(count_bytes(buffer), 1) // alignment) * alignment, lives[buffer]
+    for buffer in sorted(temps, key=lambda buffer: buffer.nbytes, reverse=True):
+        size, life = -(-max(buffer.nbytes, 1) // alignment) * alignment, lives[buffer]
         offset = 0
         for start, stop, other in sorted(placed):
             if other[0] <= life[1] and life[0] <= other[1] and start < offset + size and offset < stop:
@@ -147,10 +146,3 @@ def _find_lives(program: Program) -> dict[Buffer, tuple[int, int]]:
             first = lives.get(buffer, (position, position))[0]
             lives[buffer] = (first, position)
     return lives
-
-
-def count_bytes(buffer: Buffer) -> int:
-    count = buffer.dtype.itemsize
-    for extent in buffer.shape:
-        count *= int(extent)
-    return count

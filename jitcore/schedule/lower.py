@@ -49,17 +49,21 @@ class Lowering(Builder):
     """The state of one lowering: buffers made, steps emitted, the open fusion group.
 
     stages: transformations by what they are given. features: what the program has, by name: primitives, their
-    traits, "Call" where there are routines, and what the loops of its kernels have (`traversal`)."""
+    traits, "Call" where there are routines, "temporary" and "donated", and what the loops of its kernels have
+    (`traversal`)."""
 
-    def __init__(self, equations: Sequence[Equation], target: Target, stages: Mapping[str, Sequence]):
+    def __init__(self, equations: Sequence[Equation], target: Target, donated: Sequence[bool],
+                 stages: Mapping[str, Sequence]):
         super().__init__(Graph())
-        self.tuning, self.stages = target.tuning, stages
+        self.tuning, self.donated, self.stages = target.tuning, donated, stages
         self.answers = {id(eqn): Answer(None if eqn.effects else target.find_routine(eqn),
                                         target.can_render(eqn)) for eqn in equations}
         self.features = {name for primitive in {eqn.primitive for eqn in equations}
                          for name in (primitive.name, *primitive.traits)}
         if any(answer.routine is not None for answer in self.answers.values()):
             self.features.add("Call")
+        if any(donated):
+            self.features.add("donated")
         self.uses_inside: dict[Jaxpr, Uses] = {}  # of bodies whose results may take the memory of inputs
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.spare: set[Buffer] = set()  # memory of its operands that nothing else reads any more
@@ -209,6 +213,7 @@ class Lowering(Builder):
     def new_temp(self, shape, dtype) -> Buffer:
         buffer = Buffer(f"tmp{len(self.temps)}", tuple(shape), dtype, "temp" if squeeze(shape) else "scalar")
         self.temps.append(buffer)
+        self.features.add("temporary")
         return buffer
 
     def stored(self, buffer: Buffer) -> Stored:
