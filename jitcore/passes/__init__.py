@@ -32,6 +32,7 @@ Modules:
                           once, and sliced.
     simplify              Simplification: constants are folded, equations that change nothing or that nobody
                           reads go away, equal ones are merged.
+    tuning                Tuning: the numbers that passes go by and that only measurement explains.
     walk                  The walk that the rewriting passes share: once through the equations, in order.
     windowed_sums         Sums of derivatives of which one is zero but for parts: these are added where they
                           belong.
@@ -40,6 +41,7 @@ Modules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from jitcore.config import config
@@ -57,9 +59,10 @@ from jitcore.passes.matrix_vector_fusion import join_sweeps
 from jitcore.passes.one_pass_variance import block_variances
 from jitcore.passes.shared_pads import share_pads
 from jitcore.passes.simplify import eliminate_dead_code, fold_constants, merge_common_subexpressions, simplify
+from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.process.effort import spend
 
-__all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
+__all__ = ["PIPELINE", "Pass", "list_passes", "program_key", "run_pipeline"]
 
 
 #: Steps that a pass needs for an equation.
@@ -83,28 +86,36 @@ class Pass(NamedTuple):
                                      for primitive in primitives for name in self.needs)
 
 
-PIPELINE = (
-    Pass("expand", expand_equations, "before inline, which takes derivative rules away with the calls",
-         needs=("expand",)),
-    Pass("inline", inline_calls, "before the rest: the others then see across calls", needs=("inline",)),
-    Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
-    Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds",
-         needs=("dot_general", "conv_general_dilated")),
-    Pass("intervals", use_intervals, "before simplify, which drops choices whose condition became a literal",
-         needs=("while", "scan")),
-    Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
-    Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
-    Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable",
-         needs=("dynamic_update_slice",)),
-    Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable", needs=("pad",)),
-    Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable",
-         needs=("dot_general",)),
-    Pass("variances", block_variances, "after CSE, which makes equal arrays one variable",
-         needs=("reduce_sum",)),
-    Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
-    Pass("side by side", batch_iterations, "after DCE, which takes carries that nobody reads out of loops",
-         needs=("while", "scan")),
-)
+def list_passes(tuning: Tuning) -> tuple[Pass, ...]:
+    """The pipeline that goes by these numbers."""
+    return (
+        Pass("expand", expand_equations, "before inline, which takes derivative rules away with the calls",
+             needs=("expand",)),
+        Pass("inline", inline_calls, "before the rest: the others then see across calls", needs=("inline",)),
+        Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
+        Pass("contractions", partial(normalize_contractions, tuning=tuning),
+             "before simplify, which cancels transpositions it adds",
+             needs=("dot_general", "conv_general_dilated")),
+        Pass("intervals", use_intervals,
+             "before simplify, which drops choices whose condition became a literal",
+             needs=("while", "scan")),
+        Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
+        Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
+        Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable",
+             needs=("dynamic_update_slice",)),
+        Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable",
+             needs=("pad",)),
+        Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable",
+             needs=("dot_general",)),
+        Pass("variances", partial(block_variances, tuning=tuning),
+             "after CSE, which makes equal arrays one variable", needs=("reduce_sum",)),
+        Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
+        Pass("side by side", partial(batch_iterations, tuning=tuning),
+             "after DCE, which takes carries that nobody reads out of loops", needs=("while", "scan")),
+    )
+
+
+PIPELINE = list_passes(DEFAULT)
 
 
 def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = None) -> ClosedJaxpr:

@@ -33,7 +33,8 @@ from jitcore.passes.interval_rules import (
 from jitcore.passes.loop_ranges import WhileRanges
 from jitcore.passes.walk import Walk, walk_through
 
-# Visits of jaxprs after which carries are taken to be anything at once: nested loops multiply.
+# Visits of jaxprs after which carries are taken to be anything at once, a guard of what compiling takes:
+# nested loops multiply.
 _MAX_VISITS = 600
 Ranges = list[Range | None]
 Step = tuple[Var, Range]

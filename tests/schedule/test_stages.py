@@ -44,7 +44,7 @@ X = np.linspace(-2, 2, 1000, dtype=np.float32)
     (lambda x: x.sum(), (X,), {"blocks"}),
     (lambda x: jnp.pad(x, 1)[2:] + x[:1], (X,), {"join pieces"}),
     (lambda x: x[:, None] + x, (X,), {"transposed operands", "collapse"}),
-    (lambda x: lax.fori_loop(0, 3, lambda k, x: jnp.sort(x) + k, x), (X,), {"aliasing", "settle", "epilogue", "results in place"}),
+    (lambda x: lax.fori_loop(0, 3, lambda k, x: jnp.sort(x) + k, x), (X,), {"aliasing", "settle", "epilogue", "results in place", "temporaries"}),
 ])
 def test_a_program_enters_what_it_has_something_of(function, args, expected):
     entered = []
