@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
-from jitcore.core.interval import COMPARISONS
+from jitcore.core.algebra import COMPARISONS
 from jitcore.loopir.expr import Buffer, Expr, Result, walk
 from jitcore.loopir.index import Axis, FloorDiv, Index
 from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Repeat, Scan, Statement

@@ -14,10 +14,10 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core import interval
+from jitcore.core import algebra
+from jitcore.core.algebra import COMPARISONS, add, meet
+from jitcore.core.algebra import Interval as Range
 from jitcore.core.aval import ShapedArray
-from jitcore.core.interval import COMPARISONS, add, meet
-from jitcore.core.interval import Interval as Range
 from jitcore.core.jaxpr import Equation, Literal
 
 
@@ -48,13 +48,13 @@ def range_of_literal(literal: Literal) -> Range | None:
 
 def join(one: Range | None, other: Range | None) -> Range | None:
     """What holds both ranges."""
-    return None if one is None or other is None else interval.join(one, other)
+    return None if one is None or other is None else algebra.join(one, other)
 
 
 def widen(old: Range | None, new: Range | None, aval: ShapedArray) -> Range | None:
     """A range that holds both and soon does not change any more."""
     joined, whole = join(old, new), full_range(aval)
-    return joined if joined is None or joined == old else whole and interval.widen(old, new, whole)
+    return joined if joined is None or joined == old else whole and algebra.widen(old, new, whole)
 
 
 def compute_range(eqn: Equation, operands: list[Range | None]) -> Range | None:
@@ -115,7 +115,7 @@ def _of_ints(rule: Callable) -> Callable:
 
 
 def _shift_right(x: Range, y: Range) -> Range | None:
-    return None if y[0] < 0 or y[1] > 63 else interval.floordiv(x, (1 << y[0], 1 << y[1]))
+    return None if y[0] < 0 or y[1] > 63 else algebra.floordiv(x, (1 << y[0], 1 << y[1]))
 
 
 def _and(x: Range, y: Range) -> Range | None:
@@ -125,23 +125,23 @@ def _and(x: Range, y: Range) -> Range | None:
 
 def _compare(name: str) -> Callable:
     def rule(x: Range, y: Range) -> Range:
-        known = interval.compare(name, x, y)
+        known = algebra.compare(name, x, y)
         return (0, 1) if known is None else (int(known), int(known))
 
     return rule
 
 
 _RULES: dict[str, Callable] = {
-    "add": interval.add, "sub": interval.subtract, "mul": interval.multiply, "neg": interval.negate,
-    "abs": interval.absolute, "div": _of_ints(interval.divide), "rem": _of_ints(interval.remainder),
-    "max": interval.maximum, "min": interval.minimum,
-    "clamp": lambda low, x, high: interval.minimum(interval.maximum(low, x), high),
+    "add": algebra.add, "sub": algebra.subtract, "mul": algebra.multiply, "neg": algebra.negate,
+    "abs": algebra.absolute, "div": _of_ints(algebra.divide), "rem": _of_ints(algebra.remainder),
+    "max": algebra.maximum, "min": algebra.minimum,
+    "clamp": lambda low, x, high: algebra.minimum(algebra.maximum(low, x), high),
     "shift_right_arithmetic": _shift_right, "and": _and, "or": lambda x, y: None, "not": lambda x: None,
     "convert_element_type": lambda x: x, "cast": lambda x: x,
     **{name: _compare(name) for name in COMPARISONS},
 }
 _BOOL_RULES: dict[str, Callable] = {
-    "and": interval.minimum, "or": interval.maximum, "not": lambda x: interval.subtract((1, 1), x)}
+    "and": algebra.minimum, "or": algebra.maximum, "not": lambda x: algebra.subtract((1, 1), x)}
 
 
 # -- counters of loops -----------------------------------------------------------------------------------

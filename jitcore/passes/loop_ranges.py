@@ -5,7 +5,7 @@ In: a loop's body and what is known of its inputs. Out: ranges of the carry that
 
 from __future__ import annotations
 
-from jitcore.core.interval import meet
+from jitcore.core.algebra import meet
 from jitcore.core.jaxpr import Equation, Literal, Var
 from jitcore.passes.assumptions import TRUE, Assumptions, LoopScope
 from jitcore.passes.interval_rules import (

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.interval import COMPARISONS, NEGATED, SWAPPED
+from jitcore.core.algebra import COMPARISONS, NEGATED, SWAPPED
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, number_of, walk
 from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant
 from jitcore.loopir.monoids import identity_of

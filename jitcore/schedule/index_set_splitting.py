@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from jitcore import dtypes
-from jitcore.core.interval import compare
+from jitcore.core.algebra import compare
 from jitcore.lax.indexing.windows import MAX_EDGE, has_short_edges
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Expr, Graph, walk

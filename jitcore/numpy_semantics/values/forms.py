@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 
 from jitcore.array import Array
-from jitcore.core.affine import Affine
-from jitcore.core.interval import Interval
+from jitcore.core.algebra import Affine, Interval
 
 _MAX_DEPTH = 4
 

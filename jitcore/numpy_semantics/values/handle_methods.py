@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore import lax
-from jitcore.core.interval import COMPARISONS
+from jitcore.core.algebra import COMPARISONS
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.dispatch import apply_function
 from jitcore.numpy_semantics.functions.memory import Flags
