@@ -20,7 +20,7 @@ from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.loopir.traversal import list_roots
 from jitcore.loopir.values import Computed, Regions, Value
 from jitcore.schedule.nest import shape_kernel
-from jitcore.schedule.unrolling import Rewrite
+from jitcore.schedule.unrolling import Rewrite, fold
 
 
 # -- values -------------------------------------------------------------------------------------------------
@@ -263,20 +263,10 @@ class _Narrow(Rewrite):
         return super().atom(atom) + self.starts.get(atom, 0)
 
     def _rebuild(self, node: Expr) -> Expr:
-        new = super()._rebuild(node)
-        if new.op == "select" and new.args[0].op == "const":
-            return new.args[1] if new.args[0].attr else new.args[2]
-        if new.op == "and":
-            return self._join(new)
+        new = fold(self.graph, super()._rebuild(node))
         if new.op in ("lt", "ge", "min", "max") and all(arg.op == "index" for arg in new.args):
             return self._decide(new)
         return new
-
-    def _join(self, node: Expr) -> Expr:
-        for one, other in (node.args, node.args[::-1]):
-            if one.op == "const" and one.dtype == dtypes.bool_:
-                return other if one.attr else one
-        return node
 
     def _decide(self, node: Expr) -> Expr:
         """What a comparison of places, or the smaller or larger one, is for the whole box, if it is known."""

@@ -15,7 +15,7 @@ from jitcore import dtypes
 from jitcore.loopir.expr import Expr, Graph, number_of, walk
 from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, constant
 from jitcore.loopir.program import Choice, Loop, Reduce
-from jitcore.schedule.unrolling import Rewrite
+from jitcore.schedule.unrolling import Rewrite, fold
 
 
 def split_by_places(lowering, statement: Loop | Reduce, axis: Axis, exprs: list[Expr], is_known):
@@ -163,22 +163,3 @@ class Assume(Rewrite):
         if node in self.facts:
             return self.graph.const(self.facts[node], dtypes.bool_)
         return fold(self.graph, super()._rebuild(node))
-
-
-def fold(graph: Graph, node: Expr) -> Expr:
-    """A choice or a logical operation of which an operand is known; what stands for it elsewhere."""
-    first, known = (node.args[0], [arg.op == "const" for arg in node.args]) if node.args else (None, ())
-    if node.op == "select" and known[0] and first.dtype == dtypes.bool_:
-        return node.args[1] if first.attr else node.args[2]
-    if node.op == "mul" and all(known) and node.dtype.kind in "iu":  # masks as numbers
-        with np.errstate(over="ignore"):
-            return graph.const(np.multiply(*(arg.attr for arg in node.args)), node.dtype)
-    if node.op == "convert" and known[0]:
-        return graph.convert(first, node.dtype)
-    if node.op == "not" and known[0] and node.dtype == dtypes.bool_:
-        return graph.const(not first.attr, dtypes.bool_)
-    if node.op in ("and", "or") and node.dtype == dtypes.bool_ and any(known):
-        constant, other = node.args if known[0] else node.args[::-1]
-        decides = bool(constant.attr) == (node.op == "or")
-        return constant if decides else other
-    return node

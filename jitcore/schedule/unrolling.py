@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
+
+from jitcore import dtypes
 from jitcore.loopir.builder import MAX_FEW, is_few
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, FloorDiv, Index, constant
@@ -89,6 +92,25 @@ class Rewrite:
 
     def statement(self, statement: Statement) -> Statement:
         return statement.map(self)
+
+
+def fold(graph: Graph, node: Expr) -> Expr:
+    """A choice or a logical operation of which an operand is known; what stands for it elsewhere."""
+    first, known = (node.args[0], [arg.op == "const" for arg in node.args]) if node.args else (None, ())
+    if node.op == "select" and known[0] and first.dtype == dtypes.bool_:
+        return node.args[1] if first.attr else node.args[2]
+    if node.op == "mul" and all(known) and node.dtype.kind in "iu":  # masks as numbers
+        with np.errstate(over="ignore"):
+            return graph.const(np.multiply(*(arg.attr for arg in node.args)), node.dtype)
+    if node.op == "convert" and known[0]:
+        return graph.convert(first, node.dtype)
+    if node.op == "not" and known[0] and node.dtype == dtypes.bool_:
+        return graph.const(not first.attr, dtypes.bool_)
+    if node.op in ("and", "or") and node.dtype == dtypes.bool_ and any(known):
+        constant, other = node.args if known[0] else node.args[::-1]
+        decides = bool(constant.attr) == (node.op == "or")
+        return constant if decides else other
+    return node
 
 
 def unroll_rows(lowering, loops):
