@@ -40,7 +40,8 @@ Modules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -72,18 +73,20 @@ _EQUATION = 4
 class Pass(NamedTuple):
     """One step of the pipeline and why it stands where it does.
 
-    needs: names of primitives, or of traits of primitives: a program that has none of them stays as it is.
-        There are none for a pass that is for any program."""
+    needs: names of primitives, or of traits of primitives: a program stays as it is that has fewer equations
+        of these than `least`. There are none for a pass that is for any program."""
 
     name: str
     run: Callable[[ClosedJaxpr], ClosedJaxpr]
     reason: str
     needs: tuple[str, ...] = ()
+    least: int = 1
 
-    def applies_to(self, primitives: Iterable[Primitive]) -> bool:
-        """Whether a program of these may change."""
-        return not self.needs or any(name == primitive.name or name in primitive.traits
-                                     for primitive in primitives for name in self.needs)
+    def applies_to(self, primitives: Counter[Primitive]) -> bool:
+        """Whether a program with so many equations of each primitive may change."""
+        return not self.needs or self.least <= sum(
+            count for primitive, count in primitives.items()
+            if any(name == primitive.name or name in primitive.traits for name in self.needs))
 
 
 def list_passes(tuning: Tuning) -> tuple[Pass, ...]:
@@ -102,16 +105,17 @@ def list_passes(tuning: Tuning) -> tuple[Pass, ...]:
         Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
         Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
         Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable",
-             needs=("dynamic_update_slice",)),
+             needs=("dynamic_update_slice", "dynamic_slice"), least=2),
         Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable",
-             needs=("pad",)),
+             needs=("pad",), least=2),
         Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable",
-             needs=("dot_general",)),
+             needs=("dot_general",), least=2),
         Pass("variances", partial(block_variances, tuning=tuning),
              "after CSE, which makes equal arrays one variable", needs=("reduce_sum",)),
         Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
         Pass("side by side", partial(batch_iterations, tuning=tuning),
-             "after DCE, which takes carries that nobody reads out of loops", needs=("while", "scan")),
+             "after DCE, which takes carries that nobody reads out of loops", needs=("while", "scan"),
+             least=2),
     )
 
 

@@ -29,11 +29,11 @@ class Loops(NamedTuple):
 
 def find_features(loops: Loops) -> set[str]:
     """What transformations of loops ask for: features of the body, "nest" where several axes follow each
-    other, "few" where one of the outer axes has few positions."""
+    other, "few" where an axis around other loops has few positions."""
     found = list_features(loops.body)
     if max(len(loops.outer), len(loops.inner)) > 1:
         found.add("nest")
-    if any(is_few([axis.extent]) for axis in loops.outer):
+    if (len(loops.outer) > 1 or "Reduce" in found) and any(is_few([axis.extent]) for axis in loops.outer):
         found.add("few")
     return found
 
