@@ -70,9 +70,9 @@ class Stage(NamedTuple):
     at: what it is given, in the order in which a program is made: an "equation" about to be lowered, a
         "value" that it gives, a value about to be put in memory ("store"), a fusion "group" that ends, its
         "stores" or "loops", those of each "kernel", the "body" of the kernel, the "program".
-    needs: of these, names of primitives and of their traits, and of what there is in loops
-        (`traversal.list_features`, `nest.find_features`), one has to be there: all else stays as it is. There
-        are none for what is for anything."""
+    needs: features, of which one has to be there: all else stays as it is. There are none for what is for
+        anything. Of a program they are `Lowering.features`, of a value its class, of what becomes a kernel
+        `traversal.list_features` and `nest.find_features`."""
 
     name: str
     at: str
@@ -109,7 +109,7 @@ STAGES = (
           needs=("Call",)),
     Stage("demanded ranges", "program", narrow_producers, "once all loops have their bounds",
           needs=("packed", "range")),
-    Stage("temporaries", "program", plan_temporaries, "once nothing is narrowed any more, and reads no more",
+    Stage("temporaries", "program", plan_temporaries, "after all that drops reads of them",
           needs=("temporary",)),
     Stage("reused inputs", "program", reuse_inputs, "last: outputs take memory of inputs as these are read",
           needs=("donated",)),

@@ -48,9 +48,8 @@ from jitcore.schedule.uses import Uses, find_inner_uses, is_direct
 class Lowering(Builder):
     """The state of one lowering: buffers made, steps emitted, the open fusion group.
 
-    stages: transformations by what they are given. features: what the program has, by name: primitives, their
-    traits, "Call" where there are routines, "temporary" and "donated", and what the loops of its kernels have
-    (`traversal`)."""
+    stages: transformations by what they are given. features: what the program has, by name: primitives and
+    their traits, "Call" where there are routines, "temporary" and "donated", what loops of kernels have."""
 
     def __init__(self, equations: Sequence[Equation], target: Target, donated: Sequence[bool],
                  stages: Mapping[str, Sequence]):

@@ -42,11 +42,9 @@ def transform(lowering, loops: Loops) -> tuple[Loops, set[str]]:
     """(the loops after the transformations of kernels that are about what they have, what they have then)"""
     features = find_features(loops)
     for stage in lowering.stages["kernel"]:
-        before = loops
         if stage.applies_to(features):
-            loops = stage.run(lowering, loops)
-        if loops is not before:
-            features = find_features(loops)
+            before, loops = loops, stage.run(lowering, loops)
+            features = features if loops is before else find_features(loops)
     return loops, features
 
 
