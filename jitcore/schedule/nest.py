@@ -112,7 +112,7 @@ def _is_computed(offset: Index) -> bool:
 
 
 def split_sweep(lowering, kernel: Kernel) -> None:
-    """Gives a large full reduction or a long scan partial results per block of its first axis; threads share
+    """Gives a large full reduction or a long scan results for each block of its first axis; threads share
     the blocks. Loops around a scan have such results for each of their iterations."""
     loops, (statement, *_) = peel(kernel.body)
     if isinstance(statement, Scan):
