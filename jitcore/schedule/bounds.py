@@ -181,11 +181,11 @@ def _needed(body: list, lowering) -> Conditions:
 
 def _needed_by_store(store: Store, lowering) -> Conditions:
     depth = lowering.tuning.max_mask_depth
-    held = frozenset() if store.mask is None else needed_to_hold(store.mask, depth)
+    held = frozenset() if store.mask is None else _Search(lambda node: False).truth(store.mask, True, depth)
     if store.combine is not None or store.packed:
         return held
     place = lowering.graph.load(store.buffer, store.offset)
-    return both(held, needed_for(store.value, lambda node: node is place, depth))
+    return both(held, _Search(lambda node: node is place).number(store.value, depth))
 
 
 def _needed_by_reduce(reduce: Reduce, lowering) -> Conditions:
@@ -196,7 +196,7 @@ def _needed_by_reduce(reduce: Reduce, lowering) -> Conditions:
 def _needed_by_part(part: tuple, tuning: Tuning) -> Conditions:
     _, op, expr = part
     neutral = identity_of(op, expr.dtype)
-    return needed_for(expr, lambda node: number_of(node) == neutral, tuning.max_mask_depth)
+    return _Search(lambda node: number_of(node) == neutral).number(expr, tuning.max_mask_depth)
 
 
 # -- comparisons ------------------------------------------------------------------------------------------
@@ -302,17 +302,6 @@ Conditions = frozenset[Condition] | None
 _NONE: frozenset[Condition] = frozenset()
 
 
-def needed_for(root: Expr, is_neutral: Callable[[Expr], bool], depth: int) -> Conditions:
-    """The comparisons that all have to come out as told for a number not to be neutral. depth: of expressions
-    that are searched."""
-    return _Search(is_neutral).number(root, depth)
-
-
-def needed_to_hold(mask: Expr, depth: int) -> Conditions:
-    """The comparisons that all have to come out as told for a bool to be true."""
-    return _Search(lambda node: False).truth(mask, True, depth)
-
-
 def both(first: Conditions, second: Conditions) -> Conditions:
     """What is needed where one or the other being neutral is enough."""
     return None if first is None or second is None else first | second
@@ -326,7 +315,8 @@ def either(first: Conditions, second: Conditions) -> Conditions:
 
 
 class _Search:
-    """One walk down an expression. Whatever it does not know hangs on nothing."""
+    """One walk down an expression, of so many levels: the comparisons that all have to come out as told for a
+    `number` not to be neutral, or for the `truth` of a bool. Whatever it does not know hangs on nothing."""
 
     def __init__(self, is_neutral: Callable[[Expr], bool]):
         self.is_neutral = is_neutral

@@ -41,7 +41,7 @@ from jitcore.schedule.loop_per_element import (
     is_scalar_code,
 )
 from jitcore.schedule.regions import copy_around, join_kernels, regions_kernels, store_rows
-from jitcore.schedule.target import Answer, Routine, Target, find_function
+from jitcore.schedule.target import Routine, Target, find_function
 from jitcore.schedule.uses import Uses, find_inner_uses, is_direct
 
 
@@ -55,11 +55,12 @@ class Lowering(Builder):
                  stages: Mapping[str, Sequence]):
         super().__init__(Graph())
         self.tuning, self.donated, self.stages = target.tuning, donated, stages
-        self.answers = {id(eqn): Answer(None if eqn.effects else target.find_routine(eqn),
-                                        target.can_render(eqn)) for eqn in equations}
+        self.routines = {id(eqn): routine for eqn in equations
+                         if not eqn.effects and (routine := target.find_routine(eqn)) is not None}
+        self.rendered = {id(eqn) for eqn in equations if target.can_render(eqn)}
         self.features = {name for primitive in {eqn.primitive for eqn in equations}
                          for name in (primitive.name, *primitive.traits)}
-        if any(answer.routine is not None for answer in self.answers.values()):
+        if self.routines:
             self.features.add("Call")
         if any(donated):
             self.features.add("donated")
@@ -141,14 +142,11 @@ class Lowering(Builder):
 
     def find_routine(self, eqn: Equation) -> Routine | None:
         """The backend's routine for an equation."""
-        return self.answers[id(eqn)].routine
-
-    def is_routine(self, eqn: Equation) -> bool:
-        return self.find_routine(eqn) is not None
+        return self.routines.get(id(eqn))
 
     def is_call(self, eqn: Equation) -> bool:
         """Whether an equation reads and writes whole arrays in memory."""
-        return self.is_routine(eqn) or self.is_library(eqn)
+        return id(eqn) in self.routines or self.is_library(eqn)
 
     def is_library(self, eqn: Equation) -> bool:
         """Whether an equation for which there is no routine becomes a library call.
@@ -163,9 +161,9 @@ class Lowering(Builder):
 
     def is_native(self, eqn: Equation) -> bool:
         """Whether there is code for an equation and for all that is inside of it."""
-        if self.is_routine(eqn):
+        if id(eqn) in self.routines:
             return True
-        if eqn.effects or eqn.primitive.lower is None or not self.answers[id(eqn)].has_code:
+        if eqn.effects or eqn.primitive.lower is None or id(eqn) not in self.rendered:
             return False
         needs_library = eqn.primitive.traits.get("needs_library")
         if needs_library is not None and needs_library(**eqn.params):
@@ -392,7 +390,7 @@ class Lowering(Builder):
         jaxpr, batch = body.jaxpr, choose_batch(init, predicate_shape, self.tuning)
         if not predicate_shape and (is_scalar_code(jaxpr) or fills_ranges(jaxpr, consts, self.is_call)):
             return None
-        can_inline = lambda eqn: not self.is_routine(eqn) and self.is_native(eqn)  # noqa: E731
+        can_inline = lambda eqn: id(eqn) not in self.routines and self.is_native(eqn)  # noqa: E731
         builder = ElementBuilder(self.graph, batch, can_inline, self.tuning)
         outputs = [goal or self.new_temp(value.shape, value.dtype) for value, goal in zip(init, goals)]
         try:

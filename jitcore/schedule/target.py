@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from jitcore.core.jaxpr import Equation
 from jitcore.schedule.tuning import Tuning
-
-
-class Answer(NamedTuple):
-    """What a target says of an equation."""
-
-    routine: Routine | None
-    has_code: bool
 
 
 class Target(Protocol):
