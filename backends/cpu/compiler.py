@@ -6,17 +6,15 @@ In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of othe
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import libraries
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions
+from jitcore.config import RecentlyUsed
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.dispatch.program import drop_oldest
 from jitcore.loopir.program import Native, Program
 from jitcore.loopir.text import format_program
-from jitcore.process.concurrency import Lock
 
 
 class NativeProgram:
@@ -37,31 +35,8 @@ class NativeProgram:
         self.addresses = [library.address(name) for name in names]
 
 
-class _CodeCache:
-    """Compiled programs by key: bounded, least recently used first out, thread-safe."""
-
-    def __init__(self):
-        self._lock = Lock()
-        self._programs: OrderedDict[bytes, NativeProgram] = OrderedDict()
-
-    def find(self, key: bytes) -> NativeProgram | None:
-        with self._lock:
-            found = self._programs.get(key)
-            if found is not None:
-                self._programs.move_to_end(key)
-            return found
-
-    def add(self, key: bytes, program: NativeProgram) -> None:
-        with self._lock:
-            self._programs[key] = program
-            drop_oldest(self._programs)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._programs.clear()
-
-
-code_cache = _CodeCache()
+#: Machine code of programs, by the key of their text.
+code_cache = RecentlyUsed()
 
 _NAME = "program"
 
