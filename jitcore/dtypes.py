@@ -151,6 +151,11 @@ def is_complex(dtype) -> bool:
     return kind_of(dtype) == "c"
 
 
+def part_size(dtype: np.dtype) -> int:
+    """Bytes of a number, or of the parts of a complex one."""
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+
+
 def is_inexact(dtype) -> bool:
     return kind_of(dtype) in "fc"
 

@@ -41,6 +41,15 @@ arguments = (np.linspace(0, 1, 1000), 100)
 }
 
 
+def is_run_by_import(frame) -> bool:
+    """Whether a module runs a frame, or is it, while it is loaded: classes, decorators and tables."""
+    while frame is not None and frame.f_code.co_filename.startswith(str(ROOT)):
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename != __file__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def count_calls(name: str) -> Counter:
     """Calls of functions in each file of `jitcore` and `backends` during the first call of a program, in this process."""
     path = Path(tempfile.mkdtemp()) / "program.py"
@@ -50,7 +59,7 @@ def count_calls(name: str) -> Counter:
     calls: Counter = Counter()
 
     def see(frame, event, argument):
-        if event == "call" and frame.f_code.co_name != "<module>":
+        if event == "call" and not is_run_by_import(frame):
             calls[frame.f_code.co_filename] += 1
 
     threading.setprofile(see)

@@ -144,3 +144,22 @@ def test_functions_import_for_a_reason():
     found = {name: modules for name, modules in found.items() if modules}
     assert set(found) == set(FUNCTIONS_IMPORT)
     assert sum(map(len, found.values())) <= MOST_IMPORTS_IN_FUNCTIONS
+
+
+#: Modules of tuning: numbers that only measurement explains stand there and nowhere else in their rooms.
+TUNED = {"jitcore/schedule": "tuning.py"}
+
+
+def is_number(node: ast.AST) -> bool:
+    """Whether an expression is made of numbers alone."""
+    return all(isinstance(part, (ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context))
+               or isinstance(part, ast.Constant) and isinstance(part.value, (int, float)) and not isinstance(part.value, bool)
+               for part in ast.walk(node))
+
+
+@pytest.mark.parametrize("room, tuning", TUNED.items())
+def test_numbers_of_measurement_stand_in_one_record(room, tuning):
+    found = [f"{path.name}: {ast.unparse(node)}" for path in sorted((ROOT / room).rglob("*.py")) if path.name != tuning
+             for node in ast.parse(path.read_text(encoding="utf-8")).body
+             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and is_number(node.value)]
+    assert not found

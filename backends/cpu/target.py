@@ -6,17 +6,12 @@ In: an equation. Out: whether its scalar operation has code; the routine that co
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.routines import find_routine
 from jitcore.backends.llvm.options import has_code
 from jitcore.core.jaxpr import Equation
-from jitcore.schedule.target import Answer, answer_each
-
-
-def can_render(eqn: Equation) -> bool:
-    return has_code(eqn, _list_operations)
+from jitcore.schedule.tuning import Tuning
 
 
 @functools.cache
@@ -35,6 +30,9 @@ def _describe_operations() -> str:
 class CpuTarget:
     """The `schedule.target.Target` of this backend."""
 
+    tuning = Tuning()
+    find_routine = staticmethod(find_routine)
+
     @staticmethod
-    def answer(equations: Sequence[Equation]) -> dict[int, Answer]:
-        return answer_each(equations, find_routine, can_render)
+    def can_render(eqn: Equation) -> bool:
+        return has_code(eqn, _list_operations)

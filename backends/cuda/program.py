@@ -22,7 +22,7 @@ from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Program, Switch, While
 from jitcore.loopir.traversal import list_outermost
-from jitcore.schedule.buffers import count_bytes, plan_arena
+from jitcore.schedule.buffers import plan_arena
 from jitcore.sharding import Device
 
 Run = Callable[["Frame"], None]
@@ -77,7 +77,7 @@ class RenderedProgram:
         offset = 0
         for buffer in buffers:
             self.scratch[buffer] = offset
-            offset += -(-count_bytes(buffer) // ALIGNMENT) * ALIGNMENT
+            offset += -(-buffer.nbytes // ALIGNMENT) * ALIGNMENT
         self.scratch_bytes = max(self.scratch_bytes, offset)
 
     def list_functions(self) -> list[Function]:
@@ -133,7 +133,7 @@ class LoadedProgram:
         scratch = {buffer: arena_bytes + offset for buffer, offset in rendered.scratch.items()}
         self.offsets = dict(zip(program.temps, offsets)) | scratch
         self.arena_bytes = arena_bytes + rendered.scratch_bytes
-        self.sizes = {output: count_bytes(output) for output in program.outputs}
+        self.sizes = {output: output.nbytes for output in program.outputs}
         self.steps = self._make_steps(list_outermost(program.steps))
 
     def run(self, *values: np.ndarray | DeviceBuffer) -> list[DeviceBuffer]:
@@ -216,7 +216,7 @@ class LoadedProgram:
                     places[first], places[second] = places[second], places[first]
             for first, _ in loop.swaps:
                 if frame.addresses[first] != homes[first]:
-                    frame.runtime.copy(homes[first], frame.addresses[first], count_bytes(first))
+                    frame.runtime.copy(homes[first], frame.addresses[first], first.nbytes)
             frame.addresses |= homes
 
         return run
@@ -227,7 +227,7 @@ class LoadedProgram:
         return (
             all(id(statement) in self.functions for statement in statements)
             and len(set(swapped)) == len(swapped)
-            and sum(count_bytes(first) for first, _ in loop.swaps) <= self.tuning.most_moved
+            and sum(first.nbytes for first, _ in loop.swaps) <= self.tuning.most_moved
         )
 
     def _make_device_loop(self, loop: While) -> Run:
@@ -235,11 +235,11 @@ class LoadedProgram:
                        for function in self.functions[id(statement)]]
                       for statements in (loop.cond, loop.body))
         device_loop = self.runtime.make_loop(*([launch.place for launch in part] for part in (cond, body)))
-        predicate, nbytes = loop.predicate, count_bytes(loop.predicate)
+        predicate, nbytes = loop.predicate, loop.predicate.nbytes
 
         def run(frame: Frame) -> None:
             places, arguments = frame.addresses, [[one.read(frame) for one in part] for part in (cond, body)]
-            moves = [(places[first], places[second], count_bytes(first)) for first, second in loop.swaps]
+            moves = [(places[first], places[second], first.nbytes) for first, second in loop.swaps]
             device_loop.launch(*arguments, (places[predicate], nbytes), moves)
 
         return run

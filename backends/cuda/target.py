@@ -6,13 +6,12 @@ In: an equation. Out: whether its scalar operation has code; the routine that co
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 from jitcore.backends.cuda.sorting.merge import find_sort
 from jitcore.backends.llvm.options import has_code
 from jitcore.backends.llvm.scalar_ops import list_operations
 from jitcore.core.jaxpr import Equation
-from jitcore.schedule.target import Answer, answer_each
+from jitcore.schedule.tuning import Tuning
 
 _list_operations = functools.cache(list_operations)
 
@@ -21,9 +20,8 @@ class CudaTarget:
     """The `schedule.target.Target` of this backend. What neither loops nor a routine compute runs on the
     host."""
 
-    @staticmethod
-    def answer(equations: Sequence[Equation]) -> dict[int, Answer]:
-        return answer_each(equations, find_sort, CudaTarget.can_render)
+    tuning = Tuning()
+    find_routine = staticmethod(find_sort)
 
     @staticmethod
     def can_render(eqn: Equation) -> bool:

@@ -123,7 +123,7 @@ def cut_pieces(kernel: Kernel, tuning: Tuning) -> None:
     first, *others = [int(axis.extent) for axis in sweep.axes]
     length = max(tuning.least_piece, round_up(-(-first * math.prod(others) // tuning.most_pieces)))
     sweep.block = max(1, length // max(math.prod(others), 1))
-    for buffer in sweep.partials:
+    for buffer in sweep.block_results:
         buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
 
 

@@ -35,7 +35,7 @@ from jitcore.backends.llvm.registers import (
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis, Index, linearize
-from jitcore.loopir.monoids import identity_of, is_summed, part_size
+from jitcore.loopir.monoids import identity_of, is_summed
 from jitcore.loopir.program import Reduce
 
 
@@ -95,7 +95,7 @@ class Accumulator:
         """Of one register, where all lanes are added up in the end."""
         self.run, lanes = length_of_run(self.expr), self.spread
         if self.along_lanes:
-            lanes = min(lanes, max(kernel.vector_bytes // part_size(self.dtype), 1))
+            lanes = min(lanes, max(kernel.vector_bytes // dtypes.part_size(self.dtype), 1))
         return Total(self.e, self._zero(lanes))
 
     def _zero(self, lanes: int) -> ir.Value | Pair:
@@ -276,7 +276,7 @@ _RUNS, _DEAR_RUNS = {4: 16, 8: 256}, {4: 32, 8: 256}
 def length_of_run(expr: Expr, is_scan: bool = False) -> int:
     """How many values of an expression make a run; those that a scan adds are sums of several."""
     is_dear = any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in walk([expr]))
-    return (_DEAR_RUNS if is_dear or is_scan else _RUNS)[part_size(expr.dtype)]
+    return (_DEAR_RUNS if is_dear or is_scan else _RUNS)[dtypes.part_size(expr.dtype)]
 
 
 class Total:

@@ -24,7 +24,7 @@ def count_positions(e, statement: Loop | Reduce | Scan, axis: Axis) -> ir.Value:
 def count_blocks(e, sweep: Reduce | Scan) -> ir.Value:
     """Into how many blocks a sweep is split: as many as its range fills, if that varies."""
     if not sweep.bounds:
-        return e.size(sweep.partials[0].shape[0])
+        return e.size(sweep.block_results[0].shape[0])
     block = e.size(sweep.block)
     extent = count_positions(e, sweep, sweep.axes[0])
     return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)

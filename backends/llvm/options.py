@@ -81,6 +81,7 @@ class SizeTable:
 
     def values(self, environment: dict) -> list[int]:
         """The sizes for one signature. environment: values of the symbolic dimensions by name."""
-        from jitcore.core.symbolic import evaluate, is_symbolic
+        from jitcore.core.symbolic import DimExpr, evaluate
 
-        return [evaluate(size, environment) if is_symbolic(size) else int(size) for size in self.slots]
+        return [evaluate(size, environment) if isinstance(size, DimExpr) else int(size)
+                for size in self.slots]

@@ -83,7 +83,7 @@ class Writer(Statements):
         self.counters = _find_counters(statements)
         buffers = (*program.inputs, *program.outputs, *program.temps)
         self.empty = {buffer for buffer in buffers if 0 in map(int, buffer.shape)}
-        pieces = {buffer for s in statements for buffer in s.partials}
+        pieces = {buffer for s in statements for buffer in s.block_results}
         self.temps = [buffer for buffer in program.temps if self.has_pieces or buffer not in pieces]
         for buffer, title in self._title_buffers(arguments):
             taken = names.take(title, first=not title[-1].isdigit() and title not in ("in", "tmp", "out"))

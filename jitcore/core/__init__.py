@@ -3,12 +3,10 @@
 In: a Python function and abstract arguments. Out: a `ClosedJaxpr`.
 
 Modules:
-    affine       Affine forms: const + sum(coefficient * atom), each atom once and none with the coefficient
-                 0.
+    algebra      The algebra of numbers that are not known: intervals that they lie in, and affine forms.
     aval         Abstract values: what a tracer knows of an array before it has a value.
     check        The specification of the jaxpr, executable: every rule that a well-formed jaxpr obeys.
     interpret    Runs a jaxpr on ndarrays with the NumPy implementations of its primitives.
-    interval     Intervals of numbers: (low, high), both included, with infinities where an end is not known.
     jaxpr        The jaxpr: jitcore's first-order typed program text, with one equation per primitive
                  application.
     polynomial   Polynomials with integer coefficients, as dictionaries from monomial to coefficient.

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.core import interval
-from jitcore.core.interval import UNKNOWN, Interval
+from jitcore.core import algebra
+from jitcore.core.algebra import UNKNOWN, Interval
 from jitcore.core.polynomial import Terms, multiply_terms
 
 
@@ -88,4 +88,4 @@ def _shift_atom(atom: Any) -> Terms:
 
 
 _OPERATIONS: dict[str, Callable[[Interval, Interval], Interval]] = {
-    "floordiv": interval.floordiv, "mod": interval.modulo, "max": interval.maximum, "min": interval.minimum}
+    "floordiv": algebra.floordiv, "mod": algebra.modulo, "max": algebra.maximum, "min": algebra.minimum}

@@ -157,6 +157,25 @@ def locate_function(fun: Any) -> tuple[str, str]:
     return name, f"{code.co_filename}:{code.co_firstlineno}" if code else ""
 
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def read_signature(fun: Callable) -> inspect.Signature | None:
+    """The signature, or None for builtins that have none."""
+    try:
+        return inspect.signature(fun)
+    except (ValueError, TypeError):
+        return None
+
+
+def list_positional(signature: inspect.Signature) -> tuple[list[inspect.Parameter], str]:
+    """The positional parameters, and the name of what takes any others; "" where nothing does."""
+    parameters = signature.parameters.values()
+    positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
+    rest = (parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.VAR_POSITIONAL)
+    return positional, next(rest, "")
+
+
 def summarize_source(info: SourceInfo | None) -> str:
     """A position for listings of programs, "file.py:12 (f)"; "" for None."""
     if info is None:

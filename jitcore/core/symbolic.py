@@ -37,7 +37,7 @@ from jitcore.process.concurrency import Lock
 
 __all__ = [
     "Dim", "DimExpr", "DimOp", "DimVar", "InconclusiveDimensionOperation",
-    "bounds", "definitely_equal", "dim_max", "dim_min", "evaluate", "free_variables", "is_symbolic",
+    "bounds", "definitely_equal", "dim_max", "dim_min", "evaluate", "free_variables",
     "shape_str", "substitute",
 ]
 
@@ -440,10 +440,6 @@ def _describe_bounds(variable: DimVar) -> str:
 def definitely_equal(left: Dim, right: Dim) -> bool:
     """Whether the two are equal for every size."""
     return left == right
-
-
-def is_symbolic(dim: Any) -> bool:
-    return isinstance(dim, DimExpr)
 
 
 # Use --------------------------------------------------------------------------------------------------------

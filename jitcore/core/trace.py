@@ -195,6 +195,15 @@ def ensure_compile_time_eval():
         yield
 
 
+def _refuse(wanted: str) -> Callable:
+    """A method that would need a value."""
+
+    def refuse(self, *args, **kwargs):
+        raise concretization_error(self, wanted)
+
+    return refuse
+
+
 class Tracer(Array):
     """Stands for an array while a function is traced.
 
@@ -221,32 +230,10 @@ class Tracer(Array):
     def weak_type(self) -> bool:
         return self._aval.weak_type
 
-    def __bool__(self) -> bool:
-        raise concretization_error(self, "bool")
-
-    def __int__(self) -> int:
-        raise concretization_error(self, "int")
-
-    def __float__(self) -> float:
-        raise concretization_error(self, "float")
-
-    def __complex__(self) -> complex:
-        raise concretization_error(self, "complex")
-
-    def __index__(self) -> int:
-        raise concretization_error(self, "index")
-
-    def __array__(self, *args, **kwargs):
-        raise concretization_error(self, "array")
-
-    def tolist(self):
-        raise concretization_error(self, "tolist")
-
-    def item(self, *args):
-        raise concretization_error(self, "item")
-
-    def tobytes(self, order="C"):
-        raise concretization_error(self, "tobytes")
+    __bool__, __int__, __float__, __complex__, __index__ = map(
+        _refuse, ("bool", "int", "float", "complex", "index"))
+    __array__, tolist, item, tobytes, __reduce__ = map(
+        _refuse, ("array", "tolist", "item", "tobytes", "__reduce__"))
 
     def block_until_ready(self):
         return self
@@ -256,9 +243,6 @@ class Tracer(Array):
 
     def __deepcopy__(self, memo):
         return self
-
-    def __reduce__(self):
-        raise concretization_error(self, "__reduce__")
 
     def __format__(self, spec: str) -> str:
         return repr(self)

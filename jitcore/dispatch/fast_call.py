@@ -204,7 +204,7 @@ class FastCalls:
         known = self._variants.get(form, {})
         variant = known.get((call.structure, classes))
         has_room = len(known) < MAX_VARIANTS and (known or len(self._variants) < MAX_FORMS)
-        if variant is None and may_write and has_room and is_small(call.make_in_tree()):
+        if variant is None and may_write and has_room and is_small(call):
             table: dict[tuple, tuple] = {}
             make_maker, constants = _write_dispatcher(call, classes, keywords)
             variant = _Variant(form, *make_maker(table, *constants))
@@ -330,7 +330,7 @@ _DONATING = """\
 MAX_NODES = 4096
 
 
-def is_small(structure: PyTreeDef) -> bool:
+def is_small(structure: PyTreeDef | CallSignature) -> bool:
     """Whether code for this structure is worth compiling."""
     return structure.num_nodes <= MAX_NODES
 

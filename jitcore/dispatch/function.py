@@ -57,7 +57,7 @@ class Entry:
 
     def __init__(self, program: Program, call: CallSignature):
         self.run = program.bind(call.avals)
-        if places := find_movable(call, program.sharding):
+        if call.shardings and (places := find_movable(call, program.sharding)):
             self.run = _move_to_host(self.run, places)
         self.backend = program.backend.name if program.has_buffers else ""
         self.wait = getattr(program.backend, "wait", None)
@@ -101,7 +101,7 @@ class JitFunction:
     """
 
     def __init__(self, fun: Callable, options: JitOptions):
-        self.options = options
+        self.options, self.names_devices = options, options.names_devices
         self.plan = plan_arguments(fun, options)
         self.misses = MissLog()
         self.fast = FastCalls()
@@ -165,13 +165,17 @@ class JitFunction:
         """The program for this call, traced now unless it is known. find: the backend of a name."""
         avals = abstract_avals(call, self.options.abstracted_axes)
         parts = tuple((aval.shape, aval.dtype, aval.weak_type) for aval in avals)
-        backend, sharding = place_call(self.options, fun, call, find)
+        if is_placed := self.names_devices or bool(call.shardings):
+            backend, sharding = place_call(self.options, fun, call, find)
+        else:
+            backend, sharding = find(self.options.backend), None
         key = (config.trace_key, call.structure, call.n_args, call.statics, parts, backend.name, sharding)
         program = self._programs.get(key)
         if program is None:
             traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
-            place = place_program(self.options, fun, call, traced, backend, sharding)
-            program = Program(traced, call.donated, self.options, *place)
+            if is_placed or traced.list_shardings():
+                backend, sharding = place_program(self.options, fun, call, traced, backend, sharding)
+            program = Program(traced, call.donated, self.options, backend, sharding)
             if any(call.donated):
                 warn_unusable(program)
             with self._lock:

@@ -2,7 +2,7 @@
 
 In: what the user gave to `jit`, and a function. Out: `JitOptions`, the key under which jitted forms of one
 function share their caches; an `ArgumentPlan`, made once per function and options: which parameters are
-static or donated, and the names of the leaves of a call, made only when a message needs them.
+static or donated.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from jitcore import tree_util
 from jitcore.config import FLAGS
+from jitcore.core.source import list_positional, read_signature
 from jitcore.errors import arguments
 from jitcore.sharding import PartitionSpec, Sharding
 
@@ -66,6 +67,12 @@ class JitOptions(NamedTuple):
     rewrite: bool = False
     in_shardings: Any = UNSPECIFIED
     out_shardings: Any = UNSPECIFIED
+
+    @property
+    def names_devices(self) -> bool:
+        """Whether programs run on devices that are named here."""
+        return self.sharding is not None or self.in_shardings is not UNSPECIFIED or (
+            self.out_shardings is not UNSPECIFIED)
 
 
 DEFAULT_OPTIONS = JitOptions()
@@ -190,14 +197,6 @@ def _place(nums: tuple[int, ...], n_args: int) -> tuple[int, ...]:
     return tuple(sorted(num for num in placed if 0 <= num < n_args))
 
 
-def read_signature(fun: Callable) -> inspect.Signature | None:
-    """The signature, or None for builtins that have none."""
-    try:
-        return inspect.signature(fun)
-    except (ValueError, TypeError):
-        return None
-
-
 def plan_arguments(fun: Callable, options: JitOptions) -> ArgumentPlan:
     """Static and donated parameters; what is given by position only is found by name too, and vice versa.
 
@@ -221,20 +220,10 @@ def plan_arguments(fun: Callable, options: JitOptions) -> ArgumentPlan:
     return ArgumentPlan(static_nums, static_names, donate_nums, donate_names)
 
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _list_positional(signature: inspect.Signature) -> tuple[list[inspect.Parameter], bool]:
-    """The positional parameters, and whether `*args` follows."""
-    parameters = signature.parameters.values()
-    positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
-    return positional, any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
-
-
 def _check_positions(signature: inspect.Signature, option: str, nums: Sequence[int]) -> None:
-    positional, open_ended = _list_positional(signature)
+    positional, rest = list_positional(signature)
     count = len(positional)
-    if not open_ended and any(not -count <= num < count for num in nums):
+    if not rest and any(not -count <= num < count for num in nums):
         raise arguments.argnums_range_error(option, nums, count)
 
 
@@ -253,9 +242,9 @@ def _infer_both(signature, nums, names) -> tuple[tuple[int, ...], frozenset[str]
     """Positions and names of the same parameters, each found from the other when only one is given."""
     if signature is None or (nums is None) == (names is None):
         return tuple(nums or ()), frozenset(names or ())
-    positional, open_ended = _list_positional(signature)
+    positional, rest = list_positional(signature)
     if nums is not None:
-        if not open_ended:
+        if not rest:
             nums = tuple(num % len(positional) for num in nums)
         reached = [positional[num] for num in nums if -len(positional) <= num < len(positional)]
         names = [parameter.name for parameter in reached
@@ -264,35 +253,3 @@ def _infer_both(signature, nums, names) -> tuple[tuple[int, ...], frozenset[str]
         nums = tuple(i for i, parameter in enumerate(positional) if parameter.name in names
                      and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return nums, frozenset(names)
-
-
-def name_leaves(fun: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """What the user would call each leaf of a call, in order: "x", "params['w']", "args[1]".
-
-    `args` and `kwargs` are the dynamic ones; a static argument is passed as a container without leaves."""
-    names: list[str] = []
-    for name, value in _name_arguments(fun, args, kwargs):
-        for path, _ in tree_util.tree_leaves_with_path(value):
-            names.append(name + tree_util.keystr(path))
-    return names
-
-
-def _name_arguments(fun, args, kwargs) -> list[tuple[str, Any]]:
-    signature = read_signature(fun)
-    positional, open_ended = _list_positional(signature) if signature is not None else ([], True)
-    rest = "args"
-    if signature is not None and open_ended:
-        rest = next(parameter.name for parameter in signature.parameters.values()
-                    if parameter.kind is inspect.Parameter.VAR_POSITIONAL)
-    named = []
-    for i, value in enumerate(args):
-        name = positional[i].name if i < len(positional) else f"{rest}[{i - len(positional)}]"
-        named.append((name, value))
-    return named + [(name, kwargs[name]) for name in sorted(kwargs)]
-
-
-def name_position(fun: Callable, position: int) -> str:
-    """The name of a positional parameter."""
-    signature = read_signature(fun)
-    positional = _list_positional(signature)[0] if signature is not None else []
-    return positional[position].name if position < len(positional) else f"args[{position}]"

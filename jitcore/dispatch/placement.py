@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitcore import errors, tree_util
-from jitcore.array import ConcreteArray, DeviceArray, copy_data
-from jitcore.core.jaxpr import find_shardings
+from jitcore.array import ConcreteArray, copy_data
 from jitcore.core.source import find_user_frame
 from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.options import UNSPECIFIED, JitOptions
@@ -59,7 +58,7 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
     Raises: ValueError for devices that differ from each other, for several of a backend that runs on one, and
     for an argument that lies otherwise than the options say."""
     ins, outs = spread_options(options, call, traced)
-    named = [*ins.values(), *outs.values(), *_find_shardings(traced)]
+    named = [*ins.values(), *outs.values(), *traced.list_shardings()]
     if not named:
         return backend, sharding
     devices = named[0].device_set
@@ -107,14 +106,6 @@ def _spread_arguments(call: CallSignature, given: dict[int, Sharding]) -> Spread
     """Arguments as they lie, and as the options say."""
     known = {i: sharding for i, sharding, is_committed in call.shardings if is_committed} | given
     return Spread(tuple([known.get(i) for i in range(len(call.parts))]) if known else (), ())
-
-
-def _find_shardings(traced: TracedFunction) -> Iterator[Sharding]:
-    """Those that a program names, and those of arrays on several devices that it captures."""
-    for const in traced.consts:
-        if isinstance(const, DeviceArray) and const.sharding.num_devices > 1:
-            yield const.sharding
-    yield from find_shardings(traced.jaxpr)
 
 
 # -- the options --------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ it is bounded by `config.cache_size`, and thread-safe.
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 
 from jitcore import passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
-from jitcore.config import config, drop_oldest
+from jitcore.config import RecentlyUsed, config, drop_oldest
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, count_primitives, find_read
 from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
@@ -56,50 +55,30 @@ class SharedExecutable:
             return run, self.executable.compiles - before
 
 
-class ExecutableCache:
-    """Shared executables by key; the least recently used one is dropped."""
+class ExecutableCache(RecentlyUsed):
+    """Shared executables by key."""
 
     def __init__(self):
-        self._lock = Lock()
-        self._executables: OrderedDict[tuple, SharedExecutable] = OrderedDict()
+        super().__init__()
         self._building: dict[tuple, Lock] = {}
 
     def find_or_build(self, key: tuple, build: Callable[[], Executable]) -> SharedExecutable:
         """The executable of this key; of several threads that miss it one builds and the others wait."""
-        found = self._find(key)
+        found = self.find(key)
         if found is not None:
             return found
         with self._lock:
             building = self._building.setdefault(key, Lock())
         try:
             with building:
-                found = self._find(key)
+                found = self.find(key)
                 if found is None:
                     found = SharedExecutable(build())
-                    self._add(key, found)
+                    self.add(key, found)
         finally:
             with self._lock:
                 self._building.pop(key, None)
         return found
-
-    def _find(self, key: tuple) -> SharedExecutable | None:
-        with self._lock:
-            found = self._executables.get(key)
-            if found is not None:
-                self._executables.move_to_end(key)
-            return found
-
-    def _add(self, key: tuple, executable: SharedExecutable) -> None:
-        with self._lock:
-            self._executables[key] = executable
-            drop_oldest(self._executables)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._executables.clear()
-
-    def __len__(self) -> int:
-        return len(self._executables)
 
 
 executables = ExecutableCache()

@@ -18,8 +18,9 @@ from jitcore import dtypes, tree_util
 from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
+from jitcore.core.source import list_positional, read_signature
 from jitcore.dispatch.backend import adopt_array
-from jitcore.dispatch.options import ArgumentPlan, name_leaves, name_position
+from jitcore.dispatch.options import ArgumentPlan
 from jitcore.errors import arguments
 
 #: An aval as a plain tuple, which hashes faster: (shape, dtype, weak type).
@@ -27,6 +28,7 @@ Part = tuple[tuple, np.dtype, bool]
 
 _PLACED = (DeviceArray, ShapeDtypeStruct)
 _SCALARS = (*dtypes.PYTHON_SCALARS, np.generic)
+_LEAF = tree_util.tree_structure(0).spec
 # Flags of an ndarray that kernels can read: C-contiguous (1) and aligned (256).
 READABLE_FLAGS = 0x101
 
@@ -83,15 +85,37 @@ class CallSignature:
         n_dynamic, names = self.structure
         return tree_util.tree_structure(((0,) * n_dynamic, dict.fromkeys(names, 0)))
 
+    @property
+    def num_nodes(self) -> int:
+        """Nodes and leaves of (dynamic args, dynamic kwargs)."""
+        is_flat = self.structure.__class__ is tuple
+        return 3 + len(self.leaves) if is_flat else self.structure.num_nodes
+
     def list_specs(self) -> list[Any]:
         """The structure of each dynamic argument, bare: positional ones first, then keywords by name."""
-        args, kwargs = self.make_in_tree().spec.children()
+        if self.structure.__class__ is tuple:
+            return [_LEAF] * len(self.leaves)
+        args, kwargs = self.structure.spec.children()
         return [*args.children(), *kwargs.children()]
 
     def name_leaves(self, fun: Callable) -> list[str]:
-        """The user's names of the leaves."""
+        """What the user would call each leaf, in order: "x", "params['w']", "args[1]"."""
         args, kwargs = self.rebuild([0] * len(self.leaves), static=lambda value: None)
-        return name_leaves(fun, args, kwargs)
+        names: list[str] = []
+        for name, value in [*zip(name_positions(fun, len(args)), args), *sorted(kwargs.items())]:
+            if value.__class__ is int:
+                names.append(name)
+            elif value is not None:
+                names += [name + tree_util.keystr(path) for path, _ in tree_util.tree_leaves_with_path(value)]
+        return names
+
+
+def name_positions(fun: Callable, count: int) -> list[str]:
+    """The names of so many positional arguments."""
+    signature = read_signature(fun)
+    positional, rest = list_positional(signature) if signature is not None else ([], "args")
+    names = [parameter.name for parameter in positional[:count]]
+    return names + [f"{rest or 'args'}[{k}]" for k in range(count - len(names))]
 
 
 def read_call(fun: Callable, plan: ArgumentPlan, args: tuple, kwargs: dict, *, abstract: bool = False):
@@ -283,7 +307,7 @@ def _compare_statics(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
     lines = []
     for place in dict.fromkeys((*before, *after)):
         if before.get(place) != after.get(place):
-            name = place if isinstance(place, str) else name_position(fun, place)
+            name = place if isinstance(place, str) else name_positions(fun, place + 1)[place]
             texts = [repr(values[place][1]) if place in values else "not given" for values in (before, after)]
             lines.append(f"static argument {name}: value was {texts[0]}, is {texts[1]}")
     return lines

@@ -14,16 +14,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitcore import errors, tree_util
-from jitcore.array import Array
+from jitcore.array import Array, DeviceArray
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, is_array_like
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, DropVar, Jaxpr, Literal, Var
-from jitcore.core.symbolic import DimExpr, DimVar, evaluate, is_symbolic
+from jitcore.core.jaxpr import (
+    Atom,
+    ClosedJaxpr,
+    DebugInfo,
+    DropVar,
+    Jaxpr,
+    Literal,
+    Var,
+    find_shardings,
+)
+from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.signature import CallSignature, hide_float0
 from jitcore.errors import arguments
 from jitcore.process.effort import collect_rarely, counters
+from jitcore.sharding import Sharding
 
 #: Structure of a result that is one array, which needs no treedef.
 SINGLE = None
@@ -50,6 +60,11 @@ class TracedFunction:
         if self._closed is None:
             self._closed, _ = close_over_consts(self.jaxpr, self.consts)
         return self._closed
+
+    def list_shardings(self) -> list[Sharding]:
+        """Those of arrays on several devices that it captures, and those that it names."""
+        captured = [const.sharding for const in self.consts if isinstance(const, DeviceArray)]
+        return [*(sharding for sharding in captured if sharding.num_devices > 1), *find_shardings(self.jaxpr)]
 
     def make_out_tree(self) -> tree_util.PyTreeDef:
         return tree_util.tree_structure(0) if self.out_structure is SINGLE else self.out_structure
@@ -194,7 +209,7 @@ def _read_names(names: Any) -> AxisNames:
 
 def has_symbolic_shapes(jaxpr: Jaxpr) -> bool:
     """Whether an input has a symbolic extent."""
-    return any(is_symbolic(extent) for var in jaxpr.invars for extent in var.aval.shape)
+    return any(isinstance(extent, DimExpr) for var in jaxpr.invars for extent in var.aval.shape)
 
 
 def specialize_jaxpr(closed_jaxpr: ClosedJaxpr, in_avals: Sequence[ShapedArray]) -> ClosedJaxpr:

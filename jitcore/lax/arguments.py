@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore import errors
-from jitcore.core.symbolic import is_symbolic
+from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 
 
@@ -21,10 +21,10 @@ def canonicalize_shape(shape) -> tuple:
     """A shape as a tuple of ints and symbolic dimensions.
 
     Raises: ConcretizationTypeError for a traced extent; TypeError for what is not an integer."""
-    if isinstance(shape, (int, np.integer)) or is_symbolic(shape):
+    if isinstance(shape, (int, np.integer)) or isinstance(shape, DimExpr):
         shape = (shape,)
     try:
-        return tuple(extent if is_symbolic(extent) else operator.index(extent) for extent in shape)
+        return tuple(extent if isinstance(extent, DimExpr) else operator.index(extent) for extent in shape)
     except errors.TracerIntegerConversionError:
         tracer = next(extent for extent in shape if isinstance(extent, Tracer))
         raise errors.shape_value_error(f"({', '.join(map(str, shape))})", origin_of(tracer.trace, tracer),
@@ -60,4 +60,4 @@ def product(extents) -> int:
 
 def to_extent(value):
     """An int or a symbolic dimension. Raises: TypeError for anything else."""
-    return value if is_symbolic(value) else operator.index(value)
+    return value if isinstance(value, DimExpr) else operator.index(value)

@@ -11,7 +11,6 @@ Modules:
     index         Index arithmetic: affine forms over loop axes, with run-time sizes as coefficients.
     monoids       The monoids that reductions and scans combine with.
     program       Statements of the loop program.
-    rules         Rules: how a target's loops run, decided one after the other on a finished loop program.
     text          The text of loop programs: what people read, and what code is found again by.
     traversal     Questions that go through all statements of a body: one traversal for all kinds.
     values        Values: what lowering rules pass around. A value is a shape, a dtype and a way to get one

@@ -45,11 +45,14 @@ class Buffer:
         return self.name
 
     @property
+    def nbytes(self) -> int:
+        """Where all extents are numbers."""
+        return math.prod(map(int, self.shape)) * self.dtype.itemsize
+
+    @property
     def known_bytes(self) -> int | None:
         """None where an extent is known to calls only."""
-        if not all(isinstance(extent, int) for extent in self.shape):
-            return None
-        return math.prod(self.shape) * self.dtype.itemsize
+        return self.nbytes if all(isinstance(extent, int) for extent in self.shape) else None
 
 
 class Expr:

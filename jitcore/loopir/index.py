@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import itertools
 
-from jitcore.core.affine import Affine, is_number
-from jitcore.core.interval import UNKNOWN, Interval
+from jitcore.core.algebra import UNKNOWN, Affine, Interval, is_number
 
 _axis_serial = itertools.count()
 

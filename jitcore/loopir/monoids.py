@@ -10,7 +10,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.lax.reduce import MONOIDS
 
-__all__ = ["identity_of", "is_summed", "part_size", "scan_start_of"]
+__all__ = ["identity_of", "is_summed", "scan_start_of"]
 
 #: Operations whose running values begin as those of a monoid.
 _MONOID_OF = {"logaddexp": "max", "argmax": "max", "argmin": "min"}
@@ -36,9 +36,4 @@ def scan_start_of(op: str, dtype):
 
 def is_summed(op: str, dtype: np.dtype) -> bool:
     """Whether a combination is a sum that rounds, of numbers of 4 or 8 bytes."""
-    return op == "add" and dtype.kind in "fc" and part_size(dtype) in (4, 8)
-
-
-def part_size(dtype: np.dtype) -> int:
-    """Bytes of a number, or of the parts of a complex one."""
-    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+    return op == "add" and dtype.kind in "fc" and dtypes.part_size(dtype) in (4, 8)

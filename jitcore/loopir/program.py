@@ -36,7 +36,7 @@ class Statement:
     roots: expressions that it evaluates itself, in each of its iterations. values: those that it combines.
     stores: what it stores itself. results: what it defines for the statements after it in the same body.
     ends: the expressions that decide what it runs: the ends of its ranges, or which of its bodies.
-    partials: buffers for what blocks of it find. bodies: lists of the statements inside of it.
+    block_results: buffers for what blocks of it find. bodies: lists of the statements inside of it.
     ways: how it runs, as a target's rules decided.
     """
 
@@ -49,7 +49,7 @@ class Statement:
     stores: Sequence[Store] = ()
     results: Sequence[Result] = ()
     ends: Sequence[Expr] = ()
-    partials: Sequence[Buffer] = ()
+    block_results: Sequence[Buffer] = ()
     bodies: Sequence[list[Statement]] = ()
     ways: Mapping[str, Any] = MappingProxyType({})
 
@@ -58,7 +58,7 @@ class Statement:
 
     @property
     def targets(self) -> list[Access]:
-        """What it writes itself, but for partial results."""
+        """What it writes itself, but for those of blocks."""
         return [(store.buffer, store.offset) for store in self.stores]
 
     @property
@@ -193,18 +193,18 @@ class Reduce(Statement):
 
     parts: (result, op, expr): op is a monoid's name ("add", "mul", "max", "min", "and", "or", "xor"), or
     "argmax"/"argmin": then the result is the first position along the (single) axis where expr is extreme.
-    partials: arena buffers, one per part, when the reduction may be split over blocks of the first axis
+    block_results: arena buffers, one per part, when the reduction may be split over blocks of the first axis
     (`block` iterations each); the combination order does not depend on the number of threads.
     bounds: axis -> (low, high), where not all of the axis is swept; see `Loop`.
     is_long: whether it adds up so many numbers that it takes short runs of them.
     """
 
-    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds", "is_long", "ways")
+    __slots__ = ("axes", "parts", "stores", "block_results", "block", "bounds", "is_long", "ways")
 
     def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list,
                  bounds: dict[Axis, Ends] | None = None):
         self.axes, self.parts, self.stores, self.bounds = axes, parts, stores, bounds or {}
-        self.partials: list[Buffer] = []
+        self.block_results: list[Buffer] = []
         self.block = None
         self.is_long = False
         self.ways: dict[str, Any] = {}
@@ -264,17 +264,18 @@ class Choice(_Block):
 class Scan(Statement):
     """Running combination along `axis`: `buffer[offset] = accumulator = op(accumulator, value)`.
 
-    partials: arena buffers for the totals of the blocks of `block` iterations that the scan may be split
+    block_results: arena buffers for the totals of the blocks of `block` iterations that the scan may be split
     into, and for what comes before each, for every iteration of the loops around it; the blocks do not depend
     on the number of threads. is_long: see `Reduce`.
     """
 
-    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "is_long", "ways")
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "block_results", "block", "is_long",
+                 "ways")
 
     def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
         self.axis, self.op, self.value, self.buffer, self.offset = axis, op, value, buffer, offset
         self.reverse = reverse
-        self.partials: list[Buffer] = []
+        self.block_results: list[Buffer] = []
         self.block = None
         self.is_long = False
         self.ways: dict[str, Any] = {}
@@ -302,7 +303,7 @@ class Scan(Statement):
 
 
 def _keep_blocks(sweep: Reduce | Scan, copied: Reduce | Scan) -> Reduce | Scan:
-    copied.partials, copied.block, copied.is_long = sweep.partials, sweep.block, sweep.is_long
+    copied.block_results, copied.block, copied.is_long = sweep.block_results, sweep.block, sweep.is_long
     return copied
 
 

@@ -184,9 +184,9 @@ class _Text:
 
     def _blocks(self, s: Reduce | Scan) -> str:
         runs = " in short runs" if s.is_long else ""
-        if not s.partials:
+        if not s.block_results:
             return runs
-        return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}{runs}"
+        return f" in {self.size(s.block_results[0].shape[0])} blocks of {self.size(s.block)}{runs}"
 
     def _scan(self, s: Scan, pad, depth):
         saved = dict(self.names)

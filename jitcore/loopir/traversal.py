@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+from jitcore.core.algebra import COMPARISONS
 from jitcore.loopir.expr import Buffer, Expr, Result, walk
 from jitcore.loopir.index import Axis, FloorDiv, Index
 from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Repeat, Scan, Statement
@@ -53,7 +54,7 @@ def list_writes(body: Iterable[Statement]) -> set[Buffer]:
     """Every buffer that the statements of a body write."""
     statements = flatten(body)
     found = {buffer for statement in statements for buffer, _ in statement.targets}
-    return found.union(*(statement.partials for statement in statements))
+    return found.union(*(statement.block_results for statement in statements))
 
 
 def list_buffers(body: Iterable[Statement]) -> set[Buffer]:
@@ -84,6 +85,20 @@ def list_indexes(body: Iterable[Statement]) -> list[Index]:
     return found
 
 
+def list_features(body: list) -> set[str]:
+    """What there is in a body, by name: classes of statements and of terms of indexes; "range" where loops
+    have bounds, "packed" where elements go side by side, "mask" where places are compared."""
+    statements = flatten(body)
+    found = {statement.__class__.__name__ for statement in statements}
+    found.update("range" for statement in statements if statement.bounds)
+    found.update("packed" for statement in statements for store in statement.stores if store.packed)
+    found.update(atom.__class__.__name__ for index in list_indexes(body) for atom, _ in index.terms)
+    if any(node.op in COMPARISONS and node.axes and node.args[0].dtype.kind in "iu"
+           for node in walk(list_roots(body))):
+        found.add("mask")
+    return found
+
+
 def nest(axes: Iterable[Axis], body: list) -> list:
     """A body inside of loops, the first axis outermost."""
     for axis in reversed(list(axes)):
@@ -106,7 +121,7 @@ def find_split(kernel: Kernel) -> tuple[list[Axis], Reduce | Scan] | None:
     while isinstance(statement, Loop):
         axes.append(statement.axis)
         statement = statement.body[0]
-    return (axes, statement) if statement.partials else None
+    return (axes, statement) if statement.block_results else None
 
 
 def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
@@ -114,5 +129,5 @@ def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
     around it."""
     result = Result(scan.value.dtype, frozenset(columns), 0)
     reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, scan.is_long
+    reduce.block_results, reduce.block, reduce.is_long = scan.block_results[:1], scan.block, scan.is_long
     return reduce

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jitcore.lax.indexing.windows import MAX_EDGE
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import ZERO, Axis, Index
 
@@ -153,6 +154,16 @@ class Region:
         index = tuple(map(Index.of, map(Axis, sizes)))
         return start if self.place(index) == tuple(map(operator.add, index, start)) else None
 
+    def find_known_start(self) -> tuple[int, ...] | None:
+        """The same as numbers; None also where the place is not known."""
+        start = self.find_start()
+        if start is None or any(index.terms or not isinstance(index.const, int) for index in start):
+            return None
+        return tuple(index.const for index in start)
+
+    def replace_value(self, value: Value) -> Region:
+        return Region(value, self.place, self.mask, self.combine, self.serial)
+
 
 class Regions(Value):
     """A base value (or nothing) overwritten by regions in order: concatenation, padding, updates, scatter."""
@@ -163,5 +174,33 @@ class Regions(Value):
         self.shape, self.dtype, self.base, self.regions = shape, np.dtype(dtype), base, regions
         self.work = MAX_WORK
 
+    @property
+    def pieces(self) -> list[Value]:
+        """The values of which it is made."""
+        return [self.base] * (self.base is not None) + [region.value for region in self.regions]
+
+    def list_columns(self) -> list[Value] | None:
+        """The regions' values where these lie side by side along the last axis, one place each; else None."""
+        columns = [region.value for region in self.regions]
+        starts = [region.find_known_start() for region in self.regions]
+        places = [(0,) * (len(self.shape) - 1) + (number,) for number in range(len(columns))]
+        if self.base is not None or starts != places or len(columns) > MAX_EDGE or any(
+                column.shape[-1] != 1 or column.is_joined for column in columns):
+            return None
+        return columns
+
 
 ROOTS = (Reduction, Running, Packed, Regions)
+
+
+def is_scalar(shape: tuple) -> bool:
+    return all(isinstance(extent, int) and extent == 1 for extent in shape)
+
+
+def is_in(value: Value | None, buffer: Buffer | None) -> bool:
+    return isinstance(value, Stored) and value.buffer is buffer
+
+
+def any_index(shape: tuple) -> tuple[Index, ...]:
+    """The index of any element."""
+    return tuple(ZERO if is_scalar((extent,)) else Index.of(Axis(extent)) for extent in shape)

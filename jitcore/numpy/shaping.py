@@ -15,7 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.core.symbolic import is_symbolic
+from jitcore.core.symbolic import DimExpr
 from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy.arrays import promotion
 from jitcore.numpy.arrays.promotion import (
@@ -289,7 +289,7 @@ def _roll_axis(a, shift, axis: int) -> Array:
         start = (extent - shift % extent) % extent
         return lax.dynamic_slice_in_dim(doubled, start, extent, axis)
     shift = operator.index(shift)
-    if is_symbolic(extent):  # a shift that is taken to be smaller than the extent
+    if isinstance(extent, DimExpr):  # a shift that is taken to be smaller than the extent
         cut = extent - shift if shift >= 0 else -shift
     else:
         cut = -shift % extent
@@ -304,7 +304,8 @@ def tile(A, reps):
     A = asarray(A)
     reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
     reps = tuple(require_static("tile", "reps", r) for r in reps)
-    reps = (1,) * (A.ndim - len(reps)) + tuple(r if is_symbolic(r) else operator.index(r) for r in reps)
+    reps = tuple(r if isinstance(r, DimExpr) else operator.index(r) for r in reps)
+    reps = (1,) * (A.ndim - len(reps)) + reps
     own = (1,) * (len(reps) - A.ndim) + A.shape
     spread = tuple(extent for r, n in zip(reps, own) for extent in (r, n))
     dims = tuple(range(1, len(spread), 2))

@@ -10,18 +10,18 @@ Modules:
     canonical             The identity of a program: a text that equal programs share, and its hash.
     contractions          Normal form of contractions: every `dot_general` and convolution is spelled in the
                           one way that backends have code for.
-    dce                   Dead code: equations that no output needs go away, and so do unread operands,
-                          outputs and carries of loops, and unread vectors of decompositions.
     dead_updates          Overwritten updates: an update of a window that a later update replaces whole is not
                           made.
     expand                Expansion: equations that a backend has no routine for give way to the loops that
                           compute them, derivatives above all.
     inline                Inlining: equations of inner jitted functions move into the function that calls
                           them.
-    interval_rules        Ranges of numbers, and how the elementwise primitives compute with them.
+    interval_rules        Ranges of numbers, how the elementwise primitives compute with them, and how
+                          counters of loops change.
     intervals             Intervals: comparisons, clamps and checks whose outcome the ranges of integers
                           decide go away.
-    loop_ranges           Ranges of what loops carry: how they settle, and what a `while` says of its rounds.
+    loop_ranges           Ranges of what a `while` carries: how they settle, and what its test says of its
+                          rounds.
     loop_vectorization    Loops whose iterations meet in sums and extremes only: blocks of iterations are
                           computed side by side.
     matrix_vector_fusion  Products of one matrix with vectors on both of its sides, made in one sweep over the
@@ -30,8 +30,9 @@ Modules:
                           in one reading.
     shared_pads           Pads of one array: where it is wanted at several offsets within zeros, it is padded
                           once, and sliced.
-    simplify              Local simplification: constants are folded, equations that change nothing go away,
-                          equal ones are merged.
+    simplify              Simplification: constants are folded, equations that change nothing or that nobody
+                          reads go away, equal ones are merged.
+    tuning                Tuning: the numbers that passes go by and that only measurement explains.
     walk                  The walk that the rewriting passes share: once through the equations, in order.
     windowed_sums         Sums of derivatives of which one is zero but for parts: these are added where they
                           belong.
@@ -39,7 +40,9 @@ Modules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from jitcore.config import config
@@ -48,7 +51,6 @@ from jitcore.core.jaxpr import ClosedJaxpr, count_primitives
 from jitcore.core.primitive import Primitive
 from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
-from jitcore.passes.dce import eliminate_dead_code
 from jitcore.passes.dead_updates import drop_overwritten
 from jitcore.passes.expand import expand_equations
 from jitcore.passes.inline import inline_calls
@@ -57,10 +59,11 @@ from jitcore.passes.loop_vectorization import batch_iterations
 from jitcore.passes.matrix_vector_fusion import join_sweeps
 from jitcore.passes.one_pass_variance import block_variances
 from jitcore.passes.shared_pads import share_pads
-from jitcore.passes.simplify import fold_constants, merge_common_subexpressions, simplify
+from jitcore.passes.simplify import eliminate_dead_code, fold_constants, merge_common_subexpressions, simplify
+from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.process.effort import spend
 
-__all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
+__all__ = ["PIPELINE", "Pass", "list_passes", "program_key", "run_pipeline"]
 
 
 #: Steps that a pass needs for an equation.
@@ -70,42 +73,53 @@ _EQUATION = 4
 class Pass(NamedTuple):
     """One step of the pipeline and why it stands where it does.
 
-    needs: names of primitives, or of traits of primitives: a program that has none of them stays as it is.
-        There are none for a pass that is for any program."""
+    needs: names of primitives, or of traits of primitives: a program stays as it is that has fewer equations
+        of these than `least`. There are none for a pass that is for any program."""
 
     name: str
     run: Callable[[ClosedJaxpr], ClosedJaxpr]
     reason: str
     needs: tuple[str, ...] = ()
+    least: int = 1
 
-    def applies_to(self, primitives: Iterable[Primitive]) -> bool:
-        """Whether a program of these may change."""
-        return not self.needs or any(name == primitive.name or name in primitive.traits
-                                     for primitive in primitives for name in self.needs)
+    def applies_to(self, primitives: Counter[Primitive]) -> bool:
+        """Whether a program with so many equations of each primitive may change."""
+        return not self.needs or self.least <= sum(
+            count for primitive, count in primitives.items()
+            if any(name == primitive.name or name in primitive.traits for name in self.needs))
 
 
-PIPELINE = (
-    Pass("expand", expand_equations, "before inline, which takes derivative rules away with the calls",
-         needs=("expand",)),
-    Pass("inline", inline_calls, "before the rest: the others then see across calls", needs=("inline",)),
-    Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
-    Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds",
-         needs=("dot_general", "conv_general_dilated")),
-    Pass("intervals", use_intervals, "before simplify, which drops choices whose condition became a literal",
-         needs=("while", "scan")),
-    Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
-    Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
-    Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable",
-         needs=("dynamic_update_slice",)),
-    Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable", needs=("pad",)),
-    Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable",
-         needs=("dot_general",)),
-    Pass("variances", block_variances, "after CSE, which makes equal arrays one variable",
-         needs=("reduce_sum",)),
-    Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
-    Pass("side by side", batch_iterations, "after DCE, which takes carries that nobody reads out of loops",
-         needs=("while", "scan")),
-)
+def list_passes(tuning: Tuning) -> tuple[Pass, ...]:
+    """The pipeline that goes by these numbers."""
+    return (
+        Pass("expand", expand_equations, "before inline, which takes derivative rules away with the calls",
+             needs=("expand",)),
+        Pass("inline", inline_calls, "before the rest: the others then see across calls", needs=("inline",)),
+        Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
+        Pass("contractions", partial(normalize_contractions, tuning=tuning),
+             "before simplify, which cancels transpositions it adds",
+             needs=("dot_general", "conv_general_dilated")),
+        Pass("intervals", use_intervals,
+             "before simplify, which drops choices whose condition became a literal",
+             needs=("while", "scan")),
+        Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
+        Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
+        Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable",
+             needs=("dynamic_update_slice", "dynamic_slice"), least=2),
+        Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable",
+             needs=("pad",), least=2),
+        Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable",
+             needs=("dot_general",), least=2),
+        Pass("variances", partial(block_variances, tuning=tuning),
+             "after CSE, which makes equal arrays one variable", needs=("reduce_sum",)),
+        Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
+        Pass("side by side", partial(batch_iterations, tuning=tuning),
+             "after DCE, which takes carries that nobody reads out of loops", needs=("while", "scan"),
+             least=2),
+    )
+
+
+PIPELINE = list_passes(DEFAULT)
 
 
 def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = None) -> ClosedJaxpr:

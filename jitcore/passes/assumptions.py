@@ -10,11 +10,11 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-from jitcore.core.interval import COMPARISONS, NEGATED, SWAPPED, add, meet, subtract
+from jitcore.core.algebra import COMPARISONS, NEGATED, SWAPPED, add, meet, subtract
 from jitcore.core.jaxpr import Atom, Equation, Literal, Var
 from jitcore.passes.interval_rules import Range, compute_range, full_range, join, range_of_literal
 
-# Steps of one question: branches inside of branches multiply.
+# Steps of one question, a guard of what compiling takes: branches inside of branches multiply.
 MAX_STEPS = 400
 TRUE, FALSE = (1, 1), (0, 0)
 

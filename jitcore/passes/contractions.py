@@ -24,30 +24,27 @@ from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
 from jitcore.lax.conv import ConvDimensionNumbers, is_plain_convolution, plain_layouts
 from jitcore.lax.dot import accumulation_dtype, free_dims, order_contraction, runs_together
+from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Walk, rewrite_equations
 
 __all__ = ["keep_halves", "normalize_contractions"]
 
-# Elements of a matrix from which on a sweep that computes it beside reading is better than to store it.
-_MANY = 1 << 14
-# Positions in a line of results from which on a layout that has them side by side needs no transposition.
-_LONG_LINE = 32
+
+def normalize_contractions(closed_jaxpr: ClosedJaxpr, tuning: Tuning = DEFAULT,
+                           keeps_halves: bool = False) -> ClosedJaxpr:
+    """keeps_halves: products of matrices read halves as they are."""
+    rule = functools.partial(_apply_rule, tuning=tuning, keeps_halves=keeps_halves)
+    return rewrite_equations(closed_jaxpr, rule)
 
 
-def normalize_contractions(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    return rewrite_equations(closed_jaxpr, _apply_rule)
+keep_halves = functools.partial(normalize_contractions, keeps_halves=True)
 
 
-def keep_halves(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """The same, where products of matrices read halves as they are."""
-    return rewrite_equations(closed_jaxpr, functools.partial(_apply_rule, keeps_halves=True))
-
-
-def _apply_rule(walk: Walk, eqn: Equation, keeps_halves: bool = False) -> list[Atom] | None:
+def _apply_rule(walk: Walk, eqn: Equation, tuning: Tuning, keeps_halves: bool) -> list[Atom] | None:
     if eqn.primitive.name == "conv_general_dilated":
-        return _normalize_convolution(walk, eqn)
+        return _normalize_convolution(walk, eqn, tuning)
     if eqn.primitive.name == "dot_general":
-        return _sum_products(walk, eqn) or _normalize_product(walk, eqn, keeps_halves)
+        return _sum_products(walk, eqn, tuning) or _normalize_product(walk, eqn, keeps_halves)
     return None
 
 
@@ -60,7 +57,7 @@ def _multiplies_halves(eqn: Equation) -> bool:
     return is_half and left.ndim > around[0] and right.ndim > around[1]
 
 
-def _sum_products(walk: Walk, eqn: Equation) -> list[Atom] | None:
+def _sum_products(walk: Walk, eqn: Equation, tuning: Tuning) -> list[Atom] | None:
     """A vector times a matrix that is computed, or would have to be transposed, as a sum of products."""
     ranks = [atom.aval.ndim for atom in eqn.invars]
     has_dtype = all(atom.aval.dtype == eqn.outvars[0].aval.dtype for atom in eqn.invars)
@@ -71,7 +68,9 @@ def _sum_products(walk: Walk, eqn: Equation) -> list[Atom] | None:
     contracted = eqn.params["dimension_numbers"][0][position]
     made = walk.defined_by.get(matrix)
     is_computed = made is not None and "is_cheap" in made.primitive.traits
-    if not _are_many(matrix.aval) or not is_computed and _is_stack(matrix, contracted, ()):
+    if not _are_many(matrix.aval, tuning.min_computed_matrix):
+        return None
+    if not is_computed and _is_stack(matrix, contracted, ()):
         return None
     operands, (axis,) = made.invars if is_computed else [matrix], contracted
     flipped = [walk.find_definition(atom, "transpose") for atom in operands]
@@ -86,10 +85,10 @@ def _sum_products(walk: Walk, eqn: Equation) -> list[Atom] | None:
     return walk.spell(spelled, [vector, *operands])
 
 
-def _are_many(aval) -> bool:
+def _are_many(aval, least: int) -> bool:
     """Whether there are many real numbers, which are summed as they are."""
     is_real = dtypes.is_floating(aval.dtype) and aval.dtype.itemsize >= 4
-    return is_real and all(isinstance(extent, int) for extent in aval.shape) and aval.size >= _MANY
+    return is_real and all(isinstance(extent, int) for extent in aval.shape) and aval.size >= least
 
 
 def _normalize_product(walk: Walk, eqn: Equation, keeps_halves: bool) -> list[Atom] | None:
@@ -153,12 +152,12 @@ def _stack_matrices(value, contract, batch, contracted_last: bool):
 
 
 # -- convolutions -------------------------------------------------------------------------------------------
-def _normalize_convolution(walk: Walk, eqn: Equation) -> list[Atom] | None:
+def _normalize_convolution(walk: Walk, eqn: Equation, tuning: Tuning) -> list[Atom] | None:
     params = eqn.params
     lhs, rhs = eqn.invars
     out = eqn.outvars[0].aval
     work = accumulation_dtype(lhs.aval.dtype, rhs.aval.dtype, out.dtype)
-    layout = _choose_layout(params, out.shape)
+    layout = _choose_layout(params, out.shape, tuning.min_line)
     groups = params["batch_group_count"] * params["feature_group_count"]
     is_plain = (
         is_plain_convolution(**params)
@@ -185,7 +184,7 @@ def _normalize_convolution(walk: Walk, eqn: Equation) -> list[Atom] | None:
     return walk.spell(spelled, [lhs, rhs])
 
 
-def _choose_layout(params: dict, out_shape) -> ConvDimensionNumbers:
+def _choose_layout(params: dict, out_shape, min_line: int) -> ConvDimensionNumbers:
     """Features stay first where positions, then along vectors, are neighbours and many."""
     lhs_spec, _, out_spec = params["dimension_numbers"]
     features_last, features_first = plain_layouts(len(lhs_spec) - 2)
@@ -196,7 +195,7 @@ def _choose_layout(params: dict, out_shape) -> ConvDimensionNumbers:
         and params["window_strides"][-1] == 1
         and params["batch_group_count"] == 1
         and isinstance(line, int)
-        and line >= _LONG_LINE
+        and line >= min_line
     )
     return features_first if keeps else features_last
 

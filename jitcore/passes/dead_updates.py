@@ -21,7 +21,8 @@ from jitcore.lax.indexing.windows import find_window, is_known
 from jitcore.passes.walk import Rule, Walk, keep, rewrite_jaxprs
 
 UPDATE, READ = "dynamic_update_slice", "dynamic_slice"
-# Reads behind an update that are looked at: each goes through all of a chain of updates.
+# Reads behind an update that are looked at, a guard of what compiling takes: each goes through all of a
+# chain of updates.
 MAX_READS = 64
 
 

@@ -1,4 +1,4 @@
-"""Ranges of numbers, and how the elementwise primitives compute with them.
+"""Ranges of numbers, how the elementwise primitives compute with them, and how counters of loops change.
 
 In: an equation and the ranges of its operands. Out: the range of its result. A range is (low, high), both
 included, of the elements of an array of integers or bools, or of float64 that are known to be finite; None is
@@ -14,10 +14,10 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core import interval
+from jitcore.core import algebra
+from jitcore.core.algebra import COMPARISONS, add, meet
+from jitcore.core.algebra import Interval as Range
 from jitcore.core.aval import ShapedArray
-from jitcore.core.interval import COMPARISONS
-from jitcore.core.interval import Interval as Range
 from jitcore.core.jaxpr import Equation, Literal
 
 
@@ -48,13 +48,13 @@ def range_of_literal(literal: Literal) -> Range | None:
 
 def join(one: Range | None, other: Range | None) -> Range | None:
     """What holds both ranges."""
-    return None if one is None or other is None else interval.join(one, other)
+    return None if one is None or other is None else algebra.join(one, other)
 
 
 def widen(old: Range | None, new: Range | None, aval: ShapedArray) -> Range | None:
     """A range that holds both and soon does not change any more."""
     joined, whole = join(old, new), full_range(aval)
-    return joined if joined is None or joined == old else whole and interval.widen(old, new, whole)
+    return joined if joined is None or joined == old else whole and algebra.widen(old, new, whole)
 
 
 def compute_range(eqn: Equation, operands: list[Range | None]) -> Range | None:
@@ -115,7 +115,7 @@ def _of_ints(rule: Callable) -> Callable:
 
 
 def _shift_right(x: Range, y: Range) -> Range | None:
-    return None if y[0] < 0 or y[1] > 63 else interval.floordiv(x, (1 << y[0], 1 << y[1]))
+    return None if y[0] < 0 or y[1] > 63 else algebra.floordiv(x, (1 << y[0], 1 << y[1]))
 
 
 def _and(x: Range, y: Range) -> Range | None:
@@ -125,20 +125,49 @@ def _and(x: Range, y: Range) -> Range | None:
 
 def _compare(name: str) -> Callable:
     def rule(x: Range, y: Range) -> Range:
-        known = interval.compare(name, x, y)
+        known = algebra.compare(name, x, y)
         return (0, 1) if known is None else (int(known), int(known))
 
     return rule
 
 
 _RULES: dict[str, Callable] = {
-    "add": interval.add, "sub": interval.subtract, "mul": interval.multiply, "neg": interval.negate,
-    "abs": interval.absolute, "div": _of_ints(interval.divide), "rem": _of_ints(interval.remainder),
-    "max": interval.maximum, "min": interval.minimum,
-    "clamp": lambda low, x, high: interval.minimum(interval.maximum(low, x), high),
+    "add": algebra.add, "sub": algebra.subtract, "mul": algebra.multiply, "neg": algebra.negate,
+    "abs": algebra.absolute, "div": _of_ints(algebra.divide), "rem": _of_ints(algebra.remainder),
+    "max": algebra.maximum, "min": algebra.minimum,
+    "clamp": lambda low, x, high: algebra.minimum(algebra.maximum(low, x), high),
     "shift_right_arithmetic": _shift_right, "and": _and, "or": lambda x, y: None, "not": lambda x: None,
     "convert_element_type": lambda x: x, "cast": lambda x: x,
     **{name: _compare(name) for name in COMPARISONS},
 }
 _BOOL_RULES: dict[str, Callable] = {
-    "and": interval.minimum, "or": interval.maximum, "not": lambda x: interval.subtract((1, 1), x)}
+    "and": algebra.minimum, "or": algebra.maximum, "not": lambda x: algebra.subtract((1, 1), x)}
+
+
+# -- counters of loops -----------------------------------------------------------------------------------
+# Rounds after which a loop's carry is taken to be anything: a guard of what compiling takes.
+MAX_ROUNDS = 8
+
+
+def step_of_carry(scope, argument: int, output: int) -> tuple | None:
+    """By how much a round changes a carry, at least and at most."""
+    atom, var = scope.closed.jaxpr.outvars[output], scope.closed.jaxpr.invars[argument]
+    if isinstance(atom, Literal) or atom not in scope.steps or scope.steps[atom][0] is not var:
+        return None
+    return scope.steps[atom][1]
+
+
+def range_after(start: Range | None, step: tuple | None, rounds: int, aval) -> Range | None:
+    """The range of a counter in the rounds up to one; None where it may wrap around."""
+    if start is None or step is None or aval.dtype.kind not in "iu":
+        return None
+    found = add(start, (min(0, step[0] * rounds), max(0, step[1] * rounds)))
+    return found if meet(found, full_range(aval)) == found else None
+
+
+def widen_after(number: int, old: Range | None, new: Range | None, step: tuple | None, aval) -> Range | None:
+    """What a range that a round made larger is taken to be: twice, of what is no counter, both together, as
+    remainders and choices soon have all the values that they can have."""
+    if number < 2 and step is None:
+        return join(old, new)
+    return widen(old, new, aval) if number < MAX_ROUNDS // 2 else full_range(aval)

@@ -14,22 +14,27 @@ from __future__ import annotations
 
 import functools
 
+from jitcore.core.algebra import add, compare, meet, subtract
 from jitcore.core.aval import ShapedArray
-from jitcore.core.interval import add, compare, meet, subtract
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
 from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
 from jitcore.passes.interval_rules import (
+    MAX_ROUNDS,
     Range,
     compute_range,
     full_range,
     join,
+    range_after,
     range_of_literal,
+    step_of_carry,
+    widen_after,
 )
-from jitcore.passes.loop_ranges import MAX_ROUNDS, WhileRanges, range_after, step_of_carry, widen_after
+from jitcore.passes.loop_ranges import WhileRanges
 from jitcore.passes.walk import Walk, walk_through
 
-# Visits of jaxprs after which carries are taken to be anything at once: nested loops multiply.
+# Visits of jaxprs after which carries are taken to be anything at once, a guard of what compiling takes:
+# nested loops multiply.
 _MAX_VISITS = 600
 Ranges = list[Range | None]
 Step = tuple[Var, Range]

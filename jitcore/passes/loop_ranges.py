@@ -1,42 +1,24 @@
-"""Ranges of what loops carry: how they settle, and what a `while` says of its rounds.
+"""Ranges of what a `while` carries: how they settle, and what its test says of its rounds.
 
 In: a loop's body and what is known of its inputs. Out: ranges of the carry that hold in every round.
 """
 
 from __future__ import annotations
 
-from jitcore.core.interval import add, meet
+from jitcore.core.algebra import meet
 from jitcore.core.jaxpr import Equation, Literal, Var
 from jitcore.passes.assumptions import TRUE, Assumptions, LoopScope
-from jitcore.passes.interval_rules import Range, full_range, join, widen
+from jitcore.passes.interval_rules import (
+    MAX_ROUNDS,
+    Range,
+    full_range,
+    join,
+    range_after,
+    step_of_carry,
+    widen_after,
+)
 
-# Rounds after which a loop's carry is taken to be anything.
-MAX_ROUNDS = 8
 Ranges = list[Range | None]
-
-
-def step_of_carry(scope, argument: int, output: int) -> tuple | None:
-    """By how much a round changes a carry, at least and at most."""
-    atom, var = scope.closed.jaxpr.outvars[output], scope.closed.jaxpr.invars[argument]
-    if isinstance(atom, Literal) or atom not in scope.steps or scope.steps[atom][0] is not var:
-        return None
-    return scope.steps[atom][1]
-
-
-def range_after(start: Range | None, step: tuple | None, rounds: int, aval) -> Range | None:
-    """The range of a counter in the rounds up to one; None where it may wrap around."""
-    if start is None or step is None or aval.dtype.kind not in "iu":
-        return None
-    found = add(start, (min(0, step[0] * rounds), max(0, step[1] * rounds)))
-    return found if meet(found, full_range(aval)) == found else None
-
-
-def widen_after(number: int, old: Range | None, new: Range | None, step: tuple | None, aval) -> Range | None:
-    """What a range that a round made larger is taken to be: twice, of what is no counter, both together, as
-    remainders and choices soon have all the values that they can have."""
-    if number < 2 and step is None:
-        return join(old, new)
-    return widen(old, new, aval) if number < MAX_ROUNDS // 2 else full_range(aval)
 
 
 class WhileRanges:

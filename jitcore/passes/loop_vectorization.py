@@ -11,6 +11,7 @@ most of the lanes wait for few others, the loop itself does the rest.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,14 +27,11 @@ from jitcore.lax import bits, elementwise
 from jitcore.lax.control_flow.loops import Loop, run_while
 from jitcore.lax.reduce import REDUCTIONS, reduce_max, reduce_sum
 from jitcore.lax.shape import iota
-from jitcore.passes.dce import eliminate_dead_code, prune_jaxpr
+from jitcore.passes.simplify import eliminate_dead_code, prune_jaxpr
+from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Walk, rewrite_equations
 from jitcore.transforms.batching import BatchAxis, batch_values, run_batched
 
-# Iterations side by side: some registers of lanes, whatever the dtype.
-BLOCK = 64
-# Rounds of all lanes for each one that a lane needs: with more, one iteration after the other is faster.
-MAX_WASTE = 5.0
 LOOPS = ("while", "scan")
 # Operations on integers that no processor has for several lanes at a time.
 SCALAR_ONLY = ("div", "rem", "pow")
@@ -43,13 +41,13 @@ ORDERLESS = ("max", "min")
 MAX_STEP = 1 << 20
 
 
-def batch_iterations(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+def batch_iterations(closed_jaxpr: ClosedJaxpr, tuning: Tuning = DEFAULT) -> ClosedJaxpr:
     """Puts a loop over blocks before each loop whose iterations are independent so far."""
-    return rewrite_equations(closed_jaxpr, _rewrite)
+    return rewrite_equations(closed_jaxpr, functools.partial(_rewrite, tuning=tuning))
 
 
-def _rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
-    loop = _as_while(eqn)
+def _rewrite(walk: Walk, eqn: Equation, tuning: Tuning) -> list[Atom] | None:
+    loop = _as_while(eqn, tuning.iterations)
     counted = None if loop is None else _read_loop(loop)
     if counted is None:
         return None
@@ -57,7 +55,7 @@ def _rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
     def program(*operands):
         cond_consts, body_consts, init = loop.split(operands)
         first = [*init, np.int64(0)] if eqn.primitive.name == "scan" else init
-        carry = _run_blocks(counted, cond_consts, body_consts, first)
+        carry = _run_blocks(counted, cond_consts, body_consts, first, tuning)
         return loop.bind(cond_consts, body_consts, carry)[: len(init)]
 
     traced = ClosedJaxpr(*trace_to_jaxpr(program, [atom.aval for atom in eqn.invars]))
@@ -84,18 +82,18 @@ class _CountedLoop(NamedTuple):
     step: int
 
 
-def _as_while(eqn: Equation) -> Loop | None:
+def _as_while(eqn: Equation, block: int) -> Loop | None:
     """A `while`, or a `scan` without stacked inputs and outputs as one: its last carry is the number of the
     iteration."""
     params = eqn.params
     if eqn.primitive.name == "while":
         loop = Loop(**params)
-        return None if loop.lanes else loop
+        return None if loop.batch_shape else loop
     if eqn.primitive.name != "scan":
         return None
     closed, num_consts, length = params["jaxpr"], params["num_consts"], params["length"]
     has_stacks = max(len(eqn.invars) - num_consts, len(eqn.outvars)) > params["num_carry"]
-    if has_stacks or not isinstance(length, int) or length < BLOCK or _read_body(closed, num_consts) is None:
+    if has_stacks or not isinstance(length, int) or length < block or _read_body(closed, num_consts) is None:
         return None
     avals, one = [*closed.in_avals, aval_of(np.int64(0))], np.int64(1)
     cond = trace_to_jaxpr(lambda *carry: [elementwise.lt(carry[-1], np.int64(length))], avals[num_consts:])
@@ -176,10 +174,11 @@ def _runs_in_lanes(jaxpr: Jaxpr, may_loop: bool) -> bool:
 
 
 # -- blocks -------------------------------------------------------------------------------------------------
-def _run_blocks(loop: _CountedLoop, cond_consts: Sequence, body_consts: Sequence, init: Sequence) -> list:
+def _run_blocks(loop: _CountedLoop, cond_consts: Sequence, body_consts: Sequence, init: Sequence,
+                tuning: Tuning) -> list:
     """The carry after as many whole blocks as there are, or until too many rounds were in vain."""
-    cond, body, counter, stop, step = loop
-    last = counter.aval.dtype.type((BLOCK - 1) * step)
+    (cond, body, counter, stop, step), block = loop, tuning.iterations
+    last = counter.aval.dtype.type((block - 1) * step)
 
     def holds(needed, spent, *carry):
         inputs = [*cond_consts, *carry]
@@ -187,44 +186,45 @@ def _run_blocks(loop: _CountedLoop, cond_consts: Sequence, body_consts: Sequence
         end = stop.to_operand() if isinstance(stop, Literal) else known[stop]
         # A distance that overflows leaves all iterations to the loop itself.
         is_whole = elementwise.gt(elementwise.sub(end, known[counter]), last)
-        is_worth = elementwise.ge(elementwise.mul(needed, np.float32(MAX_WASTE)), spent)
+        is_worth = elementwise.ge(elementwise.mul(needed, np.float32(tuning.max_waste)), spent)
         return bits.and_(bits.and_(*eval_jaxpr(cond, [], inputs), is_whole), is_worth)
 
     def advance(needed, spent, *carry):
-        new, rounds = _advance(body, body_consts, carry)
-        most = elementwise.mul(reduce_max(rounds, (0,)), np.float32(BLOCK))
+        new, rounds = _advance(body, body_consts, carry, block)
+        most = elementwise.mul(reduce_max(rounds, (0,)), np.float32(block))
         return [elementwise.add(needed, reduce_sum(rounds, (0,))), elementwise.add(spent, most), *new]
 
     return run_while(holds, advance, [np.float32(0), np.float32(0), *init])[2:]
 
 
-def _advance(body: _Body, consts: Sequence, carry: Sequence) -> tuple[list, object]:
+def _advance(body: _Body, consts: Sequence, carry: Sequence, block: int) -> tuple[list, object]:
     """The carry after a block of iterations, and how many rounds each of them took, in float32."""
-    carries, axis = body.jaxpr.invars[len(consts) :], BatchAxis(BLOCK)
+    carries, axis = body.jaxpr.invars[len(consts) :], BatchAxis(block)
     old = dict(zip(carries, carry))
     inputs = [var for var in body.jaxpr.invars if var not in body.parts]
     terms, _ = prune_jaxpr(body.jaxpr.replace(outvars=[term for _, term in body.parts.values()]),
                            [True] * len(body.parts))
     terms = terms.replace(invars=inputs)
-    values = [*consts, *(_spread(old[var], body.steps.get(var)) for var in carries if var not in body.parts)]
+    values = [*consts, *(_spread(old[var], body.steps.get(var), block) for var in carries
+                         if var not in body.parts)]
     outs, flags = run_batched(
         lambda *args: _run_counting(terms, args, np.int32(0)), axis, values,
         [var in body.steps for var in inputs])
     *outs, rounds = batch_values(axis, outs, flags)
     new = dict(old)
-    for (var, (op, _)), lanes in zip(body.parts.items(), outs):
-        new[var] = registry[op].bind(old[var], REDUCTIONS[op](lanes, (0,)))
+    for (var, (op, _)), found in zip(body.parts.items(), outs):
+        new[var] = registry[op].bind(old[var], REDUCTIONS[op](found, (0,)))
     for var, step in body.steps.items():
-        new[var] = elementwise.add(old[var], var.aval.dtype.type(step * BLOCK))
+        new[var] = elementwise.add(old[var], var.aval.dtype.type(step * block))
     return [new[var] for var in carries], elementwise.convert_element_type(rounds, dtypes.float32)
 
 
-def _spread(value, step: int | None):
+def _spread(value, step: int | None, block: int):
     """A carry as the iterations of a block see it. step: of a counter."""
     if step is None:
         return value
     dtype = aval_of(value).dtype
-    numbers = iota(dtype, BLOCK)
+    numbers = iota(dtype, block)
     return elementwise.add(value, numbers if step == 1 else elementwise.mul(numbers, dtype.type(step)))
 
 

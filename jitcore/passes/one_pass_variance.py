@@ -8,16 +8,15 @@ means (Chan, Golub and LeVeque 1983). Nothing cancels, so results are as exact a
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
 from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.lax.indexing.windows import is_known
+from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Rule, Walk, rewrite_jaxprs
-
-# Bytes of a row that is divided, as shorter ones stay in the second cache; and of a block.
-MIN_ROW, BLOCK = 1 << 19, 1 << 14
 
 
 class _Pair(NamedTuple):
@@ -28,24 +27,24 @@ class _Pair(NamedTuple):
     total: Var
 
 
-def block_variances(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+def block_variances(closed_jaxpr: ClosedJaxpr, tuning: Tuning = DEFAULT) -> ClosedJaxpr:
     """Divides the rows of each sum of squares whose distances are those from the mean."""
-    return rewrite_jaxprs(closed_jaxpr, _plan_division)
+    return rewrite_jaxprs(closed_jaxpr, functools.partial(_plan_division, tuning=tuning))
 
 
-def _plan_division(closed_jaxpr: ClosedJaxpr) -> Rule:
-    pairs = _find_pairs(closed_jaxpr.eqns)
+def _plan_division(closed_jaxpr: ClosedJaxpr, tuning: Tuning) -> Rule:
+    pairs, block = _find_pairs(closed_jaxpr.eqns, tuning.min_row_bytes), tuning.block_bytes
     totals = {pair.total: pair for pair in pairs.values()}
     sums: dict[Var, Atom] = {}
 
     def rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
         out = eqn.outvars[0] if eqn.outvars else None
         if out in totals:
-            total, sums[out] = walk.spell(lambda x: _sum_rows(x, totals[out].n_kept), eqn.invars)
+            total, sums[out] = walk.spell(lambda x: _sum_rows(x, totals[out].n_kept, block), eqn.invars)
             return [total]
         if out in pairs:
             rows, n_kept, total = pairs[out]
-            return walk.spell(lambda *given: [_sum_squares(*given, n_kept)],
+            return walk.spell(lambda *given: [_sum_squares(*given, n_kept, block)],
                               [walk.read(rows), sums[total], walk.read(total)])
         return None
 
@@ -53,10 +52,10 @@ def _plan_division(closed_jaxpr: ClosedJaxpr) -> Rule:
 
 
 # -- what is written ----------------------------------------------------------------------------------------
-def _cut(x, n_kept: int) -> tuple:
+def _cut(x, n_kept: int, nbytes: int) -> tuple:
     """(x with blocks and their elements as last axes, what they leave of each row or None)."""
     kept, length = x.shape[:n_kept], math.prod(x.shape[n_kept:])
-    block = BLOCK // x.dtype.itemsize
+    block = nbytes // x.dtype.itemsize
     count, rest = divmod(length, block)
     if not rest:
         return lax.reshape(x, (*kept, count, block)), None
@@ -65,18 +64,18 @@ def _cut(x, n_kept: int) -> tuple:
     return blocks, lax.slice_in_dim(x, end, length, axis=n_kept)
 
 
-def _sum_rows(x, n_kept: int) -> list:
+def _sum_rows(x, n_kept: int, nbytes: int) -> list:
     """[the sum of each row, those of its blocks]."""
-    blocks, rest = _cut(x, n_kept)
+    blocks, rest = _cut(x, n_kept, nbytes)
     sums = _sum_last(blocks)
     total = _sum_last(sums)
     return [total if rest is None else lax.add(total, _sum_last(rest)), sums]
 
 
-def _sum_squares(x, sums, total, n_kept: int):
+def _sum_squares(x, sums, total, n_kept: int, nbytes: int):
     """The sum of squares of each row, by the sums of its blocks and its own. What blocks leave of a row is
     short enough to stay in the cache."""
-    blocks, rest = _cut(x, n_kept)
+    blocks, rest = _cut(x, n_kept, nbytes)
     mean = _divide_by(total, math.prod(x.shape[n_kept:]))
     means = _divide_by(sums, blocks.shape[-1])
     apart = _square(means, mean)
@@ -100,16 +99,18 @@ def _divide_by(x, count: int):
 
 
 # -- what is looked for -------------------------------------------------------------------------------------
-def _find_pairs(eqns: list[Equation]) -> dict[Var, _Pair]:
-    """By the sum of squares."""
+def _find_pairs(eqns: list[Equation], least: int) -> dict[Var, _Pair]:
+    """By the sum of squares. least: bytes of a row."""
     defined = {var: eqn for eqn in eqns for var in eqn.outvars}
     sums = [eqn for eqn in eqns if eqn.primitive.name == "reduce_sum"]
-    return {eqn.outvars[0]: pair for eqn in sums if (pair := _find_pair(defined, eqn)) is not None}
+    return {eqn.outvars[0]: pair for eqn in sums if (pair := _find_pair(defined, eqn, least)) is not None}
 
 
-def _find_pair(defined: dict[Var, Equation], eqn: Equation) -> _Pair | None:
+def _find_pair(defined: dict[Var, Equation], eqn: Equation, least: int) -> _Pair | None:
     distance, axes = _find_squared(defined, eqn.invars[0]), tuple(sorted(eqn.params["axes"]))
-    if distance is None or distance.primitive.name != "sub" or not _has_long_rows(distance.invars[0], axes):
+    if distance is None or distance.primitive.name != "sub":
+        return None
+    if not _has_long_rows(distance.invars[0], axes, least):
         return None
     rows, mean = distance.invars
     total = _find_total(defined, mean, rows, axes)
@@ -127,14 +128,14 @@ def _find_squared(defined: dict[Var, Equation], atom: Atom) -> Equation | None:
     return defined.get(x) if is_square else None
 
 
-def _has_long_rows(x: Atom, axes: tuple[int, ...]) -> bool:
+def _has_long_rows(x: Atom, axes: tuple[int, ...], least: int) -> bool:
     """Whether the axes are the last ones of an array of known shape, and its rows do not fit caches."""
     shape, kind = x.aval.shape, x.aval.dtype
     if not isinstance(x, Var) or kind not in (dtypes.float32, dtypes.float64):
         return False
     if not is_known(shape) or axes != tuple(range(len(shape) - len(axes), len(shape))):
         return False
-    return math.prod(shape[axis] for axis in axes) * kind.itemsize >= MIN_ROW
+    return math.prod(shape[axis] for axis in axes) * kind.itemsize >= least
 
 
 def _find_total(defined: dict[Var, Equation], mean: Atom, rows: Var, axes: tuple[int, ...]) -> Var | None:

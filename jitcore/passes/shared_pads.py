@@ -15,6 +15,7 @@ from jitcore.passes.canonical import encode_literal
 from jitcore.passes.walk import Rule, Walk, rewrite_jaxprs
 
 # The common array may have so many times the elements of one pad; it has more where offsets are far apart.
+# This compares elements that are moved, on whatever machine.
 MAX_GROWTH = 1.25
 
 

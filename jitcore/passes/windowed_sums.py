@@ -14,7 +14,8 @@ from jitcore.lax.indexing.windows import Window, find_window, is_part
 from jitcore.passes.walk import Walk
 
 # Pads have at least so many times the elements of their operand: others are read where they lie. Fewer where
-# they are added to an argument: to what a loop sums up, which is in memory.
+# they are added to an argument: to what a loop sums up, which is in memory. This compares elements that are
+# added, on whatever machine.
 _MOSTLY_ZEROS, _HALF_ZEROS = 4, 2
 # Parts added before that are looked at for each part: with all of them, time were quadratic in their number.
 _MAX_PARTS = 16

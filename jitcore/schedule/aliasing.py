@@ -13,37 +13,15 @@ from jitcore.core.jaxpr import DropVar, Equation, Jaxpr, Literal, Var, find_depe
 from jitcore.lax.control_flow.loops import Loop
 from jitcore.lax.indexing.windows import is_part
 from jitcore.loopir.expr import Buffer, walk
-from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, linearize
-from jitcore.loopir.values import Computed, Packed, Region, Scalar, Stored, Value
-
-# Operations that a scalar, or an element known by its position, may take to be computed where it is read.
-MAX_DIRECT_WORK = 8
-# Operations that finding the place of a window may take, outside of the loops that read it.
-MAX_WINDOW_WORK = 32
-
-
-def is_direct(value: Value) -> bool:
-    """Whether an element takes no longer to compute than to read from memory: of a scalar, of what depends on
-    its position only, and of a window of an array."""
-    if not isinstance(value, Computed) or value.work > MAX_WINDOW_WORK:
-        return isinstance(value, Scalar)
-    if is_scalar(value.shape) or not value.buffers:
-        return value.work <= MAX_DIRECT_WORK
-    element = value.at(_any_index(value.shape))
-    return element.op == "load" and all(
-        isinstance(atom, Axis) or isinstance(atom, Dynamic) and not atom.expr.axes
-        for atom, _ in element.attr[1].terms)
-
-
-def _any_index(shape: tuple) -> tuple[Index, ...]:
-    return tuple(ZERO if is_scalar((extent,)) else Index.of(Axis(extent)) for extent in shape)
+from jitcore.loopir.index import linearize
+from jitcore.loopir.values import Computed, Packed, Region, Stored, Value, any_index, is_in, is_scalar
 
 
 def find_operand(lowering, routine, value: Value, goals: Sequence[Buffer | None]) -> Buffer:
     """Where a routine reads a value. A reshape of what is in memory is there, for a routine whose `sizes` say
     all; others read the shapes of buffers. goals: of its results."""
     if hasattr(routine, "sizes") and isinstance(value, Computed) and len(value.buffers) == 1:
-        (buffer,), index = value.buffers, _any_index(value.shape)
+        (buffer,), index = value.buffers, any_index(value.shape)
         is_alike = buffer.dtype == value.dtype and math.prod(buffer.shape) == math.prod(value.shape)
         if is_alike and buffer not in goals:
             element = value.at(index)
@@ -52,12 +30,11 @@ def find_operand(lowering, routine, value: Value, goals: Sequence[Buffer | None]
     return lowering.in_memory(value).buffer
 
 
-def is_scalar(shape: tuple) -> bool:
-    return all(isinstance(extent, int) and extent == 1 for extent in shape)
-
-
-def is_in(value: Value | None, buffer: Buffer | None) -> bool:
-    return isinstance(value, Stored) and value.buffer is buffer
+def prepare_memory(lowering, eqn: Equation, number: int, uses, env: dict, target: dict) -> None:
+    """Before an equation gives its results memory of operands: saves what is read there later, and finds what
+    is free."""
+    protect_readers(lowering, eqn, number, uses, env, target)
+    lowering.spare = find_spare(eqn, number, uses, env)
 
 
 def protect_readers(lowering, eqn: Equation, number: int, uses, env: dict, target: dict) -> None:
@@ -73,17 +50,7 @@ def protect_readers(lowering, eqn: Equation, number: int, uses, env: dict, targe
             is_read = uses.is_read_from(var, number + any(var is atom for atom in in_step))
             if var is not operand and goal in value.buffers and is_read:
                 stored = lowering.store_value(value, lowering.new_temp(value.shape, value.dtype))
-                env[var] = keep_ranges(lowering, var, stored, uses, env)
-
-
-def keep_ranges(lowering, var: Var, stored: Value, uses, env: dict) -> Value:
-    """A mask in memory, and with it what it says about places alone: loops over such a range stay that."""
-    for part in () if uses.is_kept(var) else uses.list_conjuncts(var):
-        value = env.get(part)
-        if isinstance(value, Computed) and value.work <= MAX_DIRECT_WORK and all(
-                is_scalar(buffer.shape) for buffer in value.buffers):
-            stored = lowering.map("and", value, stored)
-    return stored
+                env[var] = lowering.keep_ranges(var, stored, uses, env)
 
 
 def find_spare(eqn: Equation, number: int, uses, env: dict) -> set[Buffer]:
@@ -107,14 +74,19 @@ def reads_elsewhere(value: Value, place, buffer: Buffer) -> bool:
     """Whether the element of a value that goes to place(index) in a buffer needs other elements of it."""
     if buffer not in value.buffers:
         return False
-    index = _any_index(value.shape)
+    index = any_index(value.shape)
     own = linearize(place(index), buffer.shape)
     return any(node.op == "load" and node.attr[0] is buffer and node.attr[1] != own
                for node in walk([value.at(index)]))
 
 
 def settle(lowering, value: Value, buffer: Buffer) -> Value:
-    """A value that is about to overwrite what it reads: one that needs other elements is computed before."""
+    """A value that is about to overwrite what it reads: one that needs other elements is computed before. So
+    are the parts of elements that go side by side, of which each is read at its own place only."""
+    if isinstance(value, Packed):
+        parts = [lowering.in_memory(part) if part.is_joined else settle(lowering, part, buffer)
+                 for part in (value.operand, value.mask)]
+        return Packed(*parts)
     if not isinstance(value, Computed) or buffer not in value.buffers:
         return value
     lowering.graph.epoch += 1
@@ -130,21 +102,16 @@ def settle_region(lowering, region: Region, buffer: Buffer) -> Region:
         return region
     value = lowering.in_memory(region.value)
     lowering.end_group()
-    return Region(value, region.place, region.mask, region.combine, region.serial)
+    return region.replace_value(value)
 
 
-def settle_packed(lowering, value: Value, buffer: Buffer) -> Value:
-    """Elements about to go side by side, of which each is read at its own place only; others are stored
-    before."""
-    if not isinstance(value, Packed):
-        return value
-    parts = [lowering.in_memory(part) if part.is_joined else settle(lowering, part, buffer)
-             for part in (value.operand, value.mask)]
-    return Packed(*parts)
+def list_handed_on(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
+    """(result, operand) of each array that a loop carries, or that all branches hand on, or update, or fill
+    without reading it.
 
-
-def list_carried(eqn: Equation) -> list[tuple[Var, Var]]:
-    """(result, operand) of each array that a loop carries."""
+    find_origin: (jaxpr, output) -> what a branch's output is a chain of updates of."""
+    if eqn.primitive.name == "cond":
+        return _list_passed(eqn, find_origin)
     carry: Sequence = ()
     if eqn.primitive.name == "while":
         *_, carry = Loop(**eqn.params).split(eqn.invars)
@@ -155,12 +122,7 @@ def list_carried(eqn: Equation) -> list[tuple[Var, Var]]:
             and not is_scalar(out.aval.shape) and operand.aval.shape == out.aval.shape]
 
 
-def list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
-    """(result, operand) of each array that all branches hand on, or update, or fill without reading it.
-
-    find_origin: (jaxpr, output) -> what a branch's output is a chain of updates of."""
-    if eqn.primitive.name != "cond":
-        return []
+def _list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
     branches, pairs = [branch.jaxpr for branch in eqn.params["branches"]], []
     fills = [_list_fills(jaxpr) for jaxpr in branches]
     for number, out in enumerate(eqn.outvars):

@@ -3,59 +3,54 @@
 In: the loops of a kernel in their final order. Out: the same loops, some with bounds that are known at run
 time. A statement that combines the identity of its reduction, or stores what is there already, unless
 `lo <= k and k < hi`, needs no other iterations; lo and hi may be any integers that do not vary along k.
+
+Its value hangs on such comparisons: each has to come out one way, or else the value is neutral, which is the
+identity of a reduction, or the element that a store is about to overwrite.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.interval import COMPARISONS, NEGATED, SWAPPED
+from jitcore.core.algebra import COMPARISONS, NEGATED, SWAPPED
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, number_of, walk
 from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant
 from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.loopir.traversal import flatten, list_reads, list_roots, list_writes
-from jitcore.schedule.conditions import Assume, Conditions, both, either, needed_for, needed_to_hold
-from jitcore.schedule.loop_versioning import split_by_places
+from jitcore.schedule.loop_versioning import Assume, split_by_places
+from jitcore.schedule.tuning import Tuning
 
-# What loops over ranges of their own may compute once more, in multiply-adds.
-MAX_SHARED_WORK = 8
 # Numbers beyond this are as good as this: with room left to add sizes of arrays to them.
-_FAR = 1 << 62
+_FAR = -(np.iinfo(np.int64).min // 2)
 
 
-def tighten(graph: Graph, body: list, lanes: Sequence[Axis], is_tiled: bool = False) -> list:
+def tighten(lowering, body: list, lanes: Sequence[Axis], is_tiled: bool = False) -> list:
     """The statements with their loops tightened. lanes: axes whose place the bounds of loops inside of theirs
     cannot depend on."""
-    is_plain = all(isinstance(statement, (Loop, Store, Reduce)) for statement in flatten(body))
-    if not is_plain or not any(map(_is_mask, walk(list_roots(body)))):
+    if not all(isinstance(statement, (Loop, Store, Reduce)) for statement in flatten(body)):
         return body
-    return _Tightening(graph, lanes, list_writes(body), is_tiled).body(body, ())
-
-
-def _is_mask(node: Expr) -> bool:
-    """Whether places are compared with anything."""
-    return node.op in COMPARISONS and bool(node.axes) and node.args[0].dtype.kind in "iu"
+    return _Tightening(lowering, lanes, list_writes(body), is_tiled).body(body, ())
 
 
 class _Tightening:
-    def __init__(self, graph: Graph, lanes: Sequence[Axis], written: set[Buffer], is_tiled: bool):
-        self.graph, self.lanes, self.written, self.is_tiled = graph, set(lanes), written, is_tiled
+    def __init__(self, lowering, lanes: Sequence[Axis], written: set[Buffer], is_tiled: bool):
+        self.lowering, self.graph, self.lanes = lowering, lowering.graph, set(lanes)
+        self.written, self.is_tiled = written, is_tiled
 
     def body(self, body: list, around: tuple[Axis, ...]) -> list:
-        parts = [part for statement in body for part in split_parts(self.graph, statement)]
+        parts = [part for statement in body for part in split_parts(self.lowering, statement)]
         return [self.statement(part, around) for part in parts]
 
     def statement(self, statement, around: tuple[Axis, ...]):
         if isinstance(statement, Loop):
-            limits, facts = self.find_limits(_needed(statement.body, self.graph), statement.axis, around)
-            assume = Assume(self.graph, facts)
-            body = list(map(assume.statement, statement.body)) if facts else statement.body
+            limits, facts = self.find_limits(_needed(statement.body, self.lowering), statement.axis, around)
+            body = list(map(Assume(self.graph, facts).statement, statement.body)) if facts else statement.body
             loop = Loop(statement.axis, self.body(body, (*around, statement.axis)), *limits)
             is_innermost = all(isinstance(s, Store) for s in loop.body)
             return self.split(loop, loop.axis, around) if is_innermost and not self.is_tiled else loop
@@ -66,7 +61,7 @@ class _Tightening:
     def reduce(self, reduce: Reduce, around: tuple[Axis, ...]) -> Reduce:
         bounds, outside = dict(reduce.bounds), around
         for axis in reduce.axes:
-            limits, facts = self.find_limits(_needed_by_reduce(reduce, self.graph), axis, around)
+            limits, facts = self.find_limits(_needed_by_reduce(reduce, self.lowering), axis, around)
             if facts:
                 low, high = bounds.get(axis, (None, None))  # those of a block, see `blocks`
                 reduce = Assume(self.graph, facts).statement(reduce)
@@ -77,8 +72,11 @@ class _Tightening:
 
     def split(self, statement: Loop | Reduce, axis: Axis, around: tuple[Axis, ...]):
         """A version for where computed places are inside of their arrays, and one for where they are not."""
+        if axis not in statement.bounds:
+            return statement
         roots = list_roots(statement.body) if isinstance(statement, Loop) else statement.roots
-        return split_by_places(self.graph, statement, axis, roots, lambda expr: self._has_value(expr, around))
+        return split_by_places(self.lowering, statement, axis, roots,
+                               lambda expr: self._has_value(expr, around))
 
     def find_limits(self, needed: Conditions, axis: Axis, around: tuple[Axis, ...]):
         """((low, high), facts): the limits of a loop, None for its own ends, and the comparisons that hold
@@ -116,20 +114,21 @@ class _Tightening:
         return self.graph.op(op, first, second)
 
 
-def find_store_range(graph: Graph, store: Store, axis: Axis, written: set[Buffer]) -> tuple:
+def find_store_range(lowering, store: Store, axis: Axis, written: set[Buffer]) -> tuple:
     """(low, high), None for an end itself: where on an axis a store may change anything. written: what its
     kernel stores, on which the ends cannot depend."""
-    return _Tightening(graph, (), written, False).find_limits(_needed_by_store(store, graph), axis, ())[0]
+    needed = _needed_by_store(store, lowering)
+    return _Tightening(lowering, (), written, False).find_limits(needed, axis, ())[0]
 
 
 # -- statements that run over ranges of their own ---------------------------------------------------------
 
 
-def split_stores(graph: Graph, stores: list[Store]) -> list[list[Store]]:
+def split_stores(lowering, stores: list[Store]) -> list[list[Store]]:
     """Stores of one loop nest in runs that need the same ranges; one run where that would change or repeat
     what is computed."""
     runs: list[list[Store]] = []
-    keys = [_ranges_in(graph, _needed_by_store(store, graph)) for store in stores]
+    keys = [_ranges_in(lowering.graph, _needed_by_store(store, lowering)) for store in stores]
     for number, store in enumerate(stores):
         if number and keys[number] == keys[number - 1]:
             runs[-1].append(store)
@@ -140,15 +139,16 @@ def split_stores(graph: Graph, stores: list[Store]) -> list[list[Store]]:
         if not written.isdisjoint(list_reads(run)):
             return [stores]
         written |= list_writes(run)
-    return runs if len(runs) > 1 and not _shares_work([store.roots for store in stores], keys) else [stores]
+    is_shared = len(runs) > 1 and _shares_work([store.roots for store in stores], keys, lowering.tuning)
+    return [stores] if is_shared else runs
 
 
-def split_parts(graph: Graph, statement) -> list:
+def split_parts(lowering, statement) -> list:
     """A reduction's parts as reductions of those that need the same ranges; other statements as they are."""
     if not isinstance(statement, Reduce) or statement.stores or len(statement.parts) == 1:
         return [statement]
-    keys = [_ranges_in(graph, _needed_by_part(part)) for part in statement.parts]
-    if len(set(keys)) == 1 or _shares_work([[value] for value in statement.values], keys):
+    keys = [_ranges_in(lowering.graph, _needed_by_part(part, lowering.tuning)) for part in statement.parts]
+    if len(set(keys)) == 1 or _shares_work([[value] for value in statement.values], keys, lowering.tuning):
         return [statement]
     groups: dict[frozenset, list] = {}
     for key, part in zip(keys, statement.parts):
@@ -162,7 +162,7 @@ def _ranges_in(graph: Graph, needed: Conditions) -> frozenset:
         find_range(graph, comparison, outcome, axis) for axis in comparison.axes))
 
 
-def _shares_work(exprs: list[list[Expr]], keys: list[frozenset]) -> bool:
+def _shares_work(exprs: list[list[Expr]], keys: list[frozenset], tuning: Tuning) -> bool:
     """Whether more than a little is computed for several ranges at once."""
     users: dict[Expr, set] = {}
     for roots, key in zip(exprs, keys):
@@ -170,31 +170,33 @@ def _shares_work(exprs: list[list[Expr]], keys: list[frozenset]) -> bool:
             if node.args and node.axes:
                 users.setdefault(node, set()).add(key)
     shared = (OP_COST.get(node.op, 1) for node, found in users.items() if len(found) > 1)
-    return sum(shared) > MAX_SHARED_WORK
+    return sum(shared) > tuning.max_shared_work
 
 
-def _needed(body: list, graph: Graph) -> Conditions:
+def _needed(body: list, lowering) -> Conditions:
     """What has to hold for any of the stores to do something: results of reductions are for these."""
-    needed = (_needed_by_store(store, graph) for statement in flatten(body) for store in statement.stores)
+    needed = (_needed_by_store(store, lowering) for statement in flatten(body) for store in statement.stores)
     return functools.reduce(either, needed, None)
 
 
-def _needed_by_store(store: Store, graph: Graph) -> Conditions:
-    held = frozenset() if store.mask is None else needed_to_hold(store.mask)
+def _needed_by_store(store: Store, lowering) -> Conditions:
+    depth = lowering.tuning.max_mask_depth
+    held = frozenset() if store.mask is None else _Search(lambda node: False).truth(store.mask, True, depth)
     if store.combine is not None or store.packed:
         return held
-    place = graph.load(store.buffer, store.offset)
-    return both(held, needed_for(store.value, lambda node: node is place))
+    place = lowering.graph.load(store.buffer, store.offset)
+    return both(held, _Search(lambda node: node is place).number(store.value, depth))
 
 
-def _needed_by_reduce(reduce: Reduce, graph: Graph) -> Conditions:
-    return functools.reduce(either, map(_needed_by_part, reduce.parts), _needed(reduce.stores, graph))
+def _needed_by_reduce(reduce: Reduce, lowering) -> Conditions:
+    parts = (_needed_by_part(part, lowering.tuning) for part in reduce.parts)
+    return functools.reduce(either, parts, _needed(reduce.stores, lowering))
 
 
-def _needed_by_part(part: tuple) -> Conditions:
+def _needed_by_part(part: tuple, tuning: Tuning) -> Conditions:
     _, op, expr = part
     neutral = identity_of(op, expr.dtype)
-    return needed_for(expr, lambda node: number_of(node) == neutral)
+    return _Search(lambda node: number_of(node) == neutral).number(expr, tuning.max_mask_depth)
 
 
 # -- comparisons ------------------------------------------------------------------------------------------
@@ -287,3 +289,105 @@ def _fits(index: Index, dtype) -> bool:
         return dtype.itemsize == 8 and dtype.kind == "i"
     info = np.iinfo(dtype)
     return info.min <= low and high <= info.max
+
+
+# -- what a value hangs on ----------------------------------------------------------------------------------
+# Operations of neutral numbers that are neutral again, and those where one such operand is enough.
+_KEEPS_ZERO = frozenset(("add", "sub", "mul", "neg", "abs", "real", "imag", "or", "xor", "and"))
+_KEEPS_ANY = frozenset(("max", "min"))
+
+# (comparison, outcome) pairs; None stands for all there are: the value is neutral in any case.
+Condition = tuple[Expr, bool]
+Conditions = frozenset[Condition] | None
+_NONE: frozenset[Condition] = frozenset()
+
+
+def both(first: Conditions, second: Conditions) -> Conditions:
+    """What is needed where one or the other being neutral is enough."""
+    return None if first is None or second is None else first | second
+
+
+def either(first: Conditions, second: Conditions) -> Conditions:
+    """What is needed where both have to be neutral."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first & second
+
+
+class _Search:
+    """One walk down an expression, of so many levels: the comparisons that all have to come out as told for a
+    `number` not to be neutral, or for the `truth` of a bool. Whatever it does not know hangs on nothing."""
+
+    def __init__(self, is_neutral: Callable[[Expr], bool]):
+        self.is_neutral = is_neutral
+        self.memo: dict[tuple, Conditions] = {}
+
+    def number(self, node: Expr, depth: int) -> Conditions:
+        key = (id(node), None)
+        if key not in self.memo:
+            self.memo[key] = self._number(node, depth - 1) if depth > 0 else _NONE
+        return self.memo[key]
+
+    def _number(self, node: Expr, depth: int) -> Conditions:
+        if self.is_neutral(node):
+            return None
+        if node.op == "select":
+            return self._choice(node, lambda side: self.number(side, depth), depth)
+        if node.op == "convert":
+            return self._converted(node, depth)
+        if node.dtype == dtypes.bool_:
+            return self._neutral_bool(node, depth)
+        if node.op not in _KEEPS_ZERO and node.op not in _KEEPS_ANY or not node.args:
+            return _NONE
+        if node.op in _KEEPS_ZERO and not self._is_zero_neutral(node.dtype):
+            return _NONE
+        join = both if node.op in ("mul", "and") and node.dtype.kind in "iu" else either
+        needed = [self.number(arg, depth) if arg.dtype == node.dtype else _NONE for arg in node.args]
+        return functools.reduce(join, needed)
+
+    def _is_zero_neutral(self, dtype) -> bool:
+        return self.is_neutral(Graph().const(0, dtype))
+
+    def _converted(self, node: Expr, depth: int) -> Conditions:
+        (source,) = node.args
+        if source.dtype == dtypes.bool_:
+            return self.truth(source, True, depth) if self._is_zero_neutral(node.dtype) else _NONE
+        inner = _Search(lambda e: e.op == "const" and self.is_neutral(Graph().convert(e, node.dtype)))
+        return inner.number(source, depth) if node.dtype != dtypes.bool_ else self._neutral_bool(node, depth)
+
+    def _neutral_bool(self, node: Expr, depth: int) -> Conditions:
+        for outcome in (True, False):
+            if self.is_neutral(Graph().const(not outcome, dtypes.bool_)):
+                return self.truth(node, outcome, depth)
+        return _NONE
+
+    def _choice(self, node: Expr, side: Callable[[Expr], Conditions], depth: int) -> Conditions:
+        condition, when_true, when_false = node.args
+        if condition.dtype != dtypes.bool_:
+            return _NONE
+        return either(both(self.truth(condition, True, depth), side(when_true)),
+                      both(self.truth(condition, False, depth), side(when_false)))
+
+    def truth(self, node: Expr, outcome: bool, depth: int) -> Conditions:
+        """What is needed for a bool to come out one way."""
+        key = (id(node), outcome)
+        if key not in self.memo:
+            self.memo[key] = self._truth(node, outcome, depth - 1) if depth > 0 else _NONE
+        return self.memo[key]
+
+    def _truth(self, node: Expr, outcome: bool, depth: int) -> Conditions:
+        if node.op == "const":
+            return _NONE if bool(node.attr) == outcome else None
+        if node.op == "not":
+            return self.truth(node.args[0], not outcome, depth)
+        if node.op in ("and", "or"):
+            join = both if (node.op == "and") == outcome else either
+            return join(*(self.truth(arg, outcome, depth) for arg in node.args))
+        if node.op == "select":
+            return self._choice(node, lambda side: self.truth(side, outcome, depth), depth)
+        if node.op == "convert" and outcome:
+            (source,) = node.args
+            return _Search(lambda e: e.op == "const" and not e.attr).number(source, depth)
+        if node.op in COMPARISONS and node.args[0].dtype.kind in "iu":
+            return frozenset(((node, outcome),))
+        return _NONE

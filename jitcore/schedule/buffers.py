@@ -25,12 +25,10 @@ from jitcore.loopir.program import (
 from jitcore.loopir.traversal import flatten, list_buffers, list_outermost, list_reads, list_writes
 
 
-def plan_buffers(program: Program, donated: Sequence[bool]) -> Program:
-    """Finishes a lowered program; see the module's first line."""
+def plan_temporaries(lowering, program: Program) -> None:
+    """Drops what nothing reads, and places scalars."""
     drop_dead_stores(program)
     _place_scalars(program)
-    _reuse_inputs(program, donated)
-    return program
 
 
 def drop_dead_stores(program: Program) -> None:
@@ -38,7 +36,7 @@ def drop_dead_stores(program: Program) -> None:
     temporaries."""
     needed = set(program.outputs)
     for statement in flatten(program.steps):
-        needed.update(statement.partials)
+        needed.update(statement.block_results)
         if isinstance(statement, (Call, LibraryCall)):
             needed.update(statement.outputs)
     while True:
@@ -77,12 +75,12 @@ def _place_scalars(program: Program) -> None:
             buffer.kind = "temp"
 
 
-def _reuse_inputs(program: Program, donated: Sequence[bool]) -> None:
+def reuse_inputs(lowering, program: Program) -> None:
     """Lets outputs take over donated inputs of their shape and dtype, where that changes no value."""
     if len(program.steps) != 1 or not isinstance(program.steps[0], Native):
         return
     step = program.steps[0]
-    free = [source for source, may_overwrite in zip(program.inputs, donated) if may_overwrite]
+    free = [source for source, may_overwrite in zip(program.inputs, lowering.donated) if may_overwrite]
     for output in program.outputs:
         for source in free:
             same_type = (source.shape, source.dtype) == (output.shape, output.dtype)
@@ -124,18 +122,13 @@ def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
     return written
 
 
-# Bytes of a cache line: where temporaries begin.
-ALIGNMENT = 64
-
-
-def plan_arena(program: Program, temps: Sequence[Buffer],
-               alignment: int = ALIGNMENT) -> tuple[list[int], int]:
-    """(offset of each temporary, bytes of the arena), first fit by decreasing size."""
+def plan_arena(program: Program, temps: Sequence[Buffer], alignment: int) -> tuple[list[int], int]:
+    """(offset of each temporary, bytes of the arena), first fit by decreasing size. alignment: of offsets."""
     lives = _find_lives(program)
     placed: list[tuple[int, int, tuple[int, int]]] = []
     offsets: dict[Buffer, int] = {}
-    for buffer in sorted(temps, key=count_bytes, reverse=True):
-        size, life = -(-max(count_bytes(buffer), 1) // alignment) * alignment, lives[buffer]
+    for buffer in sorted(temps, key=lambda buffer: buffer.nbytes, reverse=True):
+        size, life = -(-max(buffer.nbytes, 1) // alignment) * alignment, lives[buffer]
         offset = 0
         for start, stop, other in sorted(placed):
             if other[0] <= life[1] and life[0] <= other[1] and start < offset + size and offset < stop:
@@ -153,10 +146,3 @@ def _find_lives(program: Program) -> dict[Buffer, tuple[int, int]]:
             first = lives.get(buffer, (position, position))[0]
             lives[buffer] = (first, position)
     return lives
-
-
-def count_bytes(buffer: Buffer) -> int:
-    count = buffer.dtype.itemsize
-    for extent in buffer.shape:
-        count *= int(extent)
-    return count

@@ -31,22 +31,21 @@ from jitcore.schedule.buffers import drop_dead_stores
 Bounds = dict[Axis, Ends]
 
 
-def narrow_producers(graph: Graph, program: Program) -> Program:
+def narrow_producers(lowering, program: Program) -> None:
     """Gives loops of kernels the ranges in which what they store is read."""
-    _tighten_packing(graph, program)
+    _tighten_packing(lowering, program)
     steps = program.steps
     bodies = [body for step in steps if isinstance(step, Native) for body in _bodies(step.body)]
     ranged = {id(s) for body in bodies for s in body if isinstance(s, Kernel) and _has_ranges(s.body)}
     if not ranged:
-        return program
-    narrowing = _Narrowing(graph, steps, bodies, ranged)
+        return
+    narrowing = _Narrowing(lowering, steps, bodies, ranged)
     for body in bodies:
         for place in reversed(range(len(body))):  # last ones first: readers before producers
             narrowing.kernel(body, place)
-    return program
 
 
-def _tighten_packing(graph: Graph, program: Program) -> None:
+def _tighten_packing(lowering, program: Program) -> None:
     """Tightens loops around packed elements once more: masks that they kept for other loops may have turned
     out to be read nowhere else."""
     kernels = [kernel for kernel in flatten(program.steps) if isinstance(kernel, Kernel)]
@@ -57,7 +56,7 @@ def _tighten_packing(graph: Graph, program: Program) -> None:
     drop_dead_stores(program)
     for kernel in found:
         if not _has_ranges(kernel.body):
-            kernel.body = tighten(graph, kernel.body, [kernel.vector] if kernel.vector else [])
+            kernel.body = tighten(lowering, kernel.body, [kernel.vector] if kernel.vector else [])
 
 
 def _has_ranges(body: list) -> bool:
@@ -94,8 +93,8 @@ def _reads(body: list, around: Bounds) -> Iterator[tuple[Buffer, Index, Bounds]]
 class _Narrowing:
     """What is known of a program. ranged: ids of kernels with loops over ranges."""
 
-    def __init__(self, graph: Graph, steps: list, bodies: list[list], ranged: set[int]):
-        self.graph, self.ranged = graph, ranged
+    def __init__(self, lowering, steps: list, bodies: list[list], ranged: set[int]):
+        self.lowering, self.ranged = lowering, ranged
         self.users: dict[Buffer, list] = {}  # statements that read or store, but for those of several bodies
         self.writes: dict[int, set[Buffer]] = {}  # by id of the statement
         calls = [step for step in steps if isinstance(step, LibraryCall)]
@@ -133,7 +132,7 @@ class _Narrowing:
             return
         may_wait = not kept and self._written_in(body[place + 1 : readers[0]]).isdisjoint(read)
         reads = self._list_reads(body, readers[0] if may_wait else place, readers, written)
-        if not _set_ranges(self.graph, kernel, stores, kept, reads):
+        if not _set_ranges(self.lowering, kernel, stores, kept, reads):
             return
         self.ranged.add(id(kernel))
         for buffer in _own_reads(kernel) - read:  # what the ends of its ranges depend on
@@ -160,12 +159,12 @@ class _Narrowing:
         return found
 
 
-def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], kept: list[Store], reads: list) -> bool:
+def _set_ranges(lowering, kernel: Kernel, stores: list[Store], kept: list[Store], reads: list) -> bool:
     """Gives the loops around all of a kernel's statements their ranges; whether one has any. kept: stores
     whose elements are needed wherever they change."""
     whole = [loop for loop in peel(kernel.body)[0] if not loop.bounds]
     for loop in whole:
-        loop.low, loop.high = _find_union(graph, loop.axis, stores, kept, reads)
+        loop.low, loop.high = _find_union(lowering, loop.axis, stores, kept, reads)
     return any(loop.bounds for loop in whole)
 
 
@@ -188,20 +187,20 @@ def _known_before(bounds: Bounds, changed: set[Buffer]) -> Bounds:
     return {axis: (keep(low), keep(high)) for axis, (low, high) in bounds.items()}
 
 
-def _find_union(graph: Graph, axis: Axis, stores: list[Store], kept: list[Store], reads: list) -> tuple:
+def _find_union(lowering, axis: Axis, stores: list[Store], kept: list[Store], reads: list) -> tuple:
     """(low, high) of a range of an axis that holds every place where an element that is read is stored, or
     one that is kept changes."""
     places = {store.buffer: store.offset for store in stores}
     written = {store.buffer for store in (*stores, *kept)}
     lows, highs = {}, {}
     for store in kept:
-        low, high = find_store_range(graph, store, axis, written)
+        low, high = find_store_range(lowering, store, axis, written)
         lows[low], highs[high] = True, True
     for buffer, offset, bounds in reads:
         reader = _find_partner(axis, places[buffer], offset)
         low, high = bounds.get(reader, (None, None))
         lows[low], highs[high] = True, True
-    return _join(graph, "min", lows), _join(graph, "max", highs)
+    return _join(lowering.graph, "min", lows), _join(lowering.graph, "max", highs)
 
 
 def _find_partner(axis: Axis, stored: Index, read: Index) -> Axis | None:

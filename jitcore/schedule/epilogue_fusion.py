@@ -15,19 +15,14 @@ import math
 
 from jitcore.loopir.expr import Graph, walk
 from jitcore.loopir.index import ZERO, Axis, Index, delinearize
-from jitcore.loopir.program import Call, Kernel, Store
+from jitcore.loopir.program import Call, Kernel, Program, Store
 from jitcore.loopir.traversal import flatten, list_buffers, list_reads, list_roots, list_writes, nest
 from jitcore.schedule.fusion import FusionGroup
-from jitcore.schedule.nest import collapse_axes
+from jitcore.schedule.nest import Loops, collapse_axes
 from jitcore.schedule.unrolling import Rewrite
 
-# Shorter rows are not worth a loop of their own.
-_LEAST_COLUMNS = 64
-# Rows of a multiple of so many elements fill lanes; of longer ones, those left over are few.
-_WHOLE_LANES, _MANY_COLUMNS = 32, 256
 
-
-def join_epilogue(group: FusionGroup, body: list) -> bool:
+def join_epilogue(lowering, group: FusionGroup, body: list) -> bool:
     """Makes a group the epilogue of a call at the end of a body; False where it is none."""
     stores = group.list_stores()
     if not stores:
@@ -35,7 +30,7 @@ def join_epilogue(group: FusionGroup, body: list) -> bool:
     call = _find_call(stores, body)
     if call is None:
         return False
-    call.epilogue = _make_kernel(group.graph, group.outer, stores, call)
+    call.epilogue = _make_kernel(lowering, group.outer, stores, call)
     return call.epilogue is not None
 
 
@@ -56,7 +51,7 @@ def _find_call(stores: list[Store], body: list) -> Call | None:
     return None
 
 
-def _make_kernel(graph: Graph, axes: list[Axis], stores: list[Store], call: Call) -> Kernel | None:
+def _make_kernel(lowering, axes: list[Axis], stores: list[Store], call: Call) -> Kernel | None:
     """Rows around columns, where accesses stand or go from neighbour to neighbour along the columns."""
     if not all(isinstance(axis.extent, int) for axis in axes):
         return None
@@ -65,13 +60,14 @@ def _make_kernel(graph: Graph, axes: list[Axis], stores: list[Store], call: Call
         count -= 1
     if not count or math.prod(axis.extent for axis in axes[count:]) != call.routine.result_columns:
         return None
-    rows, columns, stores = collapse_axes(graph, axes[:count], axes[count:], stores)
-    if not rows or len(columns) != 1 or columns[0].extent < _LEAST_COLUMNS:
+    rows, columns, stores = collapse_axes(lowering, Loops(axes[:count], axes[count:], stores))
+    tuning = lowering.tuning
+    if not rows or len(columns) != 1 or columns[0].extent < tuning.min_epilogue_columns:
         return None
     if len(rows) > 1:
-        rows, stores = _number_rows(graph, rows, stores)
-    whole_axes, _, _ = collapse_axes(graph, rows + columns, [], stores)
-    if len(whole_axes) == 1 and columns[0].extent % _WHOLE_LANES and columns[0].extent < _MANY_COLUMNS:
+        rows, stores = _number_rows(lowering.graph, rows, stores)
+    has_rest = columns[0].extent % tuning.whole_columns and columns[0].extent < tuning.many_columns
+    if has_rest and len(collapse_axes(lowering, Loops(rows + columns, [], stores)).outer) == 1:
         return None  # one loop over all elements has no rest at the end of each row
     (row,), (column,) = rows, columns
     whole = Index.of(row) * column.extent + Index.of(column)
@@ -97,10 +93,10 @@ def _number_rows(graph: Graph, rows: list[Axis], stores: list[Store]) -> tuple[l
     return [number], list(map(rewrite.statement, stores))
 
 
-def place_results(steps: list) -> None:
+def place_results(lowering, program: Program) -> None:
     """Lets calls compute what only their epilogue reads in the memory of the one array that it stores."""
     reads: dict = {}
-    statements = flatten(steps)
+    statements = flatten(program.steps)
     for statement in statements:
         for buffer, _ in statement.loads:
             reads.setdefault(buffer, set()).add(id(statement))
@@ -112,7 +108,7 @@ def place_results(steps: list) -> None:
             math.prod(store.buffer.shape) == math.prod(result.shape))
         place = next((index for buffer, index in store.loads if buffer is result), None)
         if is_own and same_size and place == store.offset and id(store) not in reads.get(store.buffer, ()):
-            rewrite = Rewrite(Graph(), {}, buffers={result: (store.buffer, ZERO)})
+            rewrite = Rewrite(lowering.graph, {}, buffers={result: (store.buffer, ZERO)})
             call.outputs, stores[:] = [store.buffer], [rewrite.statement(store)]
             if stores[0].value.op == "load" and stores[0].combine is None:
                 call.epilogue = None  # it would store what is there

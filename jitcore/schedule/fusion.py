@@ -8,25 +8,17 @@ kernel of three passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
+from jitcore.loopir.expr import Buffer, Expr, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Index, linearize
 from jitcore.loopir.program import Kernel, Reduce, Scan, Store
-from jitcore.loopir.traversal import nest
+from jitcore.loopir.traversal import list_features, nest
 from jitcore.loopir.values import Packed, Reduction, Running, Value
-from jitcore.schedule.bounds import split_stores
 from jitcore.schedule.index_set_splitting import split_kernels
-from jitcore.schedule.nest import shape_kernel, split_sweep
-from jitcore.schedule.transposed_operands import turn_operands
-from jitcore.schedule.two_stage_reductions import Loops, cut_into_blocks, goes_in_blocks, scans_in_blocks
+from jitcore.schedule.nest import Loops, collapse_axes, find_features, shape_kernel, split_sweep
+from jitcore.schedule.two_stage_reductions import goes_in_blocks, scans_in_blocks
 
-# A kernel with more stores and reductions than this would only run out of registers.
-MAX_MEMBERS = 24
-# Operations for an element that is packed in the same loop, which is not split over threads.
-MAX_ORDERED_WORK = 16
 # Values that are a sweep of some of their operand's axes inside of the others.
 _SWEEPS = (Reduction, Packed)
 
@@ -61,8 +53,8 @@ class FusionGroup:
     """Collects members while they fit. `layout`: extents other than 1; `kept`: dimensions of it in outer
     loops."""
 
-    def __init__(self, graph: Graph, layout: tuple, kept: tuple[int, ...], new_temp: Callable[..., Buffer]):
-        self.graph, self.layout, self.new_temp = graph, layout, new_temp
+    def __init__(self, lowering, layout: tuple, kept: tuple[int, ...]):
+        self.lowering, self.graph, self.layout = lowering, lowering.graph, layout
         self.members: list[tuple[Value, Buffer]] = []
         self.reads: set[Buffer] = set()
         self._start(kept)
@@ -81,7 +73,7 @@ class FusionGroup:
     @property
     def in_blocks(self) -> bool:
         """Whether threads share the sweeps themselves."""
-        return not self.kept or goes_in_blocks(self.layout, self.kept)
+        return not self.kept or goes_in_blocks(self.layout, self.kept, self.lowering.tuning)
 
     @property
     def inner(self) -> list[Axis]:
@@ -90,7 +82,7 @@ class FusionGroup:
     # -- joining ----------------------------------------------------------------------------------------
     def try_add(self, value: Value, buffer: Buffer) -> bool:
         """Adds a member if it fits; leaves the group as it was if not."""
-        if len(self.members) >= MAX_MEMBERS or self._mixes_loops(value):
+        if len(self.members) >= self.lowering.tuning.max_members or self._mixes_loops(value):
             return False
         kept = self._kept_with(value)
         if kept is None:
@@ -137,7 +129,7 @@ class FusionGroup:
             if kept == self.kept:
                 return kept
             only_stores = len(self.kept) == len(self.layout)
-            is_short = isinstance(value, Packed) and self._work() <= MAX_ORDERED_WORK
+            is_short = isinstance(value, Packed) and self._work() <= self.lowering.tuning.max_ordered_work
             return kept if only_stores and (kept or is_short) else None
         shape = squeeze(value.shape)
         if shape == self.layout and (self.kept or not shape):
@@ -240,12 +232,20 @@ class FusionGroup:
 
     # -- ending -----------------------------------------------------------------------------------------
     def to_kernels(self) -> list[Kernel]:
+        lowering = self.lowering
         if any(value.is_joined for value, _ in self.members):
             stores = [store for sweep in self.passes for store in sweep.stores]
-            return split_kernels(self.graph, self.outer, stores, self.new_temp)
-        if self.outer and len(self.list_stores()) > 1:
-            runs = split_stores(self.graph, self.list_stores())
-            return [shape_kernel(self.graph, self.outer, [], run, self.new_temp) for run in runs]
+            return split_kernels(lowering, self.outer, stores)
+        if self.outer and len(stores := self.list_stores()) > 1:
+            runs = [stores]
+            for stage in lowering.choose("stores", list_features(stores)):
+                runs = stage.run(lowering, stores)
+            return [shape_kernel(lowering, self.outer, [], run) for run in runs]
+        loops = collapse_axes(lowering, Loops(self.outer, self.inner, self._list_statements()))
+        parts = (stage.run(lowering, self, loops) for stage in lowering.choose("loops", find_features(loops)))
+        return [shape_kernel(lowering, *part) for part in next(filter(None, parts), [loops])]
+
+    def _list_statements(self) -> list:
         body: list = []
         for sweep in self.passes:
             if not sweep.has_inner:
@@ -255,10 +255,7 @@ class FusionGroup:
             else:
                 body += nest(self.inner, sweep.stores)
             body += sweep.after
-        loops = Loops(self.outer, self.inner, body)
-        in_blocks = self.in_blocks and self.outer
-        parts = (cut_into_blocks if in_blocks else turn_operands)(self.graph, loops, self.new_temp)
-        return [shape_kernel(self.graph, *part, self.new_temp) for part in parts]
+        return body
 
 
 def _source_of(value: Value) -> Value:
@@ -278,17 +275,17 @@ def index_over(shape: tuple, axes: list[Axis]) -> tuple[Index, ...]:
     return tuple(ZERO if _is_one(extent) else Index.of(next(remaining)) for extent in shape)
 
 
-def scan_kernel(graph: Graph, value: Running, buffer: Buffer, new_temp) -> Kernel:
+def scan_kernel(lowering, value: Running, buffer: Buffer) -> Kernel:
     """A running reduction: the scan axis innermost, the others around it."""
     axes = {d: Axis(n) for d, n in enumerate(value.shape) if not _is_one(n) or d == value.axis}
     index = tuple(Index.of(axes[d]) if d in axes else ZERO for d in range(len(value.shape)))
     scan = Scan(axes[value.axis], value.op, value.operand.at(index), buffer, linearize(index, buffer.shape),
                 value.reverse)
     outer = [axis for d, axis in axes.items() if d != value.axis]
-    kernel = shape_kernel(graph, outer, [axes[value.axis]], [scan], new_temp)
+    kernel = shape_kernel(lowering, outer, [axes[value.axis]], [scan])
     kept = tuple(place for place, d in enumerate(axes) if d != value.axis)
-    if scans_in_blocks(tuple(axis.extent for axis in axes.values()), kept):
-        split_sweep(kernel, new_temp)
+    if scans_in_blocks(tuple(axis.extent for axis in axes.values()), kept, lowering.tuning):
+        split_sweep(lowering, kernel)
     return kernel
 
 

@@ -8,33 +8,24 @@ the array itself, with short loops for its edges.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 from jitcore import dtypes
-from jitcore.core.interval import compare
+from jitcore.core.algebra import compare
 from jitcore.lax.indexing.windows import MAX_EDGE, has_short_edges
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Expr, Graph, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, FloorDiv, Index, constant
 from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.loopir.traversal import list_roots
-from jitcore.loopir.values import Computed, Region, Regions, Value
+from jitcore.loopir.values import Computed, Regions, Value
 from jitcore.schedule.nest import shape_kernel
-from jitcore.schedule.unrolling import Rewrite
-
-# Pieces that are joined as they are read, and loops that one kernel is split into along its last axis.
-MAX_PIECES = 4
-MAX_RANGES = 16
-# Choices that one element of a joined array may take, which several others may be computed from.
-MAX_NESTED = 32
+from jitcore.schedule.unrolling import Rewrite, fold
 
 
 # -- values -------------------------------------------------------------------------------------------------
-def join_where_read(builder: Builder, joined: Value, var, uses) -> Value:
+def join_where_read(builder: Builder, joined: Regions, var, uses) -> Value:
     """Arrays that are joined, chosen where they are read if the variable's uses allow it; else what it is."""
-    if not isinstance(joined, Regions):
-        return joined
     if uses.reads_columns(var):
         columns = join_columns(builder, joined)
         if columns is not None:
@@ -47,9 +38,9 @@ def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
     """The same elements, each a choice between what the regions and the base say about it; None where the
     regions are not a few windows at known places, with short edges around."""
     shape, regions = joined.shape, [r for r in joined.regions if 0 not in r.value.shape]
-    if not all(isinstance(n, int) for n in shape) or 0 in shape or len(regions) > MAX_PIECES:
+    if not all(isinstance(n, int) for n in shape) or 0 in shape or len(regions) > builder.tuning.max_pieces:
         return None
-    starts = list(map(_find_start, regions))
+    starts = [region.find_known_start() for region in regions]
     if not regions or None in starts or not all(
             has_short_edges([(start[d], region.value.shape[d]) for start, region in zip(starts, regions)], n)
             for d, n in enumerate(shape)):
@@ -63,24 +54,13 @@ def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
     for region, start in windows:
         value = _overwrite(builder, value, region.value, start)
     value.work = max(piece.work for piece in pieces)  # inside of a piece nothing is chosen
-    return value if value.choices <= MAX_NESTED else None
-
-
-def list_columns(joined: Regions) -> list[Value] | None:
-    """The regions' values where these lie side by side along the last axis, one place each; else None."""
-    columns = [region.value for region in joined.regions]
-    starts = list(map(_find_start, joined.regions))
-    places = [(0,) * (len(joined.shape) - 1) + (number,) for number in range(len(columns))]
-    if joined.base is not None or starts != places or len(columns) > MAX_EDGE or any(
-            column.shape[-1] != 1 or column.is_joined for column in columns):
-        return None
-    return columns
+    return value if value.choices <= builder.tuning.max_nested else None
 
 
 def join_columns(builder: Builder, joined: Regions) -> Computed | None:
     """The same elements where the regions are columns: who reads at a known place reads that region. None for
     others."""
-    columns = list_columns(joined)
+    columns = joined.list_columns()
     if columns is None:
         return None
 
@@ -104,27 +84,7 @@ def join_columns(builder: Builder, joined: Regions) -> Computed | None:
 def join_on_write(builder: Builder, joined: Regions, buffer: Buffer) -> Computed | None:
     """The same elements for one sweep that stores all of them, where it would be split for the pieces anyway;
     else None. buffer: what they are stored in, which none of them may read."""
-    pieces = [joined.base] * (joined.base is not None) + [region.value for region in joined.regions]
-    if not any(piece.is_joined for piece in pieces) or any(buffer in piece.buffers for piece in pieces):
-        return None
-    return join_on_read(builder, joined)
-
-
-def store_pieces(builder: Builder, regions: list[Region]) -> list[Region]:
-    """The regions, those that are joined of others from memory: their own loops are not split."""
-    found = []
-    for r in regions:
-        value = builder.in_memory(r.value) if r.value.is_joined else r.value
-        found.append(Region(value, r.place, r.mask, r.combine, r.serial))
-    return found
-
-
-def _find_start(region: Region) -> tuple[int, ...] | None:
-    """Where a window begins; None where the region is no window, or its place is not known."""
-    start = region.find_start()
-    if start is None or any(index.terms or not isinstance(index.const, int) for index in start):
-        return None
-    return tuple(index.const for index in start)
+    return None if any(buffer in piece.buffers for piece in joined.pieces) else join_on_read(builder, joined)
 
 
 def _shift(builder: Builder, window: Value, start: tuple, shape: tuple) -> Value:
@@ -179,19 +139,18 @@ def _compare(graph: Graph, op: str, index: Index, limit: int) -> Expr:
 
 
 # -- kernels ------------------------------------------------------------------------------------------------
-def split_kernels(graph: Graph, axes: list[Axis], stores: list[Store],
-                  new_temp: Callable[..., Buffer]) -> list[Kernel]:
+def split_kernels(lowering, axes: list[Axis], stores: list[Store]) -> list[Kernel]:
     """The kernels of stores over all of the axes, split where their choices by index change.
 
     Along the last axis every choice is made. Along the others, edges of several rows keep theirs: these are
     the same for a whole row."""
     ranges = {axis: _list_ranges(axis, places) for axis, places in _find_places(axes, stores).items()}
     if not ranges:
-        return [shape_kernel(graph, axes, [], stores, new_temp)]
+        return [shape_kernel(lowering, axes, [], stores)]
     *outer, last = axes
     kernels = []
     for box in _list_boxes(outer, ranges):
-        kernels += _narrow(graph, axes, stores, box, _cut_edges(ranges, last), new_temp)
+        kernels += _narrow(lowering, axes, stores, box, _cut_edges(ranges, last, lowering.tuning.max_ranges))
     return kernels
 
 
@@ -239,14 +198,14 @@ def _list_ranges(axis: Axis, places: set[int]) -> list[tuple[int, int]]:
     return joined
 
 
-def _cut_edges(ranges: dict, axis: Axis) -> list[tuple[int, int]]:
+def _cut_edges(ranges: dict, axis: Axis, most: int) -> list[tuple[int, int]]:
     """The ranges of an axis, largest first, with each position of short ones by itself."""
     if axis not in ranges:
         return [(0, axis.extent)]
     cut = []
     for start, size in ranges[axis]:
         cut += [(start + k, 1) for k in range(size)] if size <= MAX_EDGE else [(start, size)]
-    return sorted(cut if len(cut) <= MAX_RANGES else ranges[axis], key=lambda part: -part[1])
+    return sorted(cut if len(cut) <= most else ranges[axis], key=lambda part: -part[1])
 
 
 def _list_boxes(axes: list[Axis], ranges: dict) -> list[dict[Axis, tuple[int, int]]]:
@@ -261,7 +220,7 @@ def _list_boxes(axes: list[Axis], ranges: dict) -> list[dict[Axis, tuple[int, in
     return boxes
 
 
-def _narrow(graph: Graph, axes: list[Axis], stores: list[Store], box: dict, columns: list, new_temp) -> list:
+def _narrow(lowering, axes: list[Axis], stores: list[Store], box: dict, columns: list) -> list:
     """The kernels of the stores in one box. columns: ranges of the last axis; single positions are stored by
     the loops over the others that surround the largest range."""
     *outer, last = axes
@@ -271,16 +230,16 @@ def _narrow(graph: Graph, axes: list[Axis], stores: list[Store], box: dict, colu
     kernels, body = [], []
     for number, (start, size) in enumerate(columns):
         column = _fresh(size)
-        narrow = _Narrow(graph, inside | {last: (start, column)})
+        narrow = _Narrow(lowering.graph, inside | {last: (start, column)})
         part = list(map(narrow.statement, stores))
         if column is None:
             body += part
         elif number == 0 and rows:
             body.append(Loop(column, part))
         else:
-            kernels.append(shape_kernel(graph, [*rows, column], [], part, new_temp))
+            kernels.append(shape_kernel(lowering, [*rows, column], [], part))
     inner = [statement.axis for statement in body if isinstance(statement, Loop)]
-    return [*kernels, shape_kernel(graph, rows, inner, body, new_temp)] if body else kernels
+    return [*kernels, shape_kernel(lowering, rows, inner, body)] if body else kernels
 
 
 def _fresh(size) -> Axis | None:
@@ -304,20 +263,10 @@ class _Narrow(Rewrite):
         return super().atom(atom) + self.starts.get(atom, 0)
 
     def _rebuild(self, node: Expr) -> Expr:
-        new = super()._rebuild(node)
-        if new.op == "select" and new.args[0].op == "const":
-            return new.args[1] if new.args[0].attr else new.args[2]
-        if new.op == "and":
-            return self._join(new)
+        new = fold(self.graph, super()._rebuild(node))
         if new.op in ("lt", "ge", "min", "max") and all(arg.op == "index" for arg in new.args):
             return self._decide(new)
         return new
-
-    def _join(self, node: Expr) -> Expr:
-        for one, other in (node.args, node.args[::-1]):
-            if one.op == "const" and one.dtype == dtypes.bool_:
-                return other if one.attr else one
-        return node
 
     def _decide(self, node: Expr) -> Expr:
         """What a comparison of places, or the smaller or larger one, is for the whole box, if it is known."""

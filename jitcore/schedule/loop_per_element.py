@@ -1,12 +1,12 @@
-"""Loops turned inside out: one kernel over the lanes, and in each lane the whole loop in registers.
+"""Loops turned inside out: one kernel over a batch, and for each member the whole loop in registers.
 
-In: a `while` or `scan` whose body works on each lane (element of leading or trailing batch dimensions) by
+In: a `while` or `scan` whose body works on each member (element of leading or trailing batch dimensions) by
 itself, or on a few scalars altogether. Out: a kernel with a `Repeat`, in place of a loop of kernels that
-would pass the carry through memory in every round. A lane of a batched `while` ends when its own predicate
+would pass the carry through memory in every round. A member of a batched `while` ends when its own predicate
 does.
 
 The body is evaluated symbolically with the carry in registers. Each element read has to be one of the own
-lane's, at a position known now; what asks for anything else raises `NotLanewiseError`, and the loop is
+member's, at a position known now; what asks for anything else raises `NotElementwiseError`, and the loop is
 lowered the general way.
 """
 
@@ -22,29 +22,22 @@ from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result
 from jitcore.loopir.index import Axis, Index, constant, linearize
 from jitcore.loopir.program import Kernel, Repeat, Store
-from jitcore.loopir.values import Packed, Reduction, Regions, Running, Value
-from jitcore.schedule.aliasing import is_scalar
-from jitcore.schedule.nest import MIN_VECTOR_EXTENT, shape_kernel
-
-# Scalars that one lane may carry, and elements of one value that it may compute.
-MAX_REGISTERS = 64
-# Expressions of one body: more would spill, and take long to compile.
-MAX_EXPRESSIONS = 1500
-# Work of a round that lanes may have in common, in multiply-adds.
-_SMALL_WORK = 16
-# Rounds to expect of a loop that does not say.
-USUAL_TRIPS = 16
+from jitcore.loopir.values import Packed, Reduction, Regions, Running, Value, is_scalar
+from jitcore.schedule.nest import shape_kernel
+from jitcore.schedule.tuning import Tuning
 
 
-class NotLanewiseError(Exception):
-    """The body needs another lane's element, or too many elements."""
+class NotElementwiseError(Exception):
+    """The body needs another member's element, or too many elements."""
 
 
-class Lanes:
-    """The batch dimensions and the loop axes that run over them; none for a loop on a few scalars."""
+class Batch:
+    """The batch dimensions and the loop axes that run over them; none for a loop on a few scalars.
 
-    def __init__(self, extents: tuple):
-        self.extents = extents
+    most: elements that a member may have of an array."""
+
+    def __init__(self, extents: tuple, most: int):
+        self.extents, self.most = extents, most
         self.axes = [Axis(extent) for extent in extents]
         self.index = tuple(map(Index.of, self.axes))
 
@@ -55,15 +48,17 @@ class Lanes:
         return next((k for k in starts if tuple(shape[k : k + width]) == self.extents), None)
 
     def positions(self, shape: tuple) -> Iterator[tuple[tuple[int, ...], tuple[Index, ...]]]:
-        """(key, index) of each element that a lane has of an array. Raises: NotLanewiseError for too many."""
+        """(key, index) of each element that a member has of an array.
+
+        Raises: NotElementwiseError for too many."""
         start = self.find_start(shape)
         stop = None if start is None else start + len(self.extents)
         inner = shape if start is None else (*shape[:start], *shape[stop:])
         count = 1
         for extent in inner:
             count = count * extent
-        if not isinstance(count, int) or count > MAX_REGISTERS:
-            raise NotLanewiseError
+        if not isinstance(count, int) or count > self.most:
+            raise NotElementwiseError
         for key in itertools.product(*map(range, inner)):
             index = list(map(constant, key))
             if start is not None:
@@ -71,23 +66,25 @@ class Lanes:
             yield key, tuple(index)
 
     def key_of(self, index: tuple[Index, ...], start: int | None) -> tuple[int, ...]:
-        """The key of an element; the inverse of `positions`. Raises: NotLanewiseError for another lane's."""
+        """The key of an element; the inverse of `positions`.
+
+        Raises: NotElementwiseError for another member's."""
         if start is not None:
             stop = start + len(self.extents)
             if index[start:stop] != self.index:
-                raise NotLanewiseError
+                raise NotElementwiseError
             index = (*index[:start], *index[stop:])
         if any(position.terms or not isinstance(position.const, int) for position in index):
-            raise NotLanewiseError
+            raise NotElementwiseError
         return tuple(position.const for position in index)
 
 
-class LaneValue(Value):
-    """A value of which every element that a lane has is an expression."""
+class ElementValue(Value):
+    """A value of which every element that a member has is an expression."""
 
     __slots__ = ("builder", "elements")
 
-    def __init__(self, builder: LaneBuilder, shape: tuple, dtype, elements: dict):
+    def __init__(self, builder: ElementBuilder, shape: tuple, dtype, elements: dict):
         self.shape, self.dtype, self.work, self.buffers = shape, dtype, 0, frozenset()
         self.builder, self.elements = builder, elements
 
@@ -96,29 +93,26 @@ class LaneValue(Value):
         chosen = None
         for key, condition in self.builder.targets(index, self.shape):
             if key not in self.elements:
-                raise NotLanewiseError
+                raise NotElementwiseError
             element = self.elements[key]
             if condition is not None and chosen is not None:
                 element = self.builder.graph.op("select", condition, element, chosen, dtype=self.dtype)
             chosen = element
         if chosen is None:
-            raise NotLanewiseError
+            raise NotElementwiseError
         return chosen
 
 
-def choose_lanes(carries: Sequence[Value], predicate_shape: tuple) -> Lanes | None:
+def choose_batch(carries: Sequence[Value], predicate_shape: tuple, tuning: Tuning) -> Batch:
     """The batch dimensions of a loop: the predicate's, or the first large ones of its carry."""
     if predicate_shape:
-        return Lanes(tuple(predicate_shape))
+        return Batch(tuple(predicate_shape), tuning.max_registers)
     for value in carries:
-        large = [d for d, extent in enumerate(value.shape) if not _is_small(extent)]
+        large = [d for d, extent in enumerate(value.shape)
+                 if not isinstance(extent, int) or extent >= tuning.min_vector_extent]
         if large:
-            return Lanes(tuple(value.shape[large[0] : large[-1] + 1]))
-    return Lanes(())
-
-
-def _is_small(extent) -> bool:
-    return isinstance(extent, int) and extent < MIN_VECTOR_EXTENT
+            return Batch(tuple(value.shape[large[0] : large[-1] + 1]), tuning.max_registers)
+    return Batch((), tuning.max_registers)
 
 
 def is_scalar_code(jaxpr: Jaxpr) -> bool:
@@ -129,16 +123,16 @@ def is_scalar_code(jaxpr: Jaxpr) -> bool:
     return all(is_scalar(var.aval.shape) for var in outs) and all(map(is_scalar_code, inner))
 
 
-class LaneBuilder(Builder):
-    """Evaluates the equations of a loop's body for one lane.
+class ElementBuilder(Builder):
+    """Evaluates the equations of a loop's body for one member.
 
     can_inline: whether an equation's lowering rule may be used here."""
 
-    def __init__(self, graph: Graph, lanes: Lanes, can_inline: Callable):
+    def __init__(self, graph: Graph, batch: Batch, can_inline: Callable, tuning: Tuning):
         super().__init__(graph)
-        self.lanes, self.can_inline = lanes, can_inline
+        self.batch, self.can_inline, self.tuning = batch, can_inline, tuning
         self.body: list = []  # statements of the innermost repeat so far
-        self.last_expression = graph.count + MAX_EXPRESSIONS
+        self.last_expression = graph.count + tuning.max_expressions
         self.registers = 0
 
     # -- values -------------------------------------------------------------------------------------------
@@ -148,7 +142,7 @@ class LaneBuilder(Builder):
     def settle(self, value: Value) -> Value:
         """The value with roots unrolled into expressions."""
         if isinstance(value, Reduction):
-            positions = list(self.lanes.positions(value.shape))
+            positions = list(self.batch.positions(value.shape))
             self.check_terms(value, len(positions))
             elements = {key: self.fold_element(value, index) for key, index in positions}
         elif isinstance(value, Regions):
@@ -156,19 +150,20 @@ class LaneBuilder(Builder):
         elif isinstance(value, Running):
             elements = self.accumulate(value)
         elif isinstance(value, Packed):  # where an element goes depends on all others
-            raise NotLanewiseError
+            raise NotElementwiseError
         else:
             return value
-        return LaneValue(self, value.shape, value.dtype, elements)
+        return ElementValue(self, value.shape, value.dtype, elements)
 
     def check_terms(self, value: Reduction, elements: int) -> None:
-        """Raises: NotLanewiseError for a reduction over too many positions, before any is evaluated."""
+        """Raises: NotElementwiseError for a reduction over too many positions, before any is evaluated."""
         extents = [value.operand.shape[d] for d in value.reduced]
         if value.op in ("argmax", "argmin") or not all(isinstance(extent, int) for extent in extents):
-            raise NotLanewiseError
+            raise NotElementwiseError
         terms = math.prod(extents)
-        if not 0 < terms <= MAX_REGISTERS or self.graph.count + elements * (terms - 1) > self.last_expression:
-            raise NotLanewiseError
+        count = self.graph.count + elements * (terms - 1)
+        if not 0 < terms <= self.tuning.max_registers or count > self.last_expression:
+            raise NotElementwiseError
 
     def fold_element(self, value: Reduction, index: tuple[Index, ...]) -> Expr:
         """One element of a reduction over a few positions."""
@@ -185,13 +180,13 @@ class LaneBuilder(Builder):
     def accumulate(self, value: Running) -> dict:
         """The elements of a running reduction over a few positions."""
         elements: dict = {}
-        positions = list(self.lanes.positions(value.shape))
+        positions = list(self.batch.positions(value.shape))
         for key, index in reversed(positions) if value.reverse else positions:
             term = value.operand.at(index)
             before = list(index)
             before[value.axis] = index[value.axis] + (1 if value.reverse else -1)
-            start = self.lanes.find_start(value.shape)
-            earlier = elements.get(self.lanes.key_of(tuple(before), start))
+            start = self.batch.find_start(value.shape)
+            earlier = elements.get(self.batch.key_of(tuple(before), start))
             elements[key] = term if earlier is None else self.graph.op(value.op, earlier, term)
         return elements
 
@@ -199,9 +194,9 @@ class LaneBuilder(Builder):
         """The elements of a base that regions overwrite in order."""
         elements = {}
         if value.base is not None:
-            elements = {key: value.base.at(index) for key, index in self.lanes.positions(value.shape)}
+            elements = {key: value.base.at(index) for key, index in self.batch.positions(value.shape)}
         for region in value.regions:
-            for _, index in self.lanes.positions(region.value.shape):
+            for _, index in self.batch.positions(region.value.shape):
                 new = region.value.at(index)
                 mask = None if region.mask is None else region.mask(index)
                 for key, hit in self.targets(region.place(index), value.shape):
@@ -212,17 +207,17 @@ class LaneBuilder(Builder):
     def targets(self, place: tuple[Index, ...], shape: tuple):
         """(key, None) of the element at a place, or (key, condition) of each that it may be at run time."""
         try:
-            yield self.lanes.key_of(place, self.lanes.find_start(shape)), None
+            yield self.batch.key_of(place, self.batch.find_start(shape)), None
             return
-        except NotLanewiseError:
+        except NotElementwiseError:
             pass
-        for key, index in self.lanes.positions(shape):
+        for key, index in self.batch.positions(shape):
             conditions = []
             for wanted, own in zip(place, index):
                 if wanted == own:
                     continue
                 if wanted.axes() or own.terms:
-                    raise NotLanewiseError
+                    raise NotElementwiseError
                 conditions.append(self.graph.op(
                     "eq", self.graph.index(wanted), self.graph.index(own), dtype=dtypes.bool_))
             yield key, self.all_of(conditions)
@@ -231,7 +226,7 @@ class LaneBuilder(Builder):
         old = elements.get(key)
         if old is None:
             if combine is not None or condition is not None:
-                raise NotLanewiseError
+                raise NotElementwiseError
             elements[key] = new
             return
         if combine is not None:
@@ -242,7 +237,7 @@ class LaneBuilder(Builder):
 
     # -- equations ----------------------------------------------------------------------------------------
     def run(self, closed: ClosedJaxpr, operands: Sequence[Value]) -> list[Value]:
-        """The results of a body's jaxpr for one lane."""
+        """The results of a body's jaxpr for one member."""
         jaxpr = closed.jaxpr
         env = dict(zip(jaxpr.invars, operands))
 
@@ -253,32 +248,32 @@ class LaneBuilder(Builder):
 
         for eqn in jaxpr.eqns:
             if not self.can_inline(eqn) or self.graph.count > self.last_expression:
-                raise NotLanewiseError
+                raise NotElementwiseError
             outs = eqn.primitive.lower(self, *map(read, eqn.invars), **eqn.params)
             outs = outs if eqn.primitive.multiple_results else [outs]
             env.update(zip(eqn.outvars, map(self.settle, outs)))
         return list(map(read, jaxpr.outvars))
 
     def elements_of(self, value: Value) -> list[Expr]:
-        found = [value.at(index) for _, index in self.lanes.positions(value.shape)]
+        found = [value.at(index) for _, index in self.batch.positions(value.shape)]
         if self.graph.count > self.last_expression:
-            raise NotLanewiseError
+            raise NotElementwiseError
         return found
 
-    def make_register(self, dtype, is_laned: bool) -> Result:
+    def make_register(self, dtype, is_batched: bool) -> Result:
         self.registers += 1
-        if self.registers > MAX_REGISTERS:
-            raise NotLanewiseError
-        return Result(dtype, frozenset(self.lanes.axes if is_laned else ()), self.registers)
+        if self.registers > self.tuning.max_registers:
+            raise NotElementwiseError
+        return Result(dtype, frozenset(self.batch.axes if is_batched else ()), self.registers)
 
-    def carry_registers(self, value: Value) -> tuple[LaneValue, list[Result]]:
+    def carry_registers(self, value: Value) -> tuple[ElementValue, list[Result]]:
         """A carry in registers."""
-        is_laned = self.lanes.find_start(value.shape) is not None
+        is_batched = self.batch.find_start(value.shape) is not None
         elements, registers = {}, []
-        for key, _ in self.lanes.positions(value.shape):
-            registers.append(self.make_register(value.dtype, is_laned))
+        for key, _ in self.batch.positions(value.shape):
+            registers.append(self.make_register(value.dtype, is_batched))
             elements[key] = self.graph.result(registers[-1])
-        return LaneValue(self, value.shape, value.dtype, elements), registers
+        return ElementValue(self, value.shape, value.dtype, elements), registers
 
     # -- loops --------------------------------------------------------------------------------------------
     def repeat(self, init: Sequence[Value], condition: Callable, step: Callable, trips: int) -> list[Value]:
@@ -293,14 +288,14 @@ class LaneBuilder(Builder):
         self.body, inside = body, self.body
         for register, expr in zip(registers, updates):
             if not register.axes and expr.axes:
-                raise NotLanewiseError
+                raise NotElementwiseError
         self._check_shared_work([going, *updates])
         self.body.append(Repeat(registers, initial, going, inside, updates, trips))
         return carry
 
     def _check_shared_work(self, results: Sequence[Expr]) -> None:
-        """Raises: NotLanewiseError where lanes would mostly do the same: a loop of kernels does it once."""
-        if not self.lanes.axes:
+        """Raises: NotElementwiseError where members would do the same: a loop of kernels does it once."""
+        if not self.batch.axes:
             return
         reached, waiting = set(results), list(results)
         while waiting:
@@ -310,27 +305,27 @@ class LaneBuilder(Builder):
         changing: dict[Expr, bool] = {}  # whether an expression depends on a register
         for expr in sorted(reached, key=lambda expr: expr.serial):
             changing[expr] = expr.op == "result" or any(changing[arg] for arg in expr.args)
-        work = {False: 0, True: 0}  # by whether it is a lane's own
+        work = {False: 0, True: 0}  # by whether it is a member's own
         for expr, changes in changing.items():
             work[bool(expr.axes)] += OP_COST.get(expr.op, 1) if changes else 0
-        if work[False] > 2 * work[True] + _SMALL_WORK:
-            raise NotLanewiseError
+        if work[False] > 2 * work[True] + self.tuning.max_common_work:
+            raise NotElementwiseError
 
     def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:
         def condition(carry):
             (predicate,) = self.run(cond_jaxpr, [*cond_consts, *carry])
-            if predicate.shape not in ((), self.lanes.extents):
-                raise NotLanewiseError
+            if predicate.shape not in ((), self.batch.extents):
+                raise NotElementwiseError
             (going,) = self.elements_of(predicate)
             return going
 
         return self.repeat(init, condition, lambda carry: self.run(body_jaxpr, [*body_consts, *carry]),
-                           USUAL_TRIPS)
+                           self.tuning.usual_trips)
 
     def scan(self, jaxpr, length, reverse: bool, consts, init, xs, stacks: Sequence[Buffer] | None = None):
         """A counted loop. stacks: where the results of each round go; without them there must be none."""
         if len(jaxpr.out_avals) - len(init) != len(stacks or ()):
-            raise NotLanewiseError
+            raise NotElementwiseError
         counter = self.constant(0, dtypes.int64)
 
         def condition(carry):
@@ -344,12 +339,12 @@ class LaneBuilder(Builder):
             rows = [self.view(x, x.shape[1:], lambda index: (at, *index)) for x in xs]
             outs = self.run(jaxpr, [*consts, *carry, *rows])
             for value, stack in zip(outs[len(init) :], stacks or ()):
-                for _, index in self.lanes.positions(value.shape):
+                for _, index in self.batch.positions(value.shape):
                     place = linearize((at, *index), stack.shape)
                     self.body.append(Store(stack, place, value.at(index)))
             return [self.map("add", count, self.constant(1, dtypes.int64)), *outs[: len(init)]]
 
-        trips = length if isinstance(length, int) else USUAL_TRIPS
+        trips = length if isinstance(length, int) else self.tuning.usual_trips
         _, *carry = self.repeat([counter, *init], condition, step, trips)
         return carry
 
@@ -360,7 +355,7 @@ class LaneBuilder(Builder):
         results = [self.run(branch, operands) for branch in branches]
         self.speculates = is_inside
         if len(self.body) != before:
-            raise NotLanewiseError
+            raise NotElementwiseError
         chosen = []
         for cases in zip(*results):
             which = selector if selector.dtype == dtypes.bool_ else self.convert(selector, dtypes.int32)
@@ -368,11 +363,11 @@ class LaneBuilder(Builder):
         return chosen
 
 
-def finish_kernel(builder: LaneBuilder, results: Sequence[Value], outputs: Sequence[Buffer],
-                  new_temp) -> Kernel:
-    """The kernel over all lanes: the loop, then the carry's stores."""
-    lanes, body = builder.lanes, [*builder.body]
+def finish_kernel(lowering, builder: ElementBuilder, results: Sequence[Value],
+                  outputs: Sequence[Buffer]) -> Kernel:
+    """The kernel over all members: the loop, then the carry's stores."""
+    batch, body = builder.batch, [*builder.body]
     for value, buffer in zip(results, outputs):
-        for _, index in lanes.positions(value.shape):
+        for _, index in batch.positions(value.shape):
             body.append(Store(buffer, linearize(index, buffer.shape), value.at(index)))
-    return shape_kernel(builder.graph, lanes.axes, [], body, new_temp)
+    return shape_kernel(lowering, batch.axes, [], body)

@@ -3,6 +3,8 @@
 In: a loop over a range that is known at run time, which reads elements at places like
 `min(max(start + k, 0), last)`. Out: the same loop without the clamping, for when both ends of the range are
 inside, and the loop as it was, for when they are not. Neighbours then are neighbours in memory.
+
+Copies of statements in which comparisons are known (`Assume`) are made here too.
 """
 
 from __future__ import annotations
@@ -13,25 +15,20 @@ from jitcore import dtypes
 from jitcore.loopir.expr import Expr, Graph, number_of, walk
 from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, constant
 from jitcore.loopir.program import Choice, Loop, Reduce
-from jitcore.schedule.conditions import fold
-from jitcore.schedule.unrolling import Rewrite
-
-_MAX_DEPTH = 8
-# Clamped places of one loop that are worth a look.
-_MAX_PLACES = 8
+from jitcore.schedule.unrolling import Rewrite, fold
 
 
-def split_by_places(graph: Graph, statement: Loop | Reduce, axis: Axis, exprs: list[Expr], is_known):
+def split_by_places(lowering, statement: Loop | Reduce, axis: Axis, exprs: list[Expr], is_known):
     """The statement, or a choice between two versions of it.
 
     exprs: what it evaluates. is_known: whether an expression has its value before the loop begins."""
-    low, high = statement.bounds.get(axis, (None, None))
-    if axis not in statement.bounds or not all(end is None or is_known(end) for end in (low, high)):
+    (low, high), graph, tuning = statement.bounds[axis], lowering.graph, lowering.tuning
+    if not all(end is None or is_known(end) for end in (low, high)):
         return statement
     found: dict[Expr, tuple[Index, int]] = {}
     for node in walk(exprs):
-        place = _find_place(graph, node, axis, is_known)
-        if place is not None and len(found) < _MAX_PLACES:
+        place = _find_place(graph, node, axis, is_known, tuning.max_place_depth)
+        if place is not None and len(found) < tuning.max_places:
             found[node] = place
     if not found:
         return statement
@@ -53,7 +50,7 @@ def _put(index: Index, axis: Axis, position: Expr) -> Index:
     return index.substitute(lambda atom: Index.of(Dynamic(position) if atom is axis else atom))
 
 
-def _find_place(graph: Graph, node: Expr, axis: Axis, is_known) -> tuple[Index, int] | None:
+def _find_place(graph: Graph, node: Expr, axis: Axis, is_known, depth: int) -> tuple[Index, int] | None:
     """(the place without clamping, the largest one) of a clamped place that moves evenly along an axis."""
     if node.op != "min" or axis not in node.axes or node.dtype.kind != "i":
         return None
@@ -63,7 +60,7 @@ def _find_place(graph: Graph, node: Expr, axis: Axis, is_known) -> tuple[Index, 
     place = inner.args[0]
     while place.op == "convert" and place.args[0].dtype.kind in "iu" and place.dtype == dtypes.int64:
         place = place.args[0]
-    parts = _split(graph, place, axis, 0)
+    parts = _split(graph, place, axis, depth)
     if parts is None or not is_known(parts[1]):
         return None
     step, rest = parts
@@ -75,7 +72,7 @@ def _split(graph: Graph, node: Expr, axis: Axis, depth: int) -> tuple[int, Expr]
     """(step, rest) with `node = step * axis + rest`, both in int64 and but for numbers that wrap around."""
     if axis not in node.axes:
         return 0, graph.convert(node, dtypes.int64)
-    if depth > _MAX_DEPTH or node.dtype.kind not in "iu":
+    if depth < 0 or node.dtype.kind not in "iu":
         return None
     if node.op == "index":
         step = node.attr.coefficient(axis)
@@ -83,9 +80,9 @@ def _split(graph: Graph, node: Expr, axis: Axis, depth: int) -> tuple[int, Expr]
     if node.op == "convert":
         source = node.args[0]
         is_whole = source.op == "index" or source.dtype.itemsize >= node.dtype.itemsize
-        return _split(graph, source, axis, depth + 1) if is_whole else None
+        return _split(graph, source, axis, depth - 1) if is_whole else None
     if node.op in ("add", "sub"):
-        parts = [_split(graph, arg, axis, depth + 1) for arg in node.args]
+        parts = [_split(graph, arg, axis, depth - 1) for arg in node.args]
         if None in parts:
             return None
         (first, a), (second, b) = parts
@@ -145,3 +142,24 @@ class _Unclamped(Rewrite):
         if node.op == "max" and limit <= 0 or node.op == "min" and limit >= self.most[first]:
             return first
         return node
+
+
+class Assume(Rewrite):
+    """Copies of statements in which comparisons are known. facts: comparison -> its outcome."""
+
+    def __init__(self, graph: Graph, facts: dict[Expr, bool]):
+        super().__init__(graph, {})
+        self.facts = facts
+
+    def result(self, result):
+        return result
+
+    def expr(self, root: Expr) -> Expr:
+        if not any(node in self.facts for node in walk([root])):
+            return root
+        return super().expr(root)
+
+    def _rebuild(self, node: Expr) -> Expr:
+        if node in self.facts:
+            return self.graph.const(self.facts[node], dtypes.bool_)
+        return fold(self.graph, super()._rebuild(node))

@@ -1,93 +1,69 @@
-"""Lowering: a jaxpr becomes a loop program.
+"""Lowering: the equations of a jaxpr become statements.
 
-In: a jaxpr without constvars and a test of which equations the backend can render. Out: a `Program`.
-Equations are visited once, in order. Elementwise and shape operations become `Computed` values that are
-inlined where they are read; what has to be in memory joins a fusion group; control flow becomes native
-`While` and `Switch` statements; what the backend cannot render becomes a library call of the primitive's
-NumPy/SciPy implementation.
+In: a jaxpr without constvars, a backend's target, and the transformations to apply. Out: the steps of a
+`Program`. Equations are visited once, in order. Elementwise and shape operations become `Computed` values
+that are inlined where they are read; what has to be in memory joins a fusion group; control flow becomes
+native `While` and `Switch` statements; what the backend cannot render becomes a library call of the
+primitive's NumPy/SciPy implementation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from jitcore import dtypes
-from jitcore.config import config
-from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, list_equations, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
 from jitcore.loopir.builder import Builder
-from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import Index, linearize
-from jitcore.loopir.program import Call, LibraryCall, Native, Program, Switch, While
-from jitcore.loopir.values import ROOTS, Packed, Reduction, Regions, Running, Stored, Value
-from jitcore.process.effort import spend
-from jitcore.schedule.aliasing import (
-    fills_ranges,
-    find_operand,
-    find_spare,
-    is_direct,
+from jitcore.loopir.program import Call, LibraryCall, Native, Switch, While
+from jitcore.loopir.values import (
+    ROOTS,
+    Computed,
+    Packed,
+    Reduction,
+    Regions,
+    Running,
+    Stored,
+    Value,
     is_in,
-    keep_ranges,
-    protect_readers,
-    settle,
-    settle_packed,
-    settle_region,
+    is_scalar,
 )
-from jitcore.schedule.buffers import plan_buffers
-from jitcore.schedule.demanded_ranges import narrow_producers
-from jitcore.schedule.epilogue_fusion import join_epilogue, place_results
+from jitcore.process.effort import spend
+from jitcore.schedule.aliasing import fills_ranges, find_operand, settle_region
 from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
-from jitcore.schedule.index_set_splitting import join_on_write, join_where_read, store_pieces
+from jitcore.schedule.index_set_splitting import join_on_write
 from jitcore.schedule.loop_per_element import (
-    LaneBuilder,
-    NotLanewiseError,
-    choose_lanes,
+    ElementBuilder,
+    NotElementwiseError,
+    choose_batch,
     finish_kernel,
     is_scalar_code,
 )
-from jitcore.schedule.scan_outputs import store_rows
-from jitcore.schedule.scatters import regions_kernels
-from jitcore.schedule.target import Answer, Routine, Target, find_function
-from jitcore.schedule.uses import Uses, find_inner_uses
-from jitcore.schedule.window_copies import copy_around, join_kernels
-
-# Groups that stay open for more members; programs rarely alternate between more kernels.
-MAX_OPEN_GROUPS = 4
-#: Steps that an equation costs.
-_EQUATION = 150
-
-
-def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] = ()) -> Program:
-    """The loop program of a jaxpr.
-
-    Args:
-        closed: a closed jaxpr without constants.
-        target: what the backend can do.
-        donated: which inputs may be overwritten.
-    """
-    jaxpr = closed.jaxpr
-    lowering = Lowering(target.answer(list(list_equations(jaxpr))))
-    inputs = [Buffer(f"in{k}", var.aval.shape, var.aval.dtype, "in") for k, var in enumerate(jaxpr.invars)]
-    outputs = [
-        Buffer(f"out{k}", atom.aval.shape, atom.aval.dtype, "out") for k, atom in enumerate(jaxpr.outvars)
-    ]
-    env = {var: lowering.stored(buffer) for var, buffer in zip(jaxpr.invars, inputs)}
-    lowering.lower_jaxpr(jaxpr, env, outputs)
-    lowering.end_group()
-    place_results(lowering.steps)
-    program = Program(inputs, outputs, lowering.temps, lowering.steps)
-    program = plan_buffers(narrow_producers(lowering.graph, program), donated)
-    if config.check_jaxprs:
-        check_program(program)
-    return program
+from jitcore.schedule.regions import copy_around, join_kernels, regions_kernels, store_rows
+from jitcore.schedule.target import Routine, Target, find_function
+from jitcore.schedule.uses import Uses, find_inner_uses, is_direct
 
 
 class Lowering(Builder):
-    """The state of one lowering: buffers made, steps emitted, the open fusion group."""
+    """The state of one lowering: buffers made, steps emitted, the open fusion group.
 
-    def __init__(self, answers: dict[int, Answer]):
+    stages: transformations by what they are given. features: what the program has, by name: primitives and
+    their traits, "Call" where there are routines, "temporary" and "donated", what loops of kernels have."""
+
+    def __init__(self, equations: Sequence[Equation], target: Target, donated: Sequence[bool],
+                 stages: Mapping[str, Sequence]):
         super().__init__(Graph())
-        self.answers = answers
+        self.tuning, self.donated, self.stages = target.tuning, donated, stages
+        self.routines = {id(eqn): routine for eqn in equations
+                         if not eqn.effects and (routine := target.find_routine(eqn)) is not None}
+        self.rendered = {id(eqn) for eqn in equations if target.can_render(eqn)}
+        self.features = {name for primitive in {eqn.primitive for eqn in equations}
+                         for name in (primitive.name, *primitive.traits)}
+        if self.routines:
+            self.features.add("Call")
+        if any(donated):
+            self.features.add("donated")
         self.uses_inside: dict[Jaxpr, Uses] = {}  # of bodies whose results may take the memory of inputs
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.spare: set[Buffer] = set()  # memory of its operands that nothing else reads any more
@@ -96,6 +72,11 @@ class Lowering(Builder):
         self.groups: list[FusionGroup] = []  # open ones, in the order in which their kernels will run
         self.group: FusionGroup | None = None  # the one that a value is being evaluated for
         self.nested: list[list] = []  # statement lists of the control flow being lowered, innermost last
+
+    def choose(self, at: str, features: Collection[str] | None = None) -> list:
+        """The transformations that are about something with these features; the program's, unless given."""
+        found = self.features if features is None else features
+        return [stage for stage in self.stages[at] if stage.applies_to(found)]
 
     # -- jaxprs -------------------------------------------------------------------------------------------
     def lower_jaxpr(self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer | None],
@@ -110,20 +91,21 @@ class Lowering(Builder):
             if var not in target and var not in env and uses.updated[var] not in env:
                 self.aim(var, self.new_temp(var.aval.shape, var.aval.dtype), uses, env, target)
         for number, eqn in enumerate(jaxpr.eqns):
-            spend(_EQUATION)
-            protect_readers(self, eqn, number, uses, env, target)
+            spend(self.tuning.equation_steps)
+            for stage in self.choose("equation"):
+                stage.run(self, eqn, number, uses, env, target)
             operands = [self.value_of(atom, env) for atom in eqn.invars]
             goals = [target.get(var) for var in eqn.outvars]
-            self.spare = find_spare(eqn, number, uses, env)
             outs = self.lower_equation(eqn, operands, goals)
             for var, out, goal in zip(eqn.outvars, outs, goals):
                 if isinstance(var, DropVar):
                     continue
-                out = join_where_read(self, out, var, uses) if goal is None else out
+                for stage in self.choose("value", (out.__class__.__name__,)) if goal is None else ():
+                    out = stage.run(self, out, var, uses)
                 if goal is not None and not is_in(out, goal):
-                    out = self.store_value(settle(self, out, goal), goal)
+                    out = self.store_value(out, goal)
                 elif isinstance(out, ROOTS) or not isinstance(out, Stored) and uses.needs_store(var, out):
-                    out = keep_ranges(self, var, self.store_value(out, None), uses, env)
+                    out = self.keep_ranges(var, self.store_value(out, None), uses, env)
                 env[var] = out
         for atom, buffer in zip(jaxpr.outvars, outputs):
             value = self.value_of(atom, env)
@@ -141,8 +123,17 @@ class Lowering(Builder):
 
     def find_uses(self, jaxpr: Jaxpr, in_place: bool) -> Uses:
         if in_place:
-            return find_inner_uses(jaxpr, self.is_call, self.uses_inside)
-        return Uses(jaxpr, self.is_call, False, self.uses_inside)
+            return find_inner_uses(jaxpr, self.is_call, self.tuning, self.uses_inside)
+        return Uses(jaxpr, self.is_call, self.tuning, False, self.uses_inside)
+
+    def keep_ranges(self, var: Var, stored: Value, uses: Uses, env: dict[Var, Value]) -> Value:
+        """A mask in memory, and what it says about places alone: loops over such a range stay that."""
+        for part in () if uses.is_kept(var) else uses.list_conjuncts(var):
+            value = env.get(part)
+            if isinstance(value, Computed) and value.work <= self.tuning.max_direct_work and all(
+                    is_scalar(buffer.shape) for buffer in value.buffers):
+                stored = self.map("and", value, stored)
+        return stored
 
     def value_of(self, atom, env) -> Value:
         if isinstance(atom, Literal):
@@ -151,14 +142,11 @@ class Lowering(Builder):
 
     def find_routine(self, eqn: Equation) -> Routine | None:
         """The backend's routine for an equation."""
-        return self.answers[id(eqn)].routine
-
-    def is_routine(self, eqn: Equation) -> bool:
-        return self.find_routine(eqn) is not None
+        return self.routines.get(id(eqn))
 
     def is_call(self, eqn: Equation) -> bool:
         """Whether an equation reads and writes whole arrays in memory."""
-        return self.is_routine(eqn) or self.is_library(eqn)
+        return id(eqn) in self.routines or self.is_library(eqn)
 
     def is_library(self, eqn: Equation) -> bool:
         """Whether an equation for which there is no routine becomes a library call.
@@ -173,9 +161,9 @@ class Lowering(Builder):
 
     def is_native(self, eqn: Equation) -> bool:
         """Whether there is code for an equation and for all that is inside of it."""
-        if self.is_routine(eqn):
+        if id(eqn) in self.routines:
             return True
-        if eqn.effects or eqn.primitive.lower is None or not self.answers[id(eqn)].has_code:
+        if eqn.effects or eqn.primitive.lower is None or id(eqn) not in self.rendered:
             return False
         needs_library = eqn.primitive.traits.get("needs_library")
         if needs_library is not None and needs_library(**eqn.params):
@@ -222,6 +210,7 @@ class Lowering(Builder):
     def new_temp(self, shape, dtype) -> Buffer:
         buffer = Buffer(f"tmp{len(self.temps)}", tuple(shape), dtype, "temp" if squeeze(shape) else "scalar")
         self.temps.append(buffer)
+        self.features.add("temporary")
         return buffer
 
     def stored(self, buffer: Buffer) -> Stored:
@@ -238,20 +227,22 @@ class Lowering(Builder):
         return value if isinstance(value, Stored) else self.store_value(value, None)
 
     def store(self, value: Value) -> Value:
-        return value if is_direct(value) else self.in_memory(value)
+        return value if is_direct(value, self.tuning) else self.in_memory(value)
 
     def store_value(self, value: Value, goal: Buffer | None) -> Stored:
         """Puts a value into `goal` or a new temporary and returns it as read from there."""
         buffer = goal or self.new_temp(value.shape, value.dtype)
+        for stage in self.choose("store"):
+            value = stage.run(self, value, buffer)
         if isinstance(value, Running):
             self.end_group()
-            self.emit(scan_kernel(self.graph, value, buffer, self.new_temp))
+            self.emit(scan_kernel(self, value, buffer))
         elif isinstance(value, Regions):
             self.store_regions(value, buffer)
         elif isinstance(value, Reduction) and is_trivial(value):
             self.join_group(self.drop_trivial_axes(value), buffer)
         else:
-            self.join_group(settle_packed(self, value, buffer), buffer)
+            self.join_group(value, buffer)
         return self.stored(buffer)
 
     def drop_trivial_axes(self, value: Reduction) -> Value:
@@ -266,14 +257,14 @@ class Lowering(Builder):
                 return
             if group.precedes(value, buffer):
                 break
-        if len(self.groups) == MAX_OPEN_GROUPS:
+        if len(self.groups) == self.tuning.max_open_groups:
             self.emit_group(self.groups.pop(0))
         if isinstance(value, (Reduction, Packed)):
             layout, kept = squeeze(value.operand.shape), kept_dimensions(value)
         else:
             layout = squeeze(value.shape)
             kept = tuple(range(len(layout)))
-        self.groups.append(FusionGroup(self.graph, layout, kept, self.new_temp))
+        self.groups.append(FusionGroup(self, layout, kept))
         if not self.try_group(self.groups[-1], value, buffer):
             raise AssertionError(f"{value!r} does not fit an empty fusion group")
 
@@ -293,29 +284,32 @@ class Lowering(Builder):
 
     def emit_group(self, group: FusionGroup) -> None:
         self.graph.epoch += 1
-        if not join_epilogue(group, self.latest_statements()):
+        latest = self.latest_statements()
+        if not any(stage.run(self, group, latest or []) for stage in self.choose("group")):
             for kernel in group.to_kernels():
                 self.emit(kernel)
 
-    def latest_statements(self) -> list:
-        """The statements of native code to which the next one will be added."""
+    def latest_statements(self) -> list | None:
+        """The statements of native code to which the next one will be added; None where there are none."""
         if self.nested:
             return self.nested[-1]
-        return self.steps[-1].body if self.steps and isinstance(self.steps[-1], Native) else []
+        return self.steps[-1].body if self.steps and isinstance(self.steps[-1], Native) else None
 
     def emit(self, statement) -> None:
-        if self.nested:
-            self.nested[-1].append(statement)
-        elif self.steps and isinstance(self.steps[-1], Native):
-            self.steps[-1].body.append(statement)
-        else:
+        latest = self.latest_statements()
+        if latest is None:
             self.steps.append(Native([statement]))
+        else:
+            latest.append(statement)
 
     def store_regions(self, value: Regions, buffer: Buffer) -> None:
-        joined = join_on_write(self, value, buffer)
-        if joined is not None:
-            return self.join_group(joined, buffer)
-        regions, around = store_pieces(self, value.regions), None
+        regions, around = value.regions, None
+        if any(piece.is_joined for piece in value.pieces):
+            joined = join_on_write(self, value, buffer)
+            if joined is not None:
+                return self.join_group(joined, buffer)
+            # from memory: their own loops are not split
+            regions = [r.replace_value(self.in_memory(r.value)) if r.value.is_joined else r for r in regions]
         if value.base is not None and not is_in(value.base, buffer):
             if not value.base.is_joined and len(regions) == 1 and regions[0].value.ndim == value.ndim:
                 self.end_group()
@@ -361,7 +355,7 @@ class Lowering(Builder):
                 running: Stored | None = None) -> list[tuple[Buffer, Buffer]]:
         """Runs a loop body and moves what it returns into the carry, all of it after all of it is computed.
 
-        What the body hands on unchanged stays where it is. running: bools, one for each lane of the leading
+        What the body hands on unchanged stays where it is. running: bools, one for each member of the leading
         dimensions; the carry of the others stays as it is. Returns: arrays that are not moved, pairs of the
         carry's buffer and the one that holds its next value, whose memory is to change places."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
@@ -388,20 +382,21 @@ class Lowering(Builder):
         self.end_group()
         return swaps
 
-    def loop_in_lanes(self, kind: str, loop: tuple, init, goals, predicate_shape: tuple,
+    def loop_per_element(self, kind: str, loop: tuple, init, goals, predicate_shape: tuple,
                       *streams) -> list[Value] | None:
         """The carry after a loop done in registers by one kernel; None where its body does not allow it."""
         self.end_group()
         body, consts = loop[2:] if kind == "while_loop" else (loop[0], loop[3])
-        jaxpr, lanes = body.jaxpr, choose_lanes(init, predicate_shape)
+        jaxpr, batch = body.jaxpr, choose_batch(init, predicate_shape, self.tuning)
         if not predicate_shape and (is_scalar_code(jaxpr) or fills_ranges(jaxpr, consts, self.is_call)):
             return None
-        builder = LaneBuilder(self.graph, lanes, lambda eqn: not self.is_routine(eqn) and self.is_native(eqn))
+        can_inline = lambda eqn: id(eqn) not in self.routines and self.is_native(eqn)  # noqa: E731
+        builder = ElementBuilder(self.graph, batch, can_inline, self.tuning)
         outputs = [goal or self.new_temp(value.shape, value.dtype) for value, goal in zip(init, goals)]
         try:
             results = getattr(builder, kind)(*loop, init, *streams)
-            self.emit(finish_kernel(builder, results, outputs, self.new_temp))
-        except NotLanewiseError:
+            self.emit(finish_kernel(self, builder, results, outputs))
+        except NotElementwiseError:
             return None
         return list(map(self.stored, outputs))
 
@@ -409,9 +404,9 @@ class Lowering(Builder):
         goals = self.goals
         cond_consts, body_consts = list(map(self.in_loop, cond_consts)), list(map(self.in_loop, body_consts))
         loop = (cond_jaxpr, cond_consts, body_jaxpr, body_consts)
-        in_lanes = self.loop_in_lanes("while_loop", loop, init, goals, cond_jaxpr.out_avals[0].shape)
-        if in_lanes is not None:
-            return in_lanes
+        in_registers = self.loop_per_element("while_loop", loop, init, goals, cond_jaxpr.out_avals[0].shape)
+        if in_registers is not None:
+            return in_registers
         carry = self.carry_buffers(init, goals)
         predicate, running = self.new_temp((), dtypes.bool_), None
         if cond_jaxpr.out_avals[0].shape:
@@ -430,7 +425,7 @@ class Lowering(Builder):
         return carry
 
     def keep_ended(self, running: Stored, new: Value, old: Value) -> Value:
-        """`new` in the lanes that run, `old` in those that ended; lanes are the leading dimensions."""
+        """`new` in the members that run, `old` in those that ended; members are the leading dimensions."""
         mask = self.view(running, new.shape, lambda index: index[: running.ndim])
         return self.select(mask, old, new)
 
@@ -444,9 +439,9 @@ class Lowering(Builder):
             for aval, goal in zip(out_avals, goals[len(init) :])
         ]
         loop = (jaxpr, length, reverse, consts)
-        in_lanes = self.loop_in_lanes("scan", loop, init, goals, (), xs, stacks)
-        if in_lanes is not None:
-            return [*in_lanes, *map(self.stored, stacks)]
+        in_registers = self.loop_per_element("scan", loop, init, goals, (), xs, stacks)
+        if in_registers is not None:
+            return [*in_registers, *map(self.stored, stacks)]
         counter, *carry = self.carry_buffers([self.constant(0, dtypes.int64), *init], [None, *goals])
         predicate = self.new_temp((), dtypes.bool_)
 
@@ -463,7 +458,8 @@ class Lowering(Builder):
             rows = [self.view(x, x.shape[1:], lambda index: (position(), *index), [counter]) for x in xs]
             rows_out = [self.new_temp(aval.shape, aval.dtype) for aval in out_avals]
             swaps.extend(self.advance(jaxpr, [*consts, *carry, *rows], carry, rows_out))
-            store_rows(self, self.nested[-1], list(map(self.stored, rows_out)), stacks, position)
+            if stacks:
+                store_rows(self, self.nested[-1], list(map(self.stored, rows_out)), stacks, position)
             one = self.constant(1, dtypes.int64)
             self.join_group(self.map("add", counter, one), counter.buffer)
 
@@ -489,4 +485,4 @@ class Lowering(Builder):
 
     def in_loop(self, value: Value) -> Value:
         """An operand of control flow: in memory, unless its elements are known by their positions."""
-        return value if not value.buffers and is_direct(value) else self.in_memory(value)
+        return value if not value.buffers and is_direct(value, self.tuning) else self.in_memory(value)

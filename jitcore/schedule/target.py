@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from jitcore.core.jaxpr import Equation
-
-
-class Answer(NamedTuple):
-    """routine: that computes an equation on whole buffers better than loops would, or None. has_code: whether
-    there is scalar code for it; the jaxprs inside are asked about separately."""
-
-    routine: Routine | None
-    has_code: bool
+from jitcore.schedule.tuning import Tuning
 
 
 class Target(Protocol):
-    """What lowering asks of a backend, once, before it begins."""
+    """What lowering asks of a backend. Each equation is asked about once, before lowering begins."""
 
-    def answer(self, equations: Sequence[Equation]) -> dict[int, Answer]:
-        """An answer for each equation, by its `id`."""
+    tuning: Tuning
 
+    def find_routine(self, eqn: Equation) -> Routine | None:
+        """What computes an equation without effects on whole buffers better than loops would."""
 
-def answer_each(equations: Sequence[Equation], find_routine: Callable[[Equation], Routine | None],
-                can_render: Callable[[Equation], bool]) -> dict[int, Answer]:
-    """`Target.answer` of a backend that looks at one equation at a time."""
-    return {id(eqn): Answer(None if eqn.effects else find_routine(eqn), can_render(eqn)) for eqn in equations}
+    def can_render(self, eqn: Equation) -> bool:
+        """Whether there is scalar code for an equation; those in jaxprs inside are asked about separately."""
 
 
 class Routine(Protocol):

@@ -9,49 +9,37 @@ goes on with the statements behind the sweep. A scan stays one kernel (`nest.spl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
 
 from jitcore import dtypes
 from jitcore.loopir.builder import is_few
-from jitcore.loopir.expr import Buffer, Expr, Graph, Result
+from jitcore.loopir.expr import Buffer, Expr, Result
 from jitcore.loopir.index import Axis, Dynamic, Index, constant, linearize
 from jitcore.loopir.program import Reduce, Store
-from jitcore.schedule.nest import BLOCK_WORK, GRAIN_COLUMNS, collapse_axes
+from jitcore.schedule.nest import Loops
+from jitcore.schedule.tuning import Tuning
 from jitcore.schedule.unrolling import Rewrite
 
-# Rows that threads cannot share evenly, and that caches do not hold; elements of each from which on these are
-# divided.
-MAX_ROWS, MIN_LENGTH = 16, 1 << 18
 
-
-class Loops(NamedTuple):
-    """What `nest.shape_kernel` makes a kernel of."""
-
-    outer: list[Axis]
-    inner: list[Axis]
-    body: list
-
-
-def goes_in_blocks(layout: tuple, kept: tuple[int, ...]) -> bool:
+def goes_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool:
     """Whether a reduction of an array of that shape, to the dimensions `kept`, is made in blocks: it sweeps
     down a few columns, or along fewer long rows."""
     if not kept or len(kept) == len(layout) or not all(isinstance(extent, int) for extent in layout):
         return False
     results = math.prod(layout[d] for d in kept)
     length = math.prod(layout) // max(1, results)
-    if results * length < 2 * BLOCK_WORK:
+    if results * length < 2 * tuning.block_work:
         return False
     if _are_columns(layout, kept):
-        return not is_few([results]) and results < 2 * GRAIN_COLUMNS
-    return kept[-1] == len(kept) - 1 and results <= MAX_ROWS and length >= MIN_LENGTH
+        return not is_few([results]) and results < 2 * tuning.grain_columns
+    is_long = results <= tuning.max_long_rows and length >= tuning.min_long_row
+    return kept[-1] == len(kept) - 1 and is_long
 
 
-def scans_in_blocks(layout: tuple, kept: tuple[int, ...]) -> bool:
+def scans_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool:
     """Whether a scan is made in blocks: down a few columns. kept: the columns' dimensions."""
     if not kept or not all(isinstance(extent, int) for extent in layout):
         return False
-    return _are_columns(layout, kept) and math.prod(layout[d] for d in kept) < 2 * GRAIN_COLUMNS
+    return _are_columns(layout, kept) and math.prod(layout[d] for d in kept) < 2 * tuning.grain_columns
 
 
 def _are_columns(layout: tuple, kept: tuple[int, ...]) -> bool:
@@ -59,22 +47,24 @@ def _are_columns(layout: tuple, kept: tuple[int, ...]) -> bool:
     return kept[0] == len(layout) - len(kept)
 
 
-def cut_into_blocks(graph: Graph, loops: Loops, new_temp: Callable[..., Buffer]) -> list[Loops]:
+def cut_into_blocks(lowering, group, loops: Loops) -> list[Loops] | None:
     """The loops over blocks and those that combine their results; the loops themselves where there is no one
-    sweep along one axis that comes first."""
-    outer, inner, body = loops = Loops(*collapse_axes(graph, *loops))
-    sweep, *rest = body
+    sweep along one axis that comes first. None for a group whose results are many."""
+    outer, inner, (sweep, *rest) = loops
+    if not outer or not group.in_blocks:
+        return None
     if len(inner) > 1 or not isinstance(sweep, Reduce) or any(store.packed for store in sweep.stores):
         return [loops]
-    return _Blocks(graph, outer, inner[0], sweep, new_temp).cut(rest)
+    return _Blocks(lowering, outer, inner[0], sweep).cut(rest)
 
 
 class _Blocks:
     """Blocks of `length` places of a sweep."""
 
-    def __init__(self, graph: Graph, outer: list[Axis], swept: Axis, sweep: Reduce, new_temp):
-        self.graph, self.outer, self.swept, self.sweep, self.new_temp = graph, outer, swept, sweep, new_temp
-        self.length = max(1, BLOCK_WORK // math.prod(axis.extent for axis in outer))
+    def __init__(self, lowering, outer: list[Axis], swept: Axis, sweep: Reduce):
+        self.graph, self.new_temp = lowering.graph, lowering.new_temp
+        self.outer, self.swept, self.sweep = outer, swept, sweep
+        self.length = max(1, lowering.tuning.block_work // math.prod(axis.extent for axis in outer))
         self.block, self.place = Axis(-(-swept.extent // self.length)), Axis(self.length)
         self.start = Index.of(self.block) * self.length
         self.shape = (self.block.extent, *(axis.extent for axis in outer))

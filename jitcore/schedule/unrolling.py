@@ -1,6 +1,6 @@
 """Copies of statements with other axes: what collapsing, unrolling and splitting of axes have in common.
 
-In: the axes and statements of one kernel. Out: equal statements over other axes, for `nest`.
+In: the `Loops` of one kernel. Out: equal statements over other axes, for `nest`.
 
 Axes are split where indexes divide them: a loop over a flattened array becomes loops over what was flattened.
 An index such as `(i // n) % m`, which a reshape makes, has no stride; it is the second of the digits of i,
@@ -12,17 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
+
+from jitcore import dtypes
 from jitcore.loopir.builder import MAX_FEW, is_few
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, FloorDiv, Index, constant
 from jitcore.loopir.program import Loop, Reduce, Scan, Statement, Store
 from jitcore.loopir.traversal import list_indexes, list_roots
-
-# Results that one sweep may accumulate.
-MAX_PARTS = 16
-# Expressions of stores that stand side by side, and what these have in common at least, in multiply-adds.
-MAX_UNROLLED_NODES = 512
-MIN_SHARED = 2
 
 
 class Rewrite:
@@ -97,14 +94,34 @@ class Rewrite:
         return statement.map(self)
 
 
-def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:
+def fold(graph: Graph, node: Expr) -> Expr:
+    """A choice or a logical operation of which an operand is known; what stands for it elsewhere."""
+    first, known = (node.args[0], [arg.op == "const" for arg in node.args]) if node.args else (None, ())
+    if node.op == "select" and known[0] and first.dtype == dtypes.bool_:
+        return node.args[1] if first.attr else node.args[2]
+    if node.op == "mul" and all(known) and node.dtype.kind in "iu":  # masks as numbers
+        with np.errstate(over="ignore"):
+            return graph.const(np.multiply(*(arg.attr for arg in node.args)), node.dtype)
+    if node.op == "convert" and known[0]:
+        return graph.convert(first, node.dtype)
+    if node.op == "not" and known[0] and node.dtype == dtypes.bool_:
+        return graph.const(not first.attr, dtypes.bool_)
+    if node.op in ("and", "or") and node.dtype == dtypes.bool_ and any(known):
+        constant, other = node.args if known[0] else node.args[::-1]
+        decides = bool(constant.attr) == (node.op == "or")
+        return constant if decides else other
+    return node
+
+
+def unroll_rows(lowering, loops):
     """Reductions for a few positions of an outer axis become parts of one sweep, which shares what they
     read and compute; other loops go on for each position by itself."""
+    outer, _, body = loops
     reduces = [statement for statement in body if isinstance(statement, Reduce)]
     for axis in reversed(outer):
         if not reduces or not is_few([axis.extent]):
             continue
-        if max(len(reduce.parts) for reduce in reduces) * axis.extent > MAX_PARTS:
+        if max(len(reduce.parts) for reduce in reduces) * axis.extent > lowering.tuning.max_parts:
             continue
         if not any(_shares_loads(reduce, axis) for reduce in reduces):
             continue
@@ -113,30 +130,33 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
         copies = []
         for position in range(axis.extent):
             number = lambda serial, k=position: serial * axis.extent + k  # noqa: B023, E731
-            rewrite = Rewrite(graph, {}, {axis: position}, number)
+            rewrite = Rewrite(lowering.graph, {}, {axis: position}, number)
             copies.append([rewrite.statement(statement) for statement in body])
         outer = [other for other in outer if other is not axis]
-        return unroll_rows(graph, outer, _merge(copies))
-    return outer, body
+        return unroll_rows(lowering, loops._replace(outer=outer, body=_merge(copies)))
+    return loops
 
 
-def unroll_stores(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:
+def unroll_stores(lowering, loops):
     """Stores for a few positions of an outer axis stand side by side in one loop over the others where they
     share what they read and compute: a small matrix times a wide one makes each column once. So do those that
     write neighbours in memory: whole registers of them are stored."""
+    (outer, _, body), tuning = loops, lowering.tuning
     if not all(isinstance(s, Store) and not s.is_update for s in body):
-        return outer, body
+        return loops
     for axis in outer:
-        if not is_few([axis.extent]) or axis.extent * len(body) > MAX_PARTS:
+        if not is_few([axis.extent]) or axis.extent * len(body) > tuning.max_parts:
             continue
         nodes = walk(list_roots(body))
         around = [other for other in outer if other is not axis]
-        is_worth_it = _count_shared(nodes, axis, around) >= MIN_SHARED or _interleave(body, axis, around)
-        if axis.extent * len(nodes) > MAX_UNROLLED_NODES or not is_worth_it:
+        shares = _count_shared(nodes, axis, around) >= tuning.min_shared_work
+        if axis.extent * len(nodes) > tuning.max_unrolled_nodes or not (
+                shares or _interleave(body, axis, around)):
             continue
-        copies = [Rewrite(graph, {}, {axis: position}) for position in range(axis.extent)]
-        return unroll_stores(graph, around, [copy.statement(s) for copy in copies for s in body])
-    return outer, body
+        copies = [Rewrite(lowering.graph, {}, {axis: position}) for position in range(axis.extent)]
+        stores = [copy.statement(s) for copy in copies for s in body]
+        return unroll_stores(lowering, loops._replace(outer=around, body=stores))
+    return loops
 
 
 def _interleave(body: list[Store], axis: Axis, around: list[Axis]) -> bool:
@@ -178,20 +198,21 @@ def _merge(copies: list[list]) -> list:
     return merged
 
 
-def split_axes(graph: Graph, outer: list[Axis], inner: list[Axis], body: list) -> tuple:
-    """(outer, inner, body) with axes cut until no further index gets simpler by it."""
-    kept_whole = set(_find_ordered(body))
+def split_axes(lowering, loops):
+    """Axes cut until no further index gets simpler by it."""
+    kept_whole = set(_find_ordered(loops.body))
     while True:
+        outer, inner, body = loops
         cut = next((found for index in list_indexes(body) if (found := _find_cut(index)) is not None
                     and found[0] not in kept_whole and found[0] in (*outer, *inner)), None)
         if cut is None:
-            return outer, inner, body
+            return loops
         axis, size = cut
         digits = Axis(axis.extent // size), Axis(size)
-        rewrite = Rewrite(graph, {axis: _join_digits(*digits)})
+        rewrite = Rewrite(lowering.graph, {axis: _join_digits(*digits)})
         outer, inner = ([new for old in axes for new in (digits if old is axis else (old,))]
                         for axes in (outer, inner))
-        body = list(map(rewrite.statement, body))
+        loops = loops._replace(outer=outer, inner=inner, body=list(map(rewrite.statement, body)))
 
 
 def _join_digits(high: Axis, low: Axis) -> Index:

@@ -10,22 +10,10 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import Jaxpr, Literal, Var, find_dependent
 from jitcore.lax.indexing.windows import find_window, is_part
 from jitcore.loopir.builder import is_few
-from jitcore.loopir.values import Value
-from jitcore.schedule.aliasing import find_replaced, is_direct, list_carried, list_passed
-
-# A value is stored when computing it again, in all loops of other kinds that read it, is dearer than this (in
-# multiply-adds).
-RECOMPUTE_LIMIT = 32
-# A value dearer than this is stored when a broadcast would recompute it for each outer iteration.
-BROADCAST_LIMIT = 8
-# Where there are as many of these as the second number, a store costs nothing, and the limit is the first
-# one; but masks remain what bounds of loops are found by.
-REPEATED_LIMIT, OFTEN = 2, 16
-# Choices between joined arrays that one element may take: with each the code of edges gets longer.
-MAX_CHOICES = 192
-MAX_REPEATED = 28
-# A slice has a small part of an array when the array has so many times its elements.
-PART = 16
+from jitcore.loopir.index import Axis, Dynamic
+from jitcore.loopir.values import Computed, Scalar, Value, any_index, is_scalar
+from jitcore.schedule.aliasing import find_replaced, list_handed_on
+from jitcore.schedule.tuning import Tuning
 
 _POINTWISE = ("pointwise",)
 
@@ -36,7 +24,8 @@ class Uses:
     is_call: whether an equation reads its operands from memory, whole. in_place: whether results may take the
     memory of inputs. inner: uses that are known of jaxprs inside of control flow, with in_place."""
 
-    def __init__(self, jaxpr: Jaxpr, is_call, in_place: bool = False, inner: dict[Jaxpr, Uses] | None = None):
+    def __init__(self, jaxpr: Jaxpr, is_call, tuning: Tuning, in_place: bool, inner: dict[Jaxpr, Uses]):
+        self.tuning = tuning
         self.kinds: dict[Var, set] = defaultdict(set)
         self.little: dict[Var, set] = defaultdict(set)  # of the kinds, those that read a small part
         self.forced: set[Var] = set()
@@ -60,7 +49,7 @@ class Uses:
                 if kind == _POINTWISE:
                     kind = passes.kind_of(atom, eqn)
                 self.kinds[atom].add(kind)
-                if _reads_little(eqn, atom):
+                if _reads_little(eqn, atom, tuning.part):
                     self.little[atom].add(kind)
                 self.last[atom] = number
                 if not _is_index(eqn, position):
@@ -78,7 +67,7 @@ class Uses:
         self._scattered = self._find_scattered(jaxpr)
         self.replaced: dict[Var, Var] = {}  # as `updated`, of other equations
         self.updated = self._find_updates(jaxpr)
-        self._find_replaced(jaxpr, is_call, in_place, {} if inner is None else inner)
+        self._find_replaced(jaxpr, is_call, in_place, inner)
 
     def _find_sweeps(self, jaxpr: Jaxpr) -> dict[Var, set]:
         """By variable, the kinds of loops that read it, or what is computed from it where it is read. Updates
@@ -167,18 +156,20 @@ class Uses:
     def can_join(self, var: Var, work: int = 0) -> bool:
         """Whether an array that is made of others, at this inline cost, may be joined where it is read."""
         again = self._count_repeats(var)
-        return not self.is_kept(var) and var not in self._scattered and again * work <= BROADCAST_LIMIT
+        is_cheap = again * work <= self.tuning.broadcast_limit
+        return not self.is_kept(var) and var not in self._scattered and is_cheap
 
     def _find_replaced(self, jaxpr: Jaxpr, is_call, in_place: bool, inner: dict[Jaxpr, Uses]) -> None:
         """Result -> operand of each loop's carry, of what branches hand on, and of each choice between an
         input and something else, where nothing reads the operand later."""
 
         def find_origin(branch: Jaxpr, atom):
-            return find_inner_uses(branch, is_call, inner).origin(atom)
+            return find_inner_uses(branch, is_call, self.tuning, inner).origin(atom)
 
         found = self.replaced
         for number, eqn in enumerate(jaxpr.eqns):
-            for result, operand in [*list_carried(eqn), *list_passed(eqn, find_origin)]:
+            has_jaxprs = eqn.primitive.traits.get("control_flow")
+            for result, operand in list_handed_on(eqn, find_origin) if has_jaxprs else ():
                 if self.last.get(operand) == number and eqn.invars.count(operand) == 1:
                     found[result] = operand
             if in_place and eqn.primitive.name == "select_n" and len(eqn.invars) == 3:
@@ -217,24 +208,25 @@ class Uses:
 
     def needs_store(self, var: Var, value: Value) -> bool:
         """Whether a computed value has to be in memory."""
-        if var not in self.outputs and is_direct(value):
+        if var not in self.outputs and is_direct(value, self.tuning):
             return var in self.parts
-        work = value.work
+        work, tuning = value.work, self.tuning
         if self.is_kept(var):
             return True
         times = self.recomputed.get(var, 1)
-        is_often = times >= OFTEN and value.dtype != dtypes.bool_
-        if times > 1 and work > (REPEATED_LIMIT if is_often else BROADCAST_LIMIT):
+        is_often = times >= tuning.often and value.dtype != dtypes.bool_
+        if times > 1 and work > (tuning.repeated_limit if is_often else tuning.broadcast_limit):
             return True
-        if work > BROADCAST_LIMIT and var in self.row_values:
+        if work > tuning.broadcast_limit and var in self.row_values:
             return True
-        if value.choices > MAX_CHOICES or value.choices * self._count_repeats(var) > MAX_REPEATED:
+        repeated = value.choices * self._count_repeats(var)
+        if value.choices > tuning.max_choices or repeated > tuning.max_repeated_choices:
             return True
-        if work > BROADCAST_LIMIT and self.readers[var] > 1 and self._has_ordered_sweeps(var):
+        if work > tuning.broadcast_limit and self.readers[var] > 1 and self._has_ordered_sweeps(var):
             return True
-        if work * self.folded.get(var, 0) > RECOMPUTE_LIMIT:
+        if work * self.folded.get(var, 0) > tuning.recompute_limit:
             return True
-        return work * (len(self.kinds.get(var, ())) - 1) > RECOMPUTE_LIMIT
+        return work * (len(self.kinds.get(var, ())) - 1) > tuning.recompute_limit
 
     def _has_ordered_sweeps(self, var: Var) -> bool:
         """Whether several loops, which cannot be one, need a variable."""
@@ -242,10 +234,23 @@ class Uses:
         return len(sweeps) > 1 and any(kind[0] == "in order" for kind in sweeps)
 
 
-def find_inner_uses(jaxpr: Jaxpr, is_call, known: dict[Jaxpr, Uses]) -> Uses:
+def is_direct(value: Value, tuning: Tuning) -> bool:
+    """Whether an element takes no longer to compute than to read from memory: of a scalar, of what depends on
+    its position only, and of a window of an array."""
+    if not isinstance(value, Computed) or value.work > tuning.max_window_work:
+        return isinstance(value, Scalar)
+    if is_scalar(value.shape) or not value.buffers:
+        return value.work <= tuning.max_direct_work
+    element = value.at(any_index(value.shape))
+    return element.op == "load" and all(
+        isinstance(atom, Axis) or isinstance(atom, Dynamic) and not atom.expr.axes
+        for atom, _ in element.attr[1].terms)
+
+
+def find_inner_uses(jaxpr: Jaxpr, is_call, tuning: Tuning, known: dict[Jaxpr, Uses]) -> Uses:
     """Those of a jaxpr inside of control flow, whose results may take the memory of its inputs; made once."""
     if jaxpr not in known:
-        known[jaxpr] = Uses(jaxpr, is_call, True, known)
+        known[jaxpr] = Uses(jaxpr, is_call, tuning, True, known)
     return known[jaxpr]
 
 
@@ -287,9 +292,9 @@ class _Passes:
         return ("pointwise", self._depth[out]) if waits else _POINTWISE
 
 
-def _reads_little(eqn, operand: Var) -> bool:
+def _reads_little(eqn, operand: Var, part: int) -> bool:
     """Whether an equation reads so little of an array that computing this much again costs nothing."""
-    return eqn.primitive.name == "slice" and is_part(eqn.outvars[0].aval.shape, operand.aval.shape, PART)
+    return eqn.primitive.name == "slice" and is_part(eqn.outvars[0].aval.shape, operand.aval.shape, part)
 
 
 def _folds(eqn) -> bool:

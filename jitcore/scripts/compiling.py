@@ -76,8 +76,8 @@ def list_cuts(code: types.CodeType, job: Job) -> Iterator[tuple[int, ...]]:
 
 
 #: Names by which scripts call what has effects outside of them.
-OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot pause "
-                   "show draw tqdm info".split())
+OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot "
+                   "pause show draw tqdm info".split())
 
 
 def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from jitcore.core.affine import Affine
+from jitcore.core.algebra import Affine
 
 ATOMS = "abc"
 VALUES = {"a": 5, "b": -3, "c": 11}

@@ -6,7 +6,7 @@ import operator
 
 import pytest
 
-from jitcore.core import interval
+from jitcore.core import algebra
 
 ENDS = (-7, -3, -1, 0, 1, 2, 6)
 INTERVALS = [(low, high) for low in ENDS for high in ENDS if low <= high]
@@ -21,12 +21,12 @@ def truncate(x, y):
 
 
 @pytest.mark.parametrize(("rule", "operate"), [
-    (interval.add, operator.add), (interval.subtract, operator.sub), (interval.multiply, operator.mul),
-    (interval.maximum, max), (interval.minimum, min), (interval.floordiv, operator.floordiv),
-    (interval.modulo, operator.mod), (interval.divide, truncate), (interval.remainder, math.fmod),
+    (algebra.add, operator.add), (algebra.subtract, operator.sub), (algebra.multiply, operator.mul),
+    (algebra.maximum, max), (algebra.minimum, min), (algebra.floordiv, operator.floordiv),
+    (algebra.modulo, operator.mod), (algebra.divide, truncate), (algebra.remainder, math.fmod),
 ])
 def test_of_two(rule, operate):
-    divides = rule in (interval.floordiv, interval.modulo, interval.divide, interval.remainder)
+    divides = rule in (algebra.floordiv, algebra.modulo, algebra.divide, algebra.remainder)
     for x, y in itertools.product(INTERVALS, INTERVALS):
         low, high = rule(x, y)
         pairs = itertools.product(list_numbers(x), list_numbers(y))
@@ -36,42 +36,42 @@ def test_of_two(rule, operate):
             assert (low, high) == (min(results), max(results))
 
 
-@pytest.mark.parametrize(("rule", "operate"), [(interval.negate, operator.neg), (interval.absolute, abs)])
+@pytest.mark.parametrize(("rule", "operate"), [(algebra.negate, operator.neg), (algebra.absolute, abs)])
 def test_of_one(rule, operate):
     for x in INTERVALS:
         results = list(map(operate, list_numbers(x)))
         assert rule(x) == (min(results), max(results))
 
 
-@pytest.mark.parametrize("name", sorted(interval.COMPARISONS))
+@pytest.mark.parametrize("name", sorted(algebra.COMPARISONS))
 def test_comparisons(name):
     for x, y in itertools.product(INTERVALS, INTERVALS):
         outcomes = {getattr(operator, name)(a, b) for a in list_numbers(x) for b in list_numbers(y)}
-        assert interval.compare(name, x, y) == (outcomes.pop() if len(outcomes) == 1 else None)
+        assert algebra.compare(name, x, y) == (outcomes.pop() if len(outcomes) == 1 else None)
 
 
-@pytest.mark.parametrize("name", sorted(interval.COMPARISONS))
+@pytest.mark.parametrize("name", sorted(algebra.COMPARISONS))
 def test_negated_and_swapped(name):
     compare = getattr(operator, name)
     for x, y in itertools.product(ENDS, ENDS):
-        assert getattr(operator, interval.NEGATED[name])(x, y) != compare(x, y)
-        assert getattr(operator, interval.SWAPPED[name])(y, x) == compare(x, y)
+        assert getattr(operator, algebra.NEGATED[name])(x, y) != compare(x, y)
+        assert getattr(operator, algebra.SWAPPED[name])(y, x) == compare(x, y)
 
 
 def test_unknown_ends():
-    above, unknown = (1, math.inf), interval.UNKNOWN
-    assert interval.multiply((0, 0), unknown) == (0, 0)
-    assert interval.floordiv(above, above) == (0, math.inf)
-    assert interval.floordiv((-5, 5), above) == (-5, 5)
-    assert interval.modulo(unknown, (3, 8)) == (0, 7)
-    assert interval.modulo(above, above) == (0, math.inf)
-    assert interval.floordiv(above, (0, 3)) == unknown
-    assert interval.compare("lt", above, unknown) is None and interval.compare("ge", above, (-2, 1)) is True
+    above, unknown = (1, math.inf), algebra.UNKNOWN
+    assert algebra.multiply((0, 0), unknown) == (0, 0)
+    assert algebra.floordiv(above, above) == (0, math.inf)
+    assert algebra.floordiv((-5, 5), above) == (-5, 5)
+    assert algebra.modulo(unknown, (3, 8)) == (0, 7)
+    assert algebra.modulo(above, above) == (0, math.inf)
+    assert algebra.floordiv(above, (0, 3)) == unknown
+    assert algebra.compare("lt", above, unknown) is None and algebra.compare("ge", above, (-2, 1)) is True
 
 
 def test_joined_met_and_widened():
-    assert interval.join((1, 3), (5, 9)) == (1, 9)
-    assert interval.meet((1, 6), (5, 9)) == (5, 6)
-    assert interval.widen((1, 3), (1, 4), (-8, 8)) == (1, 8)
-    assert interval.widen((3, 4), (2, 4), (-8, 8)) == (0, 4)
-    assert interval.widen((3, 4), (-2, 4), (-8, 8)) == (-8, 4)
+    assert algebra.join((1, 3), (5, 9)) == (1, 9)
+    assert algebra.meet((1, 6), (5, 9)) == (5, 6)
+    assert algebra.widen((1, 3), (1, 4), (-8, 8)) == (1, 8)
+    assert algebra.widen((3, 4), (2, 4), (-8, 8)) == (0, 4)
+    assert algebra.widen((3, 4), (-2, 4), (-8, 8)) == (-8, 4)

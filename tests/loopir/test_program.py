@@ -77,7 +77,7 @@ def test_a_choice_defines_what_both_of_its_bodies_do():
 def test_partial_results_are_written_and_mark_a_split():
     parts, partial = Parts(), make_buffer("tmp0")
     assert find_split(parts.kernel) is None
-    parts.reduce.partials = [partial]
+    parts.reduce.block_results = [partial]
     assert find_split(parts.kernel) == ([parts.row], parts.reduce)
     assert partial in list_writes([parts.kernel])
 
@@ -96,9 +96,9 @@ def test_copies_with_other_axes_and_buffers():
 def test_copies_keep_their_blocks():
     graph, axis, goal, blocks = Graph(), Axis(8), make_buffer("out0", kind="out"), make_buffer("tmp0")
     scan = Scan(axis, "add", graph.load(goal, Index.of(axis)), goal, Index.of(axis), False)
-    scan.partials, scan.block = [blocks, blocks], 4
+    scan.block_results, scan.block = [blocks, blocks], 4
     copied = Rewrite(graph, {}).statement(scan)
-    assert (copied.partials, copied.block, copied.buffer) == (scan.partials, 4, goal)
+    assert (copied.block_results, copied.block, copied.buffer) == (scan.block_results, 4, goal)
 
 
 def test_nests_of_loops():

@@ -5,9 +5,8 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore.backends.cpu.mapping.rules import RULES, decide_ways
 from jitcore.loopir.program import Reduce
-from jitcore.loopir.rules import Rule, apply_rules
 from jitcore.loopir.text import format_program
-from jitcore.loopir.ways import KINDS
+from jitcore.loopir.ways import KINDS, Rule, apply_rules
 from tests.loop_program import schedule
 
 X = np.ones((100, 200))

@@ -9,7 +9,7 @@ from jitcore.lax.control_flow.callback import io_callback
 from jitcore.lax.control_flow.cond import cond, switch
 from jitcore.lax.control_flow.scan import scan
 from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
-from jitcore.passes.dce import eliminate_dead_code, find_live_carries
+from jitcore.passes.simplify import eliminate_dead_code, find_live_carries
 from tests.passes.programs import F32, ShapedArray, check_pass, names, trace
 
 F = np.float32

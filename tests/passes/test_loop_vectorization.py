@@ -14,8 +14,9 @@ from jitcore import jit, lax, make_jaxpr, vmap
 from jitcore.core.check import check_jaxpr
 from jitcore.core.jaxpr import ClosedJaxpr, eval_jaxpr, sub_jaxprs
 from jitcore.passes import run_pipeline
-from jitcore.passes.loop_vectorization import BLOCK
+from jitcore.passes.tuning import DEFAULT
 
+BLOCK = DEFAULT.iterations
 COUNTS = [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 5 * BLOCK + 7]
 
 

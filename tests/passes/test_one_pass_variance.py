@@ -10,7 +10,8 @@ import jitcore.numpy as jnp
 from jitcore import grad, jit, make_jaxpr
 from jitcore.config import config
 from jitcore.core.check import check_jaxpr
-from jitcore.passes import one_pass_variance, run_pipeline
+from jitcore.passes import list_passes, run_pipeline
+from jitcore.passes.tuning import Tuning
 from tests.loop_program import show_loop_program
 
 BLOCK = 16  # float64 numbers in a block of these tests
@@ -18,8 +19,8 @@ BLOCK = 16  # float64 numbers in a block of these tests
 
 @pytest.fixture
 def short_blocks(monkeypatch):
-    monkeypatch.setattr(one_pass_variance, "MIN_ROW", 4 * BLOCK * 8)
-    monkeypatch.setattr(one_pass_variance, "BLOCK", BLOCK * 8)
+    tuning = Tuning(min_row_bytes=4 * BLOCK * 8, block_bytes=BLOCK * 8)
+    monkeypatch.setattr("jitcore.passes.PIPELINE", list_passes(tuning))
     with config.override(cache_dir=""):
         jitcore.clear_caches()
         yield

@@ -7,8 +7,7 @@ from jitcore import lax
 from jitcore.lax import joining, shape
 from jitcore.lax.control_flow.callback import io_callback
 from jitcore.lax.control_flow.cond import cond
-from jitcore.passes.dce import eliminate_dead_code
-from jitcore.passes.simplify import RULES, simplify
+from jitcore.passes.simplify import RULES, eliminate_dead_code, simplify
 from tests.passes.programs import ShapedArray, check_pass, names, trace
 
 F = np.float32

@@ -6,8 +6,7 @@ import pytest
 from jitcore import grad, jit, lax, vmap
 from jitcore import numpy as jnp
 from jitcore.lax.elementwise import add_any
-from jitcore.passes.dce import eliminate_dead_code
-from jitcore.passes.simplify import simplify
+from jitcore.passes.simplify import eliminate_dead_code, simplify
 from tests.passes.programs import ShapedArray, count_calls, names, trace
 
 N = 40

@@ -8,7 +8,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.schedule.loop_per_element import LaneBuilder
+from jitcore.schedule.loop_per_element import ElementBuilder
 
 
 def lorenz_step(state, _):
@@ -165,8 +165,8 @@ def test_lanes_do_not_depend_on_threads():
 def test_sums_of_too_many_terms_are_not_tried(monkeypatch):
     """40 sums of 50 terms are more expressions than a body may have: none of them is evaluated."""
     evaluated = []
-    fold = LaneBuilder.fold_element
-    monkeypatch.setattr(LaneBuilder, "fold_element", lambda *given: evaluated.append(given) or fold(*given))
+    fold = ElementBuilder.fold_element
+    monkeypatch.setattr(ElementBuilder, "fold_element", lambda *given: evaluated.append(given) or fold(*given))
     x = normal(50, 40)
 
     def step(_, total):

@@ -7,7 +7,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.schedule.transposed_operands import MAX_BYTES, MIN_READS
+from jitcore.schedule.tuning import Tuning
 from tests.combinations import pairwise
 
 RNG = np.random.default_rng(0)
@@ -36,7 +36,8 @@ def test_distances(sizes, length, dtype):
     function = jit(square_distances)
     expected = square_distances(x.astype(np.float64), y.astype(np.float64))
     np.testing.assert_allclose(function(x, y), expected, rtol=1e-5 if dtype is np.float32 else 1e-13)
-    assert count_copies(function) == (y.nbytes <= MAX_BYTES and rows * others * length >= MIN_READS)
+    assert count_copies(function) == (
+        y.nbytes <= Tuning.max_copy_bytes and rows * others * length >= Tuning.min_reads)
 
 
 @pytest.mark.parametrize("function, count", [

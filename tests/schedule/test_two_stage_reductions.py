@@ -6,6 +6,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
+from jitcore.schedule.tuning import Tuning
 from jitcore.schedule.two_stage_reductions import goes_in_blocks
 
 RNG = np.random.default_rng(0)
@@ -31,7 +32,7 @@ def make_values(shape, dtype):
     ((10000, 100), (0, 1), False),
 ])
 def test_shapes(layout, kept, expected):
-    assert goes_in_blocks(layout, kept) == expected
+    assert goes_in_blocks(layout, kept, Tuning()) == expected
 
 
 @pytest.mark.parametrize("shape, axis, dtype", [

@@ -12,9 +12,8 @@ from jitcore.backends.llvm.options import is_static
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic
 from jitcore.loopir.program import Loop, Reduce, Store
-from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import list_roots
-from jitcore.loopir.ways import Jam
+from jitcore.loopir.ways import Decisions, Jam, Nest
 
 # Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
 _COUNTS, WORKING_REGISTERS = (4, 2), 8

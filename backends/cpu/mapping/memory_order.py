@@ -24,9 +24,9 @@ from jitcore.backends.cpu.machine.host import Machine
 from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
-from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import list_roots
-from jitcore.schedule.nest import GRAIN_LANES, SHORT
+from jitcore.loopir.ways import Decisions, Nest
+from jitcore.schedule.tuning import Tuning
 
 # Shorter arrays are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20
@@ -122,10 +122,10 @@ def find_row_axis(kernel: Kernel, vector_bytes: int) -> Axis | None:
     loop, along = kernel.body[0], kernel.vector
     if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is along or loop.bounds:
         return None
-    if not all(isinstance(axis.extent, int) for axis in (loop.axis, along)) or along.extent <= SHORT:
+    if not all(isinstance(axis.extent, int) for axis in (loop.axis, along)) or along.extent <= Tuning.short:
         return None
     sweeps = [s for s in loop.body if not isinstance(s, Store)]
-    if loop.axis.extent < GRAIN_LANES or not any(isinstance(s, Reduce) for s in sweeps):
+    if loop.axis.extent < Tuning.grain_lanes or not any(isinstance(s, Reduce) for s in sweeps):
         return None
     if not all(_is_plain(sweep, along) for sweep in sweeps) or not _is_consistent(loop, along):
         return None
@@ -142,7 +142,7 @@ def _is_plain(sweep, along: Axis) -> bool:
     if not isinstance(sweep, (Loop, Reduce)) or sweep.bounds:
         return False
     if isinstance(sweep, Reduce):
-        return sweep.axes == (along,) and not sweep.partials and all(map(_is_set, sweep.stores))
+        return sweep.axes == (along,) and not sweep.block_results and all(map(_is_set, sweep.stores))
     return sweep.axis is along and all(map(_is_set, sweep.body))
 
 
@@ -162,7 +162,7 @@ def _is_consistent(loop: Loop, along: Axis) -> bool:
         if along not in index.axes():
             continue
         stride, is_number = index.coefficient(loop.axis), buffer.dtype.kind in "fiu"
-        is_apart = isinstance(stride, int) and (stride == 0 or stride > SHORT)
+        is_apart = isinstance(stride, int) and (stride == 0 or stride > Tuning.short)
         if index.coefficient(along) != 1 or index.exprs or not is_apart:
             return False
         if not is_number or buffer.dtype.itemsize < 4:

@@ -25,9 +25,8 @@ from collections import Counter
 from jitcore.loopir.expr import OP_COST, Buffer, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
-from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import find_split
-from jitcore.loopir.ways import Prefetch
+from jitcore.loopir.ways import Decisions, Nest, Prefetch
 
 # Places of one array from which on a loop is a stencil.
 MIN_PLACES = 2
@@ -128,7 +127,7 @@ def _goes_row_by_row(nest: Nest) -> bool:
         return False
     rows = row_axis_of(sweep)
     has_more = rest if isinstance(sweep, Scan) else sweep.stores
-    if rows is None or sweep.bounds or sweep.partials or has_more:
+    if rows is None or sweep.bounds or sweep.block_results or has_more:
         return False
     if isinstance(sweep, Scan) and nest.machine.is_zen:
         return False
@@ -179,7 +178,7 @@ def _is_long(nest: Nest, reduce: Reduce) -> bool:
     """Whether its rows are long, or the blocks of one that threads share, and the array is large."""
     kernel = nest.kernel
     length = kernel.vector.extent
-    length = min(length, int(reduce.block)) if reduce.partials else length
+    length = min(length, int(reduce.block)) if reduce.block_results else length
     return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond(nest, buffer, MIN_LONG_ARRAY)
                for buffer, _ in _list_rows(kernel, reduce))
 

@@ -9,7 +9,7 @@ from jitcore.backends.cpu.machine.host import Machine
 from jitcore.backends.cpu.mapping import jam, memory_order, prefetching, vectors
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Program, Reduce, Scan
-from jitcore.loopir.rules import Rule, apply_rules
+from jitcore.loopir.ways import Rule, apply_rules
 
 
 def _turn_lanes(name: str, kernel: Kernel, rows: Axis) -> None:

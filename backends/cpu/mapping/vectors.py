@@ -22,11 +22,10 @@ from jitcore.backends.cpu.mapping.prefetching import find_stencil_store
 from jitcore.backends.llvm.options import is_static
 from jitcore.loopir.expr import walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.monoids import is_summed, part_size
+from jitcore.loopir.monoids import is_summed
 from jitcore.loopir.program import Loop, Reduce, Repeat, Scan
-from jitcore.loopir.rules import Decisions, Nest
 from jitcore.loopir.traversal import block_totals, flatten
-from jitcore.loopir.ways import Vectors
+from jitcore.loopir.ways import Decisions, Nest, Vectors
 
 # Accesses further apart use one instruction per lane.
 MAX_STRIDE = 8
@@ -62,7 +61,7 @@ def find_long(nest: Nest) -> Decisions:
 
 
 def _is_long(nest: Nest, axes: Sequence[Axis], parts: list[tuple]) -> bool:
-    sizes = [part_size(dtype) for op, dtype in parts if is_summed(op, dtype)]
+    sizes = [dtypes.part_size(dtype) for op, dtype in parts if is_summed(op, dtype)]
     if not sizes:
         return False
     size, count = min(sizes), 1.0
@@ -88,7 +87,7 @@ def find_vectors(nest: Nest) -> Decisions:
 
 def find_totals(nest: Nest) -> Decisions:
     """Scans in blocks with the vectors of their first phase, which reduces each block to its total."""
-    scans = [s for s in nest.sweeps if isinstance(s, Scan) and s.partials and nest.runs_in_lanes(s.axis)]
+    scans = [s for s in nest.sweeps if isinstance(s, Scan) and s.block_results and nest.runs_in_lanes(s.axis)]
     return [(s, choose_vectors(nest, block_totals(s, ()))) for s in scans]
 
 
@@ -108,7 +107,7 @@ def choose_vectors(nest: Nest, sweep: Loop | Reduce | Scan) -> Vectors:
             if isinstance(inner, Repeat) and nest.kernel.vector not in node.axes:
                 continue  # one for all lanes, as counters of rounds are
             if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
-                widest = max(widest, part_size(node.dtype))
+                widest = max(widest, dtypes.part_size(node.dtype))
     has_math = has_math or isinstance(sweep, Reduce) and (
         "jam" in sweep.ways or shares_registers(sweep, nest.kernel.vector))
     is_sum = isinstance(sweep, Reduce) or isinstance(sweep, Scan) and sweep.is_long

@@ -6,11 +6,8 @@ is needed.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 from jitcore.backends.cpu.native import libraries
-from jitcore.config import drop_oldest
-from jitcore.process.concurrency import Lock
+from jitcore.config import RecentlyUsed
 
 __all__ = ["NAME", "NativeProgram", "code_cache", "find_program", "name_entry"]
 
@@ -33,31 +30,8 @@ class NativeProgram:
         self.addresses = [library.address(name) for name in names]
 
 
-class _CodeCache:
-    """Compiled programs by key: bounded, least recently used first out, thread-safe."""
-
-    def __init__(self):
-        self._lock = Lock()
-        self._programs: OrderedDict[bytes, NativeProgram] = OrderedDict()
-
-    def find(self, key: bytes) -> NativeProgram | None:
-        with self._lock:
-            found = self._programs.get(key)
-            if found is not None:
-                self._programs.move_to_end(key)
-            return found
-
-    def add(self, key: bytes, program: NativeProgram) -> None:
-        with self._lock:
-            self._programs[key] = program
-            drop_oldest(self._programs)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._programs.clear()
-
-
-code_cache = _CodeCache()
+#: Machine code of programs, by the key of their text.
+code_cache = RecentlyUsed()
 
 #: Of the libraries.
 NAME = "program"

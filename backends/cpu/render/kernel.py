@@ -300,7 +300,7 @@ class KernelRenderer(StatementRenderer):
             def combine():
                 accumulators = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
                 accumulators = self._sweep(e, reduce, accumulators, low, high)
-                for accumulator, buffer in zip(accumulators, reduce.partials):
+                for accumulator, buffer in zip(accumulators, reduce.block_results):
                     parts.write(e, buffer, number, accumulator.read())
 
             parts.around(e, combine)
@@ -311,7 +311,7 @@ class KernelRenderer(StatementRenderer):
         """Combines the partial results in order, then runs the statements after the reduction."""
         reduce = body[0]
         blocks = count_blocks(e, reduce)
-        for part, buffer in zip(reduce.parts, reduce.partials):
+        for part, buffer in zip(reduce.parts, reduce.block_results):
             accumulator = Accumulator(self, e, reduce, part, scalar=True)
 
             def run(i, accumulator=accumulator, buffer=buffer):

@@ -21,7 +21,7 @@ from jitcore.backends.llvm.registers import I64, POINTER, SIZES, TABLE, memory_t
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Store, Switch, While
 from jitcore.loopir.traversal import list_reads, list_writes, outside_kernels
-from jitcore.schedule.aliasing import is_scalar
+from jitcore.loopir.values import is_scalar
 
 
 def is_inline(statement) -> bool:

@@ -31,15 +31,15 @@ from jitcore.backends.llvm.registers import (
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.monoids import scan_start_of
 from jitcore.loopir.program import Scan
-from jitcore.schedule.nest import BLOCK_WORK, GRAIN_BLOCKS
+from jitcore.schedule.tuning import Tuning
 
 
 def count_in_round(scan: Scan, threads: int) -> int:
     """Blocks of a round: those of which a third of the threads' second caches holds what is read, beside what
     is written; at least as many as each thread takes."""
     read = sum(buffer.dtype.itemsize for buffer, _ in dict.fromkeys(scan.loads))
-    in_cache = host.cache_sizes().l2 // 3 // max(1, BLOCK_WORK * read)
-    return max(GRAIN_BLOCKS, in_cache) * threads
+    in_cache = host.cache_sizes().l2 // 3 // max(1, Tuning.block_work * read)
+    return max(Tuning.grain_blocks, in_cache) * threads
 
 
 def render_shifted(function: ir.Function) -> ir.Function:
@@ -66,8 +66,8 @@ def emit_scan(kernel, e, scan: Scan) -> None:
 def emit_blocks(kernel, e, scan: Scan, first, past, parts: Partials) -> None:
     """The second phase of a scan in blocks: those of [first, past). Each starts from the totals of all blocks
     before it, combined in order, so that no result depends on how blocks are shared out."""
-    b, blocks, length = e.b, e.size(scan.partials[0].shape[0]), e.size(scan.block)
-    extent, (totals, before) = e.size(scan.axis.extent), scan.partials
+    b, blocks, length = e.b, e.size(scan.block_results[0].shape[0]), e.size(scan.block)
+    extent, (totals, before) = e.size(scan.axis.extent), scan.block_results
 
     def place_of(i):
         return b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i

@@ -91,7 +91,7 @@ def describe_kernel(kernel: Kernel, table: dict[Buffer, int]) -> Form:
 
     text = format_kernel(kernel, sizes.name, name_buffer, name_number)
     split = find_split(kernel)
-    text += "".join(map(name_buffer, split[1].partials if split else ()))
+    text += "".join(map(name_buffer, split[1].block_results if split else ()))
     sizes.close()
     return Form(kernel, text, buffers, sizes, numbers)
 

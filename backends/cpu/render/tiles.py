@@ -33,6 +33,7 @@ from jitcore.loopir.index import Index
 from jitcore.loopir.program import Loop
 from jitcore.loopir.traversal import list_roots
 from jitcore.schedule.nest import is_across
+from jitcore.schedule.tuning import Tuning
 
 # Lanes of a tile; more of them would be more registers than there are.
 MAX_LANES = 16
@@ -62,7 +63,8 @@ class _Tiling:
         self.column_start, self.column_stop = e.range_of(loop.body[0], self.columns)
         nodes = walk(list_roots(self.body))
         loads = [node for node in nodes if node.op == "load"]
-        self.crossing = [node for node in loads if is_across(node.attr[1], self.rows, self.columns)]
+        self.crossing = [node for node in loads
+                         if is_across(node.attr[1], self.rows, self.columns, Tuning.short)]
         self.straight = [node.attr for node in loads if self._goes_straight(node.attr[1])]
         self.lanes = self._count_lanes({node.attr[0] for node in loads} | {s.buffer for s in self.body})
         read = {kernel.table[node.attr[0]] for node in loads}

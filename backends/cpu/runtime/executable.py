@@ -40,7 +40,7 @@ from jitcore.loopir.text import format_program
 from jitcore.loopir.traversal import flatten, list_outermost
 from jitcore.passes.canonical import LOCAL, program_key
 from jitcore.schedule import lower_program
-from jitcore.schedule.buffers import count_bytes, plan_arena
+from jitcore.schedule.buffers import plan_arena
 
 __all__ = ["CpuExecutable", "key_of_plan", "list_parts", "plan_call"]
 
@@ -55,7 +55,9 @@ _SOURCES = ("lax", "loopir", "schedule")
 
 def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[int]]:
     """(the plan of a program, where in the arena its temporaries lie)."""
-    offsets, arena_bytes = plan_arena(program, layout.arena)
+    offsets, arena_bytes = [], 0
+    if layout.arena:
+        offsets, arena_bytes = plan_arena(program, layout.arena, CpuTarget.tuning.cache_line)
     numbers = {buffer: number for number, buffer in enumerate(program.inputs)}
     numbers |= {output: numbers[source] for output, source in program.aliases.items()}
     outputs = tuple(
@@ -63,7 +65,7 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
         for buffer in program.outputs
     )
     dims = (*offsets, *layout.sizes.values({}))
-    total = arena_bytes + sum(map(count_bytes, layout.given))
+    total = arena_bytes + sum(buffer.nbytes for buffer in layout.given)
     releases = total > RELEASE_BYTES or _may_run_long(program)
     owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
     plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, list_parts(program), owners)
@@ -144,7 +146,7 @@ class CpuExecutable:
         if self._latest is None:
             return {}
         program = self._latest.read_program()
-        moved = sum(map(count_bytes, {*program.inputs, *program.outputs}))
+        moved = sum(buffer.nbytes for buffer in {*program.inputs, *program.outputs})
         return {"bytes accessed": float(moved)}
 
 
@@ -224,7 +226,7 @@ def _foresee(program: Program) -> None:
     """Begins with what is compiled beside the program, if it is not there yet."""
     for symbol in list_parts(program):
         foresee(symbol)
-    foresee_allocator(max(map(count_bytes, program.outputs), default=0))
+    foresee_allocator(max((buffer.nbytes for buffer in program.outputs), default=0))
 
 
 def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:

@@ -22,7 +22,7 @@ from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I1, I64, element_constant
 from jitcore.backends.llvm.statements import StatementRenderer
 from jitcore.loopir.index import Axis
-from jitcore.loopir.monoids import is_summed, part_size
+from jitcore.loopir.monoids import is_summed
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.traversal import peel
 
@@ -193,8 +193,8 @@ class ItemRenderer(StatementRenderer):
     def mark_long(self, reduce: Reduce, shares: int) -> None:
         """Whether each share of a reduction is a long sum."""
         first, *others = [int(axis.extent) for axis in reduce.axes]
-        count = math.prod(others) * (min(first, int(reduce.block)) if reduce.partials else first)
-        sizes = [part_size(expr.dtype) for _, op, expr in reduce.parts if is_summed(op, expr.dtype)]
+        count = math.prod(others) * (min(first, int(reduce.block)) if reduce.block_results else first)
+        sizes = [dtypes.part_size(expr.dtype) for _, op, expr in reduce.parts if is_summed(op, expr.dtype)]
         reduce.is_long = bool(sizes) and count > LONG_SUM[min(sizes)] * shares
 
     # -- scans and updates --------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ class KernelRenderer(ItemRenderer):
     def _render_split_reduce(self) -> None:
         """One team for each piece, and one for what they found."""
         body, reduce = self.kernel.body, self.kernel.body[0]
-        pieces, size = int(reduce.partials[0].shape[0]), self.tuning.piece_team
+        pieces, size = int(reduce.block_results[0].shape[0]), self.tuning.piece_team
         mapping = Mapping("pieces", (), body, size, 1, size)
         if pieces == 0:
             return
@@ -183,12 +183,12 @@ class KernelRenderer(ItemRenderer):
         team = Team(e, size, e.read_register("tid.x"))
         self.combine_range(e, team, reduce, low, high)
         with e.if_then(team.is_first()):
-            for (result, _, _), buffer in zip(reduce.parts, reduce.partials):
+            for (result, _, _), buffer in zip(reduce.parts, reduce.block_results):
                 e.write_element(buffer, number, e.results[result])
         e.finish()
         e = self.begin("_finish", mapping._replace(kind="finish"), 1)
         team = Team(e, size, e.read_register("tid.x"))
-        for part, buffer in zip(reduce.parts, reduce.partials):
+        for part, buffer in zip(reduce.parts, reduce.block_results):
             found = Accumulator(self, e, reduce, part, scalar=True)
             with team.share(I64(0), count_blocks(e, reduce)) as i:
                 found.combine(e.read_element(buffer, i))
@@ -201,7 +201,7 @@ class KernelRenderer(ItemRenderer):
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
         """The totals of pieces; for each piece what comes before it; each piece from there."""
         loops, _ = peel(self.kernel.body)
-        totals, before = scan.partials
+        totals, before = scan.block_results
         parts, numbers, size = Partials(columns), Loop(Axis(totals.shape[0]), []), self.tuning.piece_team
         pieces = Mapping("pieces", (*loops, numbers), [], size, 1, size)
         if pieces.items == 0:
@@ -236,7 +236,7 @@ class KernelRenderer(ItemRenderer):
 
     def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
         """What comes before each piece, from the totals of the pieces."""
-        b, dtype, (totals, before) = e.b, scan.value.dtype, scan.partials
+        b, dtype, (totals, before) = e.b, scan.value.dtype, scan.block_results
         identity, count = element_constant(dtype, scan_start_of(scan.op, dtype)), e.size(totals.shape[0])
 
         def place(i):

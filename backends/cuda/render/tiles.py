@@ -29,6 +29,7 @@ from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import peel
+from jitcore.schedule import tuning as scheduling
 from jitcore.schedule.nest import is_across
 
 #: Threads along each side of a tile, and how far the tiles of factors go along the sum.
@@ -290,7 +291,8 @@ def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None, tuning: Tuning) 
     if min(int(rows.extent), int(columns.extent)) < tuning.least_turned:
         return None
     nodes = walk([root for store in body for root in store.roots])
-    loads = [node for node in nodes if node.op == "load" and is_across(node.attr[1], rows, columns)]
+    loads = [node for node in nodes
+             if node.op == "load" and is_across(node.attr[1], rows, columns, scheduling.Tuning.short)]
     is_fine = 0 < len(loads) <= tuning.most_turned and not any(store.is_update for store in body)
     written = {store.buffer for store in body}
     if not is_fine or any(load.attr[0] in written for load in loads):

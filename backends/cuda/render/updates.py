@@ -23,7 +23,6 @@ from jitcore.backends.llvm.registers import I1, I64
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Kernel, Loop, Store
-from jitcore.schedule.buffers import count_bytes
 
 
 class Updates(NamedTuple):
@@ -48,7 +47,7 @@ def find_updates(kernel: Kernel, tuning: Tuning) -> Updates | None:
     count = Mapping("flat", tuple(loops), [store]).items
     if not tuning.least_updates <= count < 2**31:
         return None
-    return Updates(tuple(loops), store, count, count_bytes(store.buffer) // store.buffer.dtype.itemsize)
+    return Updates(tuple(loops), store, count, store.buffer.nbytes // store.buffer.dtype.itemsize)
 
 
 def render_updates(renderer, updates: Updates) -> None:

@@ -26,7 +26,7 @@ from jitcore.dispatch.tracing import specialize_jaxpr
 from jitcore.loopir.program import Program
 from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program
-from jitcore.schedule.buffers import count_bytes, plan_arena
+from jitcore.schedule.buffers import plan_arena
 from jitcore.schedule.cost import count_flops
 from jitcore.sharding import Device
 
@@ -101,7 +101,7 @@ class CudaExecutable:
 
     def cost(self) -> dict[str, float]:
         program = self.read_latest().program
-        moved = sum(map(count_bytes, {*program.inputs, *program.outputs}))
+        moved = sum(buffer.nbytes for buffer in {*program.inputs, *program.outputs})
         return {"flops": float(count_flops(program)), "bytes accessed": float(moved)}
 
     def memory(self) -> dict[str, int]:

@@ -280,9 +280,9 @@ class KernelWriter(DeviceText):
         self.line(f"{start} = {'' if low == '0' else f'{low} + '}cuda.blockIdx.x * {int(s.block)}")
         self._share_reduce(s, (start, f"min({start} + {int(s.block)}, {high})"))
         with self.suite(f"if {self.thread} == 0:"):
-            for (result, _, _), buffer in zip(s.parts, s.partials):
+            for (result, _, _), buffer in zip(s.parts, s.block_results):
                 self.line(f"{self.arrays[buffer]}[cuda.blockIdx.x] = {self.results[result]}")
-        return self._close(int(s.partials[0].shape[0]), self.team)
+        return self._close(int(s.block_results[0].shape[0]), self.team)
 
     def write_finish(self, s: Reduce, rest: Sequence) -> Function:
         """One block for what the pieces have found, and for what comes behind the sweep."""
@@ -291,8 +291,8 @@ class KernelWriter(DeviceText):
         self.line(f"{self.thread} = cuda.threadIdx.x")
         running, _ = self.begin_parts(s, False)
         piece = self.names.take("piece", first=True)
-        with self.suite(f"for {piece} in range({self.thread}, {s.partials[0].shape[0]}, {self.team}):"):
-            for (op, expr, name, dtype, best), buffer in zip(running, s.partials):
+        with self.suite(f"for {piece} in range({self.thread}, {s.block_results[0].shape[0]}, {self.team}):"):
+            for (op, expr, name, dtype, best), buffer in zip(running, s.block_results):
                 found = Text(f"{self.arrays[buffer]}[{piece}]")
                 if best is None:
                     self.update(op, dtype, name, found)

@@ -124,7 +124,7 @@ class _HostWriter(Writer):
         """The functions that a kernel becomes."""
         body = [s for s in kernel.body if not (isinstance(s, Store) and s.buffer in self.starts)]
         split = find_split(kernel)
-        if split and isinstance(split[1], Reduce) and int(split[1].partials[0].shape[0]):
+        if split and isinstance(split[1], Reduce) and int(split[1].block_results[0].shape[0]):
             yield _Task(body[:1], lambda w: w.write_pieces(body[0]), "_pieces")
             yield _Task(body, lambda w: w.write_finish(body[0], body[1:]), "_finish")
         elif body:

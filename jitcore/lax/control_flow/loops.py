@@ -37,8 +37,8 @@ class Loop(NamedTuple):
         return len(self.body_jaxpr.out_avals)
 
     @property
-    def lanes(self) -> tuple:
-        """The shape of the condition; each lane of the carry goes on until its own fails."""
+    def batch_shape(self) -> tuple:
+        """The shape of the condition; each element of the batch goes on until its own fails."""
         return self.cond_jaxpr.out_avals[0].shape
 
     def bind(self, cond_consts: Sequence, body_consts: Sequence, init: Sequence) -> list:
@@ -48,10 +48,10 @@ class Loop(NamedTuple):
               init_flags: Flags) -> tuple[Loop, list[bool]]:
         """The loop for all elements of a batch, and which carries have a batch axis.
 
-        Lanes are leading axes of every carry, so that inner lanes have to become lanes of the batch."""
+        A batch has the leading axes of every carry, so that an inner one has to become part of it."""
         body, flags, _ = batch_loop_body(self.body_jaxpr, axis, body_flags, init_flags)
         cond, (differs,) = batch_jaxpr(self.cond_jaxpr, axis, [*cond_flags, *flags])
-        if differs or (self.lanes and any(flags)):
+        if differs or (self.batch_shape and any(flags)):
             reject_io("while", self.cond_jaxpr, self.body_jaxpr)
             flags = [True] * len(flags)
             body, _ = batch_jaxpr(self.body_jaxpr, axis, [*body_flags, *flags], flags)

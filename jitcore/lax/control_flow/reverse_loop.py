@@ -57,7 +57,7 @@ def reverse_while(loop: Loop, cond_consts, body_consts, init, cts, wanted: Flags
 
     def step_back(state, ys):
         carry, old = forward.full(state), ys[len(sums) :]
-        if not loop.lanes:
+        if not loop.batch_shape:
             outs = back.run(body_consts, carry, old)
         else:
             running = forward.test(carry)
@@ -163,14 +163,14 @@ class Forward:
     def holds(self, state: Sequence):
         """Whether there is another iteration."""
         running = self.test(self.full(state))
-        axes = tuple(range(len(self.loop.lanes)))
+        axes = tuple(range(len(self.loop.batch_shape)))
         return reduce_or.primitive.bind(running, axes=axes) if axes else running
 
     def step(self, state: Sequence) -> list:
         carry = self.full(state)
         operands = compress([*self.body_consts, *carry], self.body_used)
         outs = eval_jaxpr(self.body.jaxpr, self.body.consts, operands)
-        if not self.loop.lanes:
+        if not self.loop.batch_shape:
             return outs
         running = self.test(carry)
         return [_choose(running, new, old) for new, old in zip(outs, state)]

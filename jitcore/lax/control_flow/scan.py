@@ -17,7 +17,7 @@ from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.core.symbolic import is_symbolic
+from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, to_array, to_numpy, user_snippet
 from jitcore.lax.control_flow import control
 from jitcore.lax.control_flow.scan_derivatives import jvp_scan, split_operands, split_scan, transpose_scan
@@ -190,7 +190,7 @@ def _as_length(length):
     if isinstance(length, Tracer):
         origin = origin_of(length.trace, length)
         raise errors.argument_value_error("lax.scan", "length", length.aval.long(), origin, user_snippet())
-    if is_symbolic(length):
+    if isinstance(length, DimExpr):
         return length
     try:
         return max(operator.index(length), 0)

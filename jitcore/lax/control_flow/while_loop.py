@@ -36,7 +36,7 @@ def _run_while(*args: np.ndarray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, bo
     holds, body = build_program(cond_jaxpr), build_program(body_jaxpr)
     cond_consts, body_consts, carry = split_operands(args, cond_nconsts, body_nconsts)
     with np.errstate(all="ignore"):
-        if not _has_lanes(cond_jaxpr=cond_jaxpr):
+        if not _is_batched(cond_jaxpr=cond_jaxpr):
             while holds([*cond_consts, *carry])[0]:
                 carry = body([*body_consts, *carry])
             return list(carry)
@@ -47,8 +47,8 @@ def _run_while(*args: np.ndarray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, bo
     return list(carry)
 
 
-def _has_lanes(*, cond_jaxpr: ClosedJaxpr, **_) -> bool:
-    """Whether each lane has a condition of its own."""
+def _is_batched(*, cond_jaxpr: ClosedJaxpr, **_) -> bool:
+    """Whether each element of a batch has a condition of its own."""
     return bool(cond_jaxpr.out_avals[0].shape)
 
 
@@ -71,9 +71,9 @@ def _while_aval(*avals: ShapedArray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr,
         expected = [(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
         if expected != [(aval.shape, aval.dtype) for aval in (*consts, *carry)]:
             raise TypeError("while called with operands of other types than its jaxprs take")
-    (lanes,) = cond_jaxpr.out_avals
-    if any(aval.shape[: lanes.ndim] != lanes.shape for aval in carry):
-        raise TypeError(f"while called with a carry that does not begin with the axes of {lanes.long()}")
+    (test,) = cond_jaxpr.out_avals
+    if any(aval.shape[: test.ndim] != test.shape for aval in carry):
+        raise TypeError(f"while called with a carry that does not begin with the axes of {test.long()}")
     return body_jaxpr.out_avals
 
 
@@ -84,7 +84,7 @@ def _lower_while(builder, *operands, cond_nconsts, cond_jaxpr, body_nconsts, bod
 
 def _hlo_while(b, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     cond_consts, body_consts, init = split_operands(operands, cond_nconsts, body_nconsts)
-    lanes = cond_jaxpr.out_avals[0].shape
+    batch_shape = cond_jaxpr.out_avals[0].shape
 
     def test(carry):
         return b.inline(cond_jaxpr, [*cond_consts, *carry])[0]
@@ -92,14 +92,14 @@ def _hlo_while(b, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr)
     def step(carry):
         return b.inline(body_jaxpr, [*body_consts, *carry])
 
-    def step_lanes(active, *carry):
+    def step_batch(active, *carry):
         stepped = [b.choose(b.broadcast(active, old.shape, range(active.ndim)), new, old)
                    for new, old in zip(step(carry), carry)]
         return [b.map("and", active, test(stepped)), *stepped]
 
-    if not lanes:
+    if not batch_shape:
         return b.loop(lambda *carry: test(carry), lambda *carry: step(carry), init)
-    return b.loop(lambda active, *_: b.reduce("or", active, range(len(lanes))), step_lanes,
+    return b.loop(lambda active, *_: b.reduce("or", active, range(len(batch_shape))), step_batch,
                   [test(init), *init])[1:]
 
 

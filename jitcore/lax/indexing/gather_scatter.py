@@ -14,7 +14,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.core.symbolic import is_symbolic
+from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, to_numpy
 from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.bits import or_
@@ -261,7 +261,7 @@ def _writes_once(indices, *, dimension_numbers, unique_indices, mode, **_) -> bo
 def _find_last_writers(x_shape, indices, updates_shape, **params):
     """Which elements of the updates stay, of those that a scatter puts to the same place."""
     size = product(updates_shape)
-    dtype = dtypes.int32 if not is_symbolic(size) and size < 1 << 31 else dtypes.int64
+    dtype = dtypes.int32 if not isinstance(size, DimExpr) and size < 1 << 31 else dtypes.int64
     numbers = reshape(iota(dtype, size), updates_shape)
     owners = scatter.primitive.bind(empty(x_shape, dtype), indices, numbers, **params)
     return eq(_read_back(owners, indices, updates_shape, **params), numbers)

@@ -14,7 +14,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.symbolic import is_symbolic
+from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, to_numpy
 from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape
 from jitcore.lax.define import define, to_operands
@@ -370,13 +370,13 @@ def _common_index_dtype(indices) -> np.dtype:
 
 def wrap_negative_index(index, extent):
     """index + extent where index is negative: computed now if it is known, by equations if traced."""
-    if not isinstance(index, Tracer) and not is_symbolic(extent):
+    if not isinstance(index, Tracer) and not isinstance(extent, DimExpr):
         index = int(to_numpy(index))
         return index + extent if index < 0 else index
     dtype = aval_of(index).dtype
     if dtypes.kind_of(dtype) == "u":
         return index
-    if not is_symbolic(extent) and extent > np.iinfo(dtype).max:
+    if not isinstance(extent, DimExpr) and extent > np.iinfo(dtype).max:
         dtype = dtypes.int64 if extent > np.iinfo(np.int32).max else dtypes.int32
         index = convert_element_type(index, dtype)
     return select_n(lt(index, 0), index, add(convert_element_type(index, dtype), extent))

@@ -17,7 +17,7 @@ from jitcore import dtypes, errors, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
-from jitcore.core.symbolic import is_symbolic
+from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import (
     NOT_HERE,
     Tracer,
@@ -48,14 +48,14 @@ def operand_type(name: str, position: int, x) -> tuple[np.dtype, bool]:
         return dtypes.canonicalize(x.dtype), False
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return dtypes.of_python_scalar(x), not isinstance(x, bool)
-    if is_symbolic(x):
+    if isinstance(x, DimExpr):
         return dtypes.default_dtype("i"), True
     raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.")
 
 
 def is_operand(x) -> bool:
     """Whether arithmetic with an Array takes x: an array or a number, no list."""
-    return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)) or is_symbolic(x)
+    return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)) or isinstance(x, DimExpr)
 
 
 def ensure_array(name: str, x, position: int = 0) -> Array:
@@ -65,7 +65,7 @@ def ensure_array(name: str, x, position: int = 0) -> Array:
     if isinstance(x, Array):
         return x
     dtype, weak = operand_type(name, position, x)
-    if is_symbolic(x):
+    if isinstance(x, DimExpr):
         return lax.dimension_size(x)
     if not isinstance(x, (np.ndarray, np.generic)):
         return ConcreteArray(dtypes.scalar_to_numpy(x), weak)
@@ -114,7 +114,7 @@ def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tupl
 def convert_operand(arg, own: tuple[np.dtype, bool], dtype, weak: bool):
     """arg in this dtype. Equal dtypes need no conversion, whatever their weak types: the result's is
     joint."""
-    if is_symbolic(arg):
+    if isinstance(arg, DimExpr):
         arg = lax.dimension_size(arg)
     if own[0] == dtype and (own[1] == weak or isinstance(arg, Array)):
         return arg
@@ -268,7 +268,7 @@ def _canonicalize_extent(extent, shape):
         raise errors.shape_value_error(str(shape), origin_of(extent.trace, extent), user_snippet())
     if isinstance(extent, (float, complex, str)) or extent is None:
         raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.")
-    if is_symbolic(extent):
+    if isinstance(extent, DimExpr):
         return extent
     extent = operator.index(extent)
     if extent < 0:

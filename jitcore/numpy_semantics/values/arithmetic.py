@@ -17,8 +17,8 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.core import interval as intervals
-from jitcore.core.interval import COMPARISONS, UNKNOWN, Interval
+from jitcore.core import algebra
+from jitcore.core.algebra import COMPARISONS, UNKNOWN, Interval
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.numbers import (
     LARGE,
@@ -115,8 +115,8 @@ def _define_sum(factor: int, compute: Callable) -> Callable:
             return Number(kind, compute(to_raw(x, kind), to_raw(y, kind)))
         form = form_of(x) + form_of(y) * factor
         one, other = interval_of(x), interval_of(y)
-        interval = (intervals.add if factor == 1 else intervals.subtract)(one, other)
-        interval = intervals.meet(interval, form.interval())
+        interval = (algebra.add if factor == 1 else algebra.subtract)(one, other)
+        interval = algebra.meet(interval, form.interval())
         is_short = _is_small(one) or _is_small(other) or _is_step(form, form_of(x), form_of(y))
         is_free = is_short and not is_large(one) and not is_large(other)
         if not (is_free or _is_bounded(interval)):
@@ -157,7 +157,7 @@ def multiply(x, y):
         return Number(kind, multiply_parts(*as_arrays(to_raw(x, kind), to_raw(y, kind))))
     if kind is not int:
         return Number(kind, lax.mul(to_raw(x, kind), to_raw(y, kind)))
-    interval = intervals.multiply(interval_of(x), interval_of(y))
+    interval = algebra.multiply(interval_of(x), interval_of(y))
     one, other = form_of(x), form_of(y)
     is_unit = any(not form.terms and abs(form.const) <= 1 for form in (one, other))
     are_free = not is_large(interval_of(x)) and not is_large(interval_of(y))
@@ -233,8 +233,8 @@ def _int_divmod(x, y) -> tuple[Any, Any]:
             step = lax.convert_element_type(wrong, dtypes.int64)
             quotient, remainder = lax.sub(quotient, step), lax.add(remainder, lax.mul(step, b))
     pair = (low, high), (least, most)
-    return (Number(int, quotient, interval=intervals.floordiv(*pair)),
-            Number(int, remainder, interval=intervals.modulo(*pair)))
+    return (Number(int, quotient, interval=algebra.floordiv(*pair)),
+            Number(int, remainder, interval=algebra.modulo(*pair)))
 
 
 def float_divmod(x, y) -> tuple[Array, Array]:
@@ -399,9 +399,9 @@ def _define_comparison(name: str, operation: Callable) -> Callable:
     def operate(x, y):
         kind = common_kind(x, y)
         if kind is int:
-            difference = intervals.subtract(interval_of(x), interval_of(y))
-            difference = intervals.meet((form_of(x) - form_of(y)).interval(), difference)
-            known = intervals.compare(name, difference, (0, 0))
+            difference = algebra.subtract(interval_of(x), interval_of(y))
+            difference = algebra.meet((form_of(x) - form_of(y)).interval(), difference)
+            known = algebra.compare(name, difference, (0, 0))
             if known is not None:
                 return known
             return Number(bool, operation(to_raw(as_int(x), int), to_raw(as_int(y), int)))
@@ -430,7 +430,7 @@ def absolute(x):
     if high <= 0:
         return negate(x)
     _check_negated(x)
-    size = (0, LARGE[1]) if is_large((low, high)) else intervals.absolute((low, high))
+    size = (0, LARGE[1]) if is_large((low, high)) else algebra.absolute((low, high))
     return Number(int, lax.abs(x.read()), interval=size)
 
 

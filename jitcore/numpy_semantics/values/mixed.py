@@ -15,7 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.interval import COMPARISONS
+from jitcore.core.algebra import COMPARISONS
 from jitcore.numpy_semantics.errors import NotTraceable, needs_identity, not_traceable
 from jitcore.numpy_semantics.values import arithmetic
 from jitcore.numpy_semantics.values.arithmetic import fail

@@ -16,10 +16,9 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.core import interval as intervals
-from jitcore.core.affine import Affine
+from jitcore.core import algebra
+from jitcore.core.algebra import UNKNOWN, Affine, Interval
 from jitcore.core.aval import ShapedArray
-from jitcore.core.interval import UNKNOWN, Interval
 from jitcore.core.trace import context
 from jitcore.numpy_semantics.errors import needs_identity, needs_value, not_traceable
 from jitcore.numpy_semantics.values.equality import is_visible
@@ -263,7 +262,7 @@ def make_int(form: Form, interval: Interval = UNKNOWN, raw: Array | None = None)
     """An int of this form, of which an interval is known besides what the form says."""
     if not form.terms:
         return form.const
-    low, high = intervals.meet(interval, form.interval())
+    low, high = algebra.meet(interval, form.interval())
     if low == high:
         return int(low)
     return Number(int, raw, form, (low, high))
@@ -296,7 +295,7 @@ def _bound_term(form: Form, interval: Interval, above: Form | None, below: Form 
     for term, coefficient in form.terms:
         if abs(coefficient) == 1 and getattr(term.raw, "trace", None) is context.trace and not term.precision:
             rest = form.without(term)
-            bounds = intervals.subtract(*(interval, rest.interval())[::coefficient])
+            bounds = algebra.subtract(*(interval, rest.interval())[::coefficient])
             outer = (above, below) if coefficient == 1 else (below, above)
             ends = [None if bound is None else (bound - rest) * coefficient for bound in outer]
             if not rest.terms or any(end is not None for end in ends):

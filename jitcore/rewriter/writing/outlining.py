@@ -174,7 +174,7 @@ class Outline:
         if sides:
             cut = [number for number in natural.body if blocks[number].order in sides]
             inside = natural.body - {*cut}
-            ways = {one: [other for other in blocks[one].successors if other in inside] for one in natural.body}
+            ways = {one: [to for to in blocks[one].successors if to in inside] for one in natural.body}
             reached = find_reachable(ways, [natural.header])
             natural = copy.copy(natural)
             natural.body = {*reached}

@@ -6,13 +6,14 @@ import pytest
 import jitcore
 from jitcore import jit
 from jitcore.backends.cpu.render.fetch import AHEAD
+from jitcore.backends.cpu.target import CpuTarget
 from jitcore.config import config
-from jitcore.schedule import nest
+from jitcore.schedule.tuning import Tuning
 
 
 @pytest.fixture
 def all_arrays_are_far(monkeypatch):
-    monkeypatch.setattr(nest, "FAR_BYTES", 0)
+    monkeypatch.setattr(CpuTarget, "tuning", Tuning(far_bytes=0))
     with config.override(cache_dir=""):
         jitcore.clear_caches()
         yield

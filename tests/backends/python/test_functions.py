@@ -129,7 +129,7 @@ def list_features(statement) -> list[str]:
     kind, marks = type(statement).__name__, []
     for mark in (
         "bounds",
-        "partials",
+        "block_results",
         "stores",
         "mask",
         "combine",
@@ -149,8 +149,8 @@ def test_the_programs_have_every_statement():
     for function, args in PROGRAMS.values():
         for statement in list_statements(schedule(function, args)):
             found.update(list_features(statement))
-    expected = {"Kernel", "Loop", "Reduce", "Reduce bounds", "Reduce partials", "Reduce stores", "Scan", "Scan reverse",
-                "Scan partials", "Store", "Store mask", "Store combine", "Store in_order", "Store packed", "Repeat", "While",
+    expected = {"Kernel", "Loop", "Reduce", "Reduce bounds", "Reduce block_results", "Reduce stores", "Scan", "Scan reverse",
+                "Scan block_results", "Store", "Store mask", "Store combine", "Store in_order", "Store packed", "Repeat", "While",
                 "While swaps", "Switch", "Call", "Call epilogue", "LibraryCall"}
     assert expected <= found.keys(), expected - found.keys()
 
