@@ -38,6 +38,7 @@ LAYERS = (
     ("export",),
     ("autojitted",),
     ("api",),
+    ("scripts",),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -56,11 +57,22 @@ FUNCTIONS_IMPORT = {
     "jitcore.autojitted.tiers.native": "Numba is optional",
     "jitcore.cli.demo": "JAX is optional",
     "jitcore.cli.patience": "the compiler is loaded when its time has been earned",
+    "jitcore.cli.run": "a script of which nothing is told needs neither",
+    "jitcore.config": "only an unknown flag is compared with the others",
+    "jitcore.__main__": "a script that is run needs no parser of arguments",
     "jitcore.core.trace": "an operation on a device is a program of dispatch",
     "jitcore.dispatch.backend": "entry points take long to load",
     "jitcore.dispatch.tracing": "rewriting reads bytecode, and is loaded where it is asked for",
     "jitcore.distributed": "JAX is optional",
     "jitcore.jitted.numba_export": "Numba is optional",
+    "jitcore.scripts.environment": "a script without NumPy need not load it",
+    "jitcore.scripts.frames": "a script in which nothing is hot needs no ctypes",
+    "jitcore.scripts.helper": "a script in which nothing is hot needs no pickle",
+    "jitcore.scripts.regions": "a script without NumPy need not load it before a program runs",
+    "jitcore.scripts.runner": "a script that cannot be watched needs no sampler",
+    "jitcore.scripts.running": "only exceptions need it",
+    "jitcore.scripts.sampling": "the workshop is loaded when something is hot",
+    "jitcore.scripts.worker": "the compiler is loaded when the process says that it is there",
     "jitcore.numpy.products": "only einsum needs opt_einsum",
 }
 MOST_IMPORTS_IN_FUNCTIONS = 40

@@ -5,6 +5,7 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 `kernel` (LLVM IR), `native` (machine code), `executable` (buffers of a call).
 
 Modules:
+    backend    What dispatch sees of the CPU backend.
     compiler   From loop program to machine code: rendering, and the caches of compiled code by canonical
                text.
     machine/   The machine that code is made for.

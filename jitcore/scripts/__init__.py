@@ -1,4 +1,31 @@
 """Whole scripts.
 
 In: a script. Out: what it does in plain Python, sooner.
+
+Modules:
+    arming       Stopping a running frame at the head of a loop, exactly.
+    compiling    Loops of a script compiled in another process than the script's.
+    entries      On-stack replacement: places at the head of each loop where a frame that runs can be entered
+                 from outside.
+    environment  What a piece of a script works on, told to another process: types and sizes, not contents.
+    fates        What becomes of a unit that is hot, and what later runs are told of it.
+    frames       Variables of frames that run, written from outside.
+    functions    What becomes of a function of the script that is called often, by plain Python or by a
+                 library.
+    helper       The process that compiles beside the script, as the script's process sees it.
+    learned      What earlier runs of a script learned about its loops, on disk.
+    loops        What becomes of a loop of the script: plain Python, a program that is checked, and then that
+                 program.
+    regions      Compiled loops of a script, as the process that runs it sees them: without a compiler.
+    report       What became of the hot loops and functions of a script, as a table.
+    runner       Runs a script as `python SCRIPT` would.
+    running      The run time of compiled loops: what the code of a call names, and machine code from disk.
+    sampling     Which loops and functions of a running script cost time.
+    trial        The first use of a compiled loop is checked: on copies of what it works on it does some
+                 iterations, Python does the same ones, and both must agree.
+    units        Parts of a script that may be compiled: its loops and functions, while nothing is known of
+                 them but their ticks.
+    worker       The process that compiles for one that runs a script: jobs come in, programs go out.
+    workshop     What is done about hot units: they are compiled by another process, and frames that run are
+                 entered.
 """

@@ -143,15 +143,10 @@ def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
 def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest: OutlinedLoop | None,
                    job: Job) -> FromDisk:
     """A program as another process finds it. own: functions that were made here; rest: of a loop."""
-    executable, program = entry.program.executable, entry.program
-    prepared = executable._fixed
-    from jitcore.backends.cpu.runtime.plans import encode_plan, write_call
-
-    if prepared is None or getattr(prepared.bind, "func", None) is not write_call:
+    program = entry.program
+    stored = program.executable.store() if hasattr(program.executable, "store") else None
+    if stored is None:
         raise Refused("its program calls Python")
-    plan, compiled = prepared.bind.args
-    if plan.owners or compiled.key is None:
-        raise Refused("its machine code belongs to one process")
     arguments, lines, constants = entry.source
     n_consts = len(program.traced.consts)
     consts = tuple(program.const_values[i] for i in program.kept if i < n_consts)
@@ -162,7 +157,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
         parameters, results, exits = rest.parameters, rest.results, tuple(one.offset for one in rest.exits)
     data = dump_constants(constants, rebuilt, own)
     return FromDisk(parameters, results, exits, job.step, arguments, tuple(lines), data,
-                    encode_plan(plan, compiled.key), consts, None if is_whole else kept, {}, None)
+                    *stored, consts, None if is_whole else kept, {}, None)
 
 
 class _Pickler(pickle.Pickler):

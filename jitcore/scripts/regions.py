@@ -45,8 +45,8 @@ class FromDisk(NamedTuple):
         exits: offsets of the places behind the loop, by the number that the program gives; step: see `Job`.
         arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it
             names.
-        plan: of the call; code_key: of the machine code on disk. consts: arrays that come first; kept: the
-            inputs that are passed, or None for all.
+        runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
+            first; kept: the inputs that are passed, or None for all.
         stand_ins: values for parameters that need none. counter: variable with the number of the iteration,
             or None.
     """
@@ -58,7 +58,8 @@ class FromDisk(NamedTuple):
     arguments: str
     lines: tuple[str, ...]
     constants: bytes
-    plan: bytes
+    runtime: str
+    stored: bytes
     consts: tuple
     kept: tuple[int, ...] | None
     stand_ins: dict[str, Any]

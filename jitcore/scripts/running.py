@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from jitcore.backends.cpu.native.programs import find_program
-from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
-from jitcore.backends.cpu.runtime.plans import decode_plan, write_call
 from jitcore.dispatch.generated_calls import ABSENT, is_silent, overlaps, read_state, settle, silent
 from jitcore.process.generated import compile_function
 from jitcore.scripts.entries import DECLINED
 from jitcore.scripts.regions import FromDisk
 
 __all__ = ["ABSENT", "define"]
-
-#: Of the machine code of programs.
-OPT_LEVEL = 1
 
 
 def raise_interruption(error: BaseException) -> None:
@@ -49,12 +44,8 @@ def define(program: FromDisk, constants: list) -> Callable:
 
 
 def open_run(program: FromDisk) -> Callable:
-    plan, code_key = decode_plan(program.plan)
-    compiled = find_program(code_key, OPT_LEVEL) if code_key else None
-    if compiled is None:
-        raise LookupError("its machine code is not on disk")
-    plan.open_parts()
-    run = write_call(plan, compiled)
+    """The function of the program's inputs. Raises: LookupError."""
+    run = importlib.import_module(program.runtime).open_program(program.stored)
     if program.consts:
         run = partial(run, *program.consts)
     kept = program.kept

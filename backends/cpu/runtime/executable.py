@@ -24,10 +24,19 @@ from jitcore.backends.cpu.mapping.rules import decide_ways
 from jitcore.backends.cpu.native.images import foresee
 from jitcore.backends.cpu.native.programs import NativeProgram, find_program
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
+from jitcore.backends.cpu.runtime import stored
 from jitcore.backends.cpu.runtime.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.runtime.launch import open_launchers
 from jitcore.backends.cpu.runtime.memory import foresee_allocator
-from jitcore.backends.cpu.runtime.plans import CallPlan, Output, Run, find_plan, store_plan, write_call
+from jitcore.backends.cpu.runtime.plans import (
+    CallPlan,
+    Output,
+    Run,
+    encode_plan,
+    find_plan,
+    store_plan,
+    write_call,
+)
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -128,6 +137,17 @@ class CpuExecutable:
         """How native code calls the program for inputs of these shapes; None where it calls Python."""
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         return prepared.native_call()
+
+    def store(self) -> tuple[str, bytes] | None:
+        """What a process without a compiler opens the program with: a module with `open_program`, and the bytes
+        that it gets. None for shapes that are not known, and for what belongs to this process."""
+        bind = None if self._fixed is None else self._fixed.bind
+        if not isinstance(bind, partial) or bind.func is not write_call:
+            return None
+        plan, compiled = bind.args
+        if plan.owners or compiled.addresses and compiled.key is None:
+            return None
+        return stored.__name__, encode_plan(plan, compiled.key)
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         """Stages of the program, of the latest signature where shapes are symbolic."""
