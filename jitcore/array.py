@@ -70,8 +70,7 @@ class ConcreteArray(Array):
 
     Args:
         data: the ndarray; ownership passes to this object.
-        weak_type: whether the dtype yields to what it meets (see `dtypes`).
-    """
+        weak_type: whether the dtype yields to what it meets (see `dtypes`)."""
 
     __slots__ = ("_data", "_weak_type", "_aval")
 
@@ -310,8 +309,7 @@ class DeviceArray(ConcreteArray):
         buffer: what the backend's runtime has; with `delete()`, `block_until_ready()`,
             `copy_to_host_async()`, and for NumPy `__array__`.
         form: shape, dtype, weak type and sharding. `sharding.backend` is the name of the backend that
-            computes with the array; `is_committed` whether somebody chose its devices.
-    """
+            computes with the array; `is_committed` whether somebody chose its devices."""
 
     __slots__ = ("_buffer", "_form", "_host")
 

@@ -74,11 +74,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any],
     Raises: ValueError where there are not enough, naming a backend that has several."""
     shape = tuple(axis_shapes)
     if len(shape) != len(axis_names):
-        raise ValueError(
-            "Number of axis sizes and axis names should be equal. Got "
-            f"axis_shapes={shape} of length {len(shape)} and axis_names={axis_names} of length "
-            f"{len(axis_names)}."
-        )
+        raise ValueError("Number of axis sizes and axis names should be equal. Got "
+                         f"axis_shapes={shape} of length {len(shape)} and axis_names={axis_names} of length "
+                         f"{len(axis_names)}.")
     found = list(find_backend().devices() if devices is None else devices)
     count = math.prod(shape)
     if len(found) < count:
@@ -136,8 +134,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
     """An array whose parts a function gives, for the index of each.
 
     Args:
-        data_callback: index (a tuple of slices) -> the elements there.
-    """
+        data_callback: index (a tuple of slices) -> the elements there."""
     shape = tuple(shape)
     places: dict[tuple, np.ndarray] = {}
     parts = []
@@ -187,14 +184,11 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any,
     Args:
         local_data: the elements of this process: all of the array's, or, along axes that are cut among
             processes, those between the first and the last of its devices' parts.
-        global_shape: of the array; by default each axis that is cut among processes is as often as long.
-    """
+        global_shape: of the array; by default each axis that is cut among processes is as often as long."""
     local = np.asarray(local_data)
     whole = _infer_global_shape(sharding, local.shape) if global_shape is None else tuple(global_shape)
-    starts = [
-        min(part.indices(extent)[0] for part in parts)
-        for extent, parts in zip(whole, zip(*sharding.addressable_devices_indices_map(whole).values()))
-    ]
+    starts = [min(part.indices(extent)[0] for part in parts)
+              for extent, parts in zip(whole, zip(*sharding.addressable_devices_indices_map(whole).values()))]
     starts = [0 if mine == extent else start for start, mine, extent in zip(starts, local.shape, whole)]
 
     def take(index):
@@ -212,9 +206,8 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any,
 
 def _infer_global_shape(sharding: Sharding, local_shape: tuple[int, ...]) -> tuple[int, ...]:
     counts, tiles = sharding.find_tiles(len(local_shape))
-    mine = [
-        tile for tile, device in zip(tiles, sharding.device_order) if device.process_index == processes.index
-    ]
+    mine = [tile
+            for tile, device in zip(tiles, sharding.device_order) if device.process_index == processes.index]
     return tuple(extent * count // len({tile[axis] for tile in mine}) for axis,
                  (extent, count) in enumerate(zip(local_shape, counts)))
 
@@ -230,7 +223,5 @@ def check_served(devices: Any) -> None:
     """Raises: ValueError for several devices that no partitioner serves, naming the backend that has one."""
     for device in devices:
         if len(devices) > 1 and not hasattr(find_backend(device.backend), "split"):
-            raise ValueError(
-                f"backend {device.backend!r} runs on one device, got {len(devices)}: "
-                "use devices of backend='xla' (jitcore.devices('xla'))."
-            )
+            raise ValueError(f"backend {device.backend!r} runs on one device, got {len(devices)}: "
+                             "use devices of backend='xla' (jitcore.devices('xla')).")

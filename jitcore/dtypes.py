@@ -54,10 +54,8 @@ float0 = np.dtype([("float0", np.void, 0)])
         "complex128",
     )
 )
-SUPPORTED = (
-    bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
-    bfloat16, float16, float32, float64, complex64, complex128,
-)
+SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bfloat16, float16, float32,
+             float64, complex64, complex128)
 
 # Short names of the jaxpr text: `f32[3]`.
 SHORT_NAMES = {

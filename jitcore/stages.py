@@ -200,11 +200,9 @@ def make_out_info(program: Program) -> Any:
 
 
 def _list_texts(program: Program) -> dict[str, Callable[[], str]]:
-    return {
-        "jaxpr": lambda: str(program.closed_jaxpr),
-        "optimized jaxpr": lambda: str(program.compiled_jaxpr),
-        **program.executable.texts(program.argument_names),
-    }
+    return {"jaxpr": lambda: str(program.closed_jaxpr),
+            "optimized jaxpr": lambda: str(program.compiled_jaxpr),
+            **program.executable.texts(program.argument_names)}
 
 
 def list_stages(program: Program) -> list[str]:

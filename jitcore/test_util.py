@@ -42,8 +42,7 @@ def check_grads(f: Callable, args: Sequence, order: int, modes: Sequence[str] = 
         atol, rtol: tolerances, or dicts from dtypes to tolerances.
         eps: step of the differences, by default 1e-4: give float64 arguments.
 
-    Raises: AssertionError where they differ.
-    """
+    Raises: AssertionError where they differ."""
     check = {"atol": atol, "rtol": rtol, "eps": eps or EPS}
     _check_order(f, tuple(args), order, modes, check, "")
 

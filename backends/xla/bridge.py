@@ -103,10 +103,9 @@ def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms:
     with allow_64_bits():
         ins, outs = ([jax.core.ShapedArray(aval.shape, aval.dtype) for aval in avals]
                      for avals in (in_avals, out_avals))
-    return dataclasses.replace(
-        skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins), out_avals=tuple(outs),
-        mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))),
-        _get_vjp=None)
+    return dataclasses.replace(skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins),
+                               out_avals=tuple(outs), mlir_module_serialized=artifact,
+                               module_kept_var_idx=tuple(range(len(ins))), _get_vjp=None)
 
 
 @functools.lru_cache(maxsize=256)

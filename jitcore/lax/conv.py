@@ -84,10 +84,8 @@ def _check_groups(images, features, in_per_group, out_features, feature_groups: 
                   batch_groups: int) -> None:
     name = "conv_general_dilated"
     if feature_groups > 1 and batch_groups > 1:
-        raise ValueError(
-            f"At most one of batch_group_count and feature_group_count may be > 1, got "
-            f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"
-        )
+        raise ValueError(f"At most one of batch_group_count and feature_group_count may be > 1, got "
+                         f"batch_group_count={batch_groups} and feature_group_count={feature_groups}")
     counts = {"feature_group_count": feature_groups, "batch_group_count": batch_groups}
     for label, groups in counts.items():
         if groups <= 0:
@@ -105,10 +103,8 @@ def _check_groups(images, features, in_per_group, out_features, feature_groups: 
             raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {label}, "
                              f"but {out_features} is not a multiple of {groups}.")
     if images % batch_groups:
-        raise ValueError(
-            f"{name} batch_group_count must divide lhs batch dimension size, "
-            f"but {batch_groups} does not divide {images}."
-        )
+        raise ValueError(f"{name} batch_group_count must divide lhs batch dimension size, "
+                         f"but {batch_groups} does not divide {images}.")
 
 
 def _conv_aval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides, padding, lhs_dilation, rhs_dilation,
@@ -279,9 +275,8 @@ def _hlo_conv(b, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilatio
     for dim, extent in zip(out_spec,
                            (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *positions)):
         shape[dim] = extent
-    left, right, result = (
-        b.join_layout(spec, letters) for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"))
-    )
+    left, right, result = (b.join_layout(spec, letters)
+                           for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf")))
     out = b.op("convolution", b.convert(lhs, work), b.convert(rhs, work), shape=shape, dtype=work,
                window_strides=window_strides, padding=b.join_pairs(padding), lhs_dilation=lhs_dilation,
                rhs_dilation=rhs_dilation, dimension_numbers=f"#stablehlo.conv<{left}x{right}->{result}>",
@@ -331,10 +326,9 @@ def _correlate_with_images(primitive, ct, lhs, rhs, *, dimension_numbers, featur
     changed = {"window_strides": params["rhs_dilation"], "rhs_dilation": params["window_strides"],
                "padding": tuple(pads)}
     lhs_spec, rhs_spec, out_spec = map(_swap_first, dimension_numbers)
-    return primitive.bind(
-        lhs, ct, dimension_numbers=ConvDimensionNumbers(lhs_spec, out_spec, rhs_spec),
-        feature_group_count=batch_group_count, batch_group_count=feature_group_count,
-        **(params | changed))
+    return primitive.bind(lhs, ct, dimension_numbers=ConvDimensionNumbers(lhs_spec, out_spec, rhs_spec),
+                          feature_group_count=batch_group_count, batch_group_count=feature_group_count,
+                          **(params | changed))
 
 
 def _swap_first(spec: tuple[int, ...]) -> tuple[int, ...]:
@@ -434,9 +428,8 @@ def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequ
     spec = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
     rhs_dilation = (1,) * (ndim - 2) if rhs_dilation is None else tuple(rhs_dilation)
     if isinstance(padding, str):
-        windows = [
-            dilated_extent(aval_of(rhs).shape[dim], gap) for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)
-        ]
+        windows = [dilated_extent(aval_of(rhs).shape[dim], gap)
+                   for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)]
         padding = [_transposed_padding(window, stride, padding) for window, stride in zip(windows, strides)]
     if transpose_kernel:
         rhs = rev(rhs, spec.rhs_spec[2:])

@@ -62,8 +62,7 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
             operand in which it is not linear. One function for one operand.
         transpose_sparse: `sparse` of `transpose_elementwise`.
         lower: rule of lowering; by default, `scalar_op` of each element.
-        traits: others, see `Primitive`.
-    """
+        traits: others, see `Primitive`."""
 
     def attach(function):
         prim_name = name or function.__name__.rstrip("_")

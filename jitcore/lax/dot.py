@@ -92,11 +92,8 @@ def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, 
     if not _extents(lhs, lhs_contract) == _extents(rhs, rhs_contract):
         raise TypeError("dot_general requires contracting dimensions to have the same shape, "
                         f"got {_extents(lhs, lhs_contract)} and {_extents(rhs, rhs_contract)}.")
-    shape = (
-        *_extents(lhs, lhs_batch),
-        *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
-        *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)),
-    )
+    shape = (*_extents(lhs, lhs_batch), *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
+             *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)))
     dtype, weak = dtypes.result_type(lhs, rhs, return_weak_type_flag=True)
     if preferred_element_type is not None:
         dtype, weak = preferred_element_type, False
@@ -174,12 +171,8 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
     lhs_free = free_dims(len(lhs.shape), lhs_contract, lhs_batch)
     rhs_free = free_dims(len(rhs.shape), rhs_contract, rhs_batch)
-    groups = [
-        _extents(lhs, lhs_batch),
-        _extents(lhs, lhs_free),
-        _extents(rhs, rhs_free),
-        _extents(lhs, lhs_contract),
-    ]
+    groups = [_extents(lhs, lhs_batch), _extents(lhs, lhs_free), _extents(rhs, rhs_free),
+              _extents(lhs, lhs_contract)]
     shape = sum(groups, ())
     first_rhs = len(lhs_batch) + len(lhs_free)
     first_sum = first_rhs + len(rhs_free)

@@ -176,9 +176,8 @@ def _jvp_extremum(primitive, primals, tangents, *, axes):
     return ans, elementwise.div(reduce_sum(elementwise.select_n(found, fill(aval_of(x), 0), t), axes), count)
 
 
-@_reduction(
-    "reduce_sum", "add", "iufc", jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes)))
+@_reduction("reduce_sum", "add", "iufc", jvp=jvp_linear(),
+            transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes)))
 def reduce_sum(operand, axes: Sequence[int]) -> Array:
     """Sum over these axes. Raises: TypeError for bools; ValueError for axes that operand lacks."""
 

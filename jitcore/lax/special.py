@@ -139,8 +139,7 @@ def _expand_fraction(a, x, active):
     """1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)) and its derivative by a.
 
     Numerators and denominators of the convergents, and their derivatives, are scaled so that the denominator
-    is one. Rounding errors of the derivative are as large as the terms of its difference.
-    """
+    is one. Rounding errors of the derivative are as large as the terms of its difference."""
 
     one = full_like(a, 1.0)
 

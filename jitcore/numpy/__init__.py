@@ -69,12 +69,12 @@ from jitcore.numpy.diagonals import *  # noqa: F403
 from jitcore.numpy.grids import *  # noqa: F403
 from jitcore.numpy.indexing import searching, taking
 from jitcore.numpy.indexing.searching import *  # noqa: F403
-from jitcore.numpy.indexing.taking import *  # noqa: F403  # noqa: F403
+from jitcore.numpy.indexing.taking import *  # noqa: F403
 from jitcore.numpy.joining import *  # noqa: F403
 from jitcore.numpy.padding import *  # noqa: F403
 from jitcore.numpy.polynomial import *  # noqa: F403
 from jitcore.numpy.products import *  # noqa: F403
-from jitcore.numpy.reductions import *  # noqa: F403  # noqa: F403
+from jitcore.numpy.reductions import *  # noqa: F403
 from jitcore.numpy.sets import *  # noqa: F403
 from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
@@ -93,11 +93,9 @@ protocols.install_protocols(Array, sys.modules[__name__])
 ufunc_methods.install_methods()
 
 __all__ = ["ndarray", "ufunc", "linalg", "fft"]
-for _chapter in (
-    closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
-    padding, polynomial, products, reductions, rounding, searching, taking, sets, shaping, sorting,
-    statistics, taking, arithmetic, vectorizing,
-):
+for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
+                 padding, polynomial, products, reductions, rounding, searching, taking, sets, shaping,
+                 sorting, statistics, taking, arithmetic, vectorizing):
     __all__ += _chapter.__all__
 
 # An exception leaves a public function without frames of the inside; the chapters call one another unwrapped.

@@ -370,8 +370,6 @@ def indices(dimensions, dtype=None, sparse: bool = False):
     return lax.concatenate([lax.reshape(grid, (1, *dimensions)) for grid in grids], 0)
 
 
-__all__ = [
-    "arange", "array", "asarray", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
-    "fromfunction", "fromstring", "full", "full_like", "geomspace", "indices", "linspace",
-    "logspace", "ones", "ones_like", "zeros", "zeros_like",
-]
+__all__ = ["arange", "array", "asarray", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
+           "fromfunction", "fromstring", "full", "full_like", "geomspace", "indices", "linspace", "logspace",
+           "ones", "ones_like", "zeros", "zeros_like"]

@@ -165,11 +165,9 @@ def _gradient_axis(f, h, axis: int) -> Array:
     first, last = _slice_axis(steps, 0, 1, 0), _slice_axis(steps, n - 2, n - 1, 0)
     if h.ndim == 0:
         h = convert_dtype(h, f.dtype)
-        parts = [
-            arithmetic.divide(first, h),
-            arithmetic.divide(arithmetic.subtract(ahead, behind), arithmetic.multiply(h, 2)),
-            arithmetic.divide(last, h),
-        ]
+        parts = [arithmetic.divide(first, h),
+                 arithmetic.divide(arithmetic.subtract(ahead, behind), arithmetic.multiply(h, 2)),
+                 arithmetic.divide(last, h)]
     else:
         widths = lax.reshape(diff(convert_dtype(h, f.dtype)), (n - 1, *[1] * (f.ndim - 1)))
         left, right = _slice_axis(widths, 0, n - 2, 0), _slice_axis(widths, 1, n - 1, 0)
@@ -202,7 +200,5 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     return arithmetic.multiply(reductions.sum(arithmetic.multiply(pairs, widths), -1), 0.5)
 
 
-__all__ = [
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
-    "nancumprod", "nancumsum", "trapezoid",
-]
+__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
+           "nancumprod", "nancumsum", "trapezoid"]

@@ -189,8 +189,6 @@ def mask_indices(n: int, mask_func, k: int = 0):
     return _known(np.nonzero(np.asarray(mask_func(lax.full((n, n), 1, _INDEX), k))))
 
 
-__all__ = [
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",
-    "identity", "mask_indices", "trace", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
-    "triu_indices", "triu_indices_from", "vander",
-]
+__all__ = ["diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",
+           "identity", "mask_indices", "trace", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
+           "triu_indices", "triu_indices_from", "vander"]

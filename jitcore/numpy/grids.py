@@ -125,7 +125,5 @@ def kaiser(M: int, beta: float):
     return _window(M, lambda count: np.kaiser(count, float(require_static("kaiser", "beta", beta))))
 
 
-__all__ = [
-    "bartlett", "blackman", "c_", "hamming", "hanning", "index_exp", "kaiser", "meshgrid", "mgrid",
-    "ogrid", "r_", "s_",
-]
+__all__ = ["bartlett", "blackman", "c_", "hamming", "hanning", "index_exp", "kaiser", "meshgrid", "mgrid",
+           "ogrid", "r_", "s_"]

@@ -162,7 +162,5 @@ def unstack(x, /, *, axis: int = 0) -> tuple:
     return tuple(x[i] for i in range(x.shape[0]))
 
 
-__all__ = [
-    "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
-    "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack",
-]
+__all__ = ["append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
+           "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack"]

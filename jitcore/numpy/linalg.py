@@ -414,9 +414,7 @@ def tensorinv(a, ind: int = 2):
     return lax.reshape(inv(lax.reshape(a, (size, size))), shape)
 
 
-__all__ = [
-    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
-    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
-    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
-    "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
-]
+__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+           "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot",
+           "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
+           "tensorsolve", "trace", "vecdot", "vector_norm"]

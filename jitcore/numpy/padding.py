@@ -168,6 +168,4 @@ def _pad_with_function(array, widths: list, function, options: dict) -> Array:
     return array
 
 
-__all__ = [
-    "pad",
-]
+__all__ = ["pad"]

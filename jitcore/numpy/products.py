@@ -296,7 +296,5 @@ def _take_diagonals(x, term: str) -> tuple[Array, list]:
     return x, labels
 
 
-__all__ = [
-    "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer",
-    "tensordot", "vdot", "vecdot", "vecmat",
-]
+__all__ = ["cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer", "tensordot",
+           "vdot", "vecdot", "vecmat"]

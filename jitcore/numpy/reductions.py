@@ -27,11 +27,9 @@ from jitcore.numpy.arrays.promotion import (
 from jitcore.numpy.creation import array, asarray
 from jitcore.numpy.ufuncs import arithmetic, logic
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean", "min",
-    "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
-    "prod", "ptp", "std", "sum", "var",
-]
+__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean", "min",
+           "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
+           "prod", "ptp", "std", "sum", "var"]
 
 
 def widen_integer(dtype) -> np.dtype:

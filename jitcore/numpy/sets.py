@@ -225,7 +225,5 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
     return _select_static(first, logic.logical_and(is_new, in_one), size, fill_value)
 
 
-__all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values",
-]
+__all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
+           "unique_inverse", "unique_values"]

@@ -318,9 +318,7 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
     return convert_dtype(x, dtypes.canonicalize_for(float if dtype is None else dtype, x.dtype))
 
 
-__all__ = [
-    "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
-    "ndim", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90",
-    "shape", "size", "squeeze", "swapaxes", "tile", "transpose",
-]
+__all__ = ["astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
+           "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis", "ndim",
+           "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
+           "squeeze", "swapaxes", "tile", "transpose"]

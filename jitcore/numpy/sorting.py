@@ -94,6 +94,4 @@ def sort_complex(a):
     return sort(convert_dtype(a, dtypes.result_type(a.dtype, dtypes.complex64)), 0 if a.ndim == 1 else -1)
 
 
-__all__ = [
-    "argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex",
-]
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex"]

@@ -334,9 +334,8 @@ def _take_last(ordered, index, shape: tuple) -> Array:
         return get_item(ordered, (Ellipsis, index))
     target = (*index.shape[: index.ndim - len(batch)], *batch)
     index = broadcast_array(index, target)
-    grids = [
-        np.arange(n, dtype=np.int32).reshape([-1] + [1] * (len(batch) - i - 1)) for i, n in enumerate(batch)
-    ]
+    grids = [np.arange(n, dtype=np.int32).reshape([-1] + [1] * (len(batch) - i - 1))
+             for i, n in enumerate(batch)]
     return get_item(ordered, (*grids, index))
 
 
@@ -409,7 +408,5 @@ def corrcoef(x, y=None, rowvar: bool = True):
     return arithmetic.minimum(arithmetic.maximum(c, -1), 1)
 
 
-__all__ = [
-    "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
-    "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]
+__all__ = ["bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+           "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]

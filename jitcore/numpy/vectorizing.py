@@ -77,8 +77,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection = frozenset(),
         signature: axes that pyfunc takes and gives, such as "(n,m),(m)->(n)"; the others broadcast.
 
     Raises: TypeError and ValueError for a signature that is malformed, or that arguments or results do not
-        fit.
-    """
+        fit."""
     if not all(isinstance(entry, (int, str)) for entry in excluded):
         raise TypeError("jitcore.numpy.vectorize can only exclude integer or string arguments, "
                         f"but excluded={excluded!r}")

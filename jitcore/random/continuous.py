@@ -171,8 +171,7 @@ def gumbel(key, shape=(), dtype=None, mode: str | None = None) -> Array:
     Args:
         mode: "low" (default) or "high": the latter draws twice as many bits, so that the upper tail is as
             fine as the lower one.
-    Raises: ValueError for another mode.
-    """
+    Raises: ValueError for another mode."""
     words, shape, dtype = read_call("gumbel", key, shape, dtype)
     return draw_gumbel(words, shape, dtype, mode)
 

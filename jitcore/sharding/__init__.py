@@ -31,20 +31,8 @@ from jitcore.sharding.mesh import (
     use_mesh,
 )
 
-__all__ = [
-    "AxisType",
-    "Device",
-    "Mesh",
-    "NamedSharding",
-    "P",
-    "PartitionSpec",
-    "PositionalSharding",
-    "Sharding",
-    "SingleDeviceSharding",
-    "get_mesh",
-    "set_mesh",
-    "use_mesh",
-]
+__all__ = ["AxisType", "Device", "Mesh", "NamedSharding", "P", "PartitionSpec", "PositionalSharding",
+           "Sharding", "SingleDeviceSharding", "get_mesh", "set_mesh", "use_mesh"]
 
 
 # -- shardings ----------------------------------------------------------------------------------------------
@@ -171,10 +159,8 @@ class NamedSharding(Sharding):
         if not isinstance(mesh, Mesh):
             raise TypeError(f"NamedSharding takes a Mesh, got {mesh!r} of type {type(mesh)}")
         if not isinstance(spec, PartitionSpec):
-            raise TypeError(
-                f"Unexpected type {type(spec)} for sharding spec {spec!r}: NamedSharding takes a "
-                "PartitionSpec"
-            )
+            raise TypeError(f"Unexpected type {type(spec)} for sharding spec {spec!r}: NamedSharding takes a "
+                            "PartitionSpec")
         seen: set = set()
         for name in [name for names in list_names(spec) for name in names]:
             if name not in mesh.axis_names:
@@ -196,10 +182,8 @@ class NamedSharding(Sharding):
     def find_tiles(self, ndim: int):
         names = list_names(self.spec)
         if len(names) > ndim:
-            raise ValueError(
-                f"Sharding {self!r} is only valid for values of rank at least {len(names)}, "
-                f"but was applied to a value of rank {ndim}"
-            )
+            raise ValueError(f"Sharding {self!r} is only valid for values of rank at least {len(names)}, "
+                             f"but was applied to a value of rank {ndim}")
         names += [()] * (ndim - len(names))
         axes = [[self.mesh.axis_names.index(name) for name in entry] for entry in names]
         sizes = self.mesh.devices.shape
@@ -240,8 +224,7 @@ class PositionalSharding(Sharding):
     """An array cut as a grid of devices is: its axes are those of the array, from the last one on.
 
     Args:
-        devices: sequence or grid of devices. `reshape`, `transpose` and `replicate` give other grids.
-    """
+        devices: sequence or grid of devices. `reshape`, `transpose` and `replicate` give other grids."""
 
     def __init__(self, devices: Any, *, memory_kind: str | None = None):
         grid = np.asarray(devices, dtype=object)
@@ -295,14 +278,11 @@ class PositionalSharding(Sharding):
 
     def find_tiles(self, ndim: int):
         if self.ndim > ndim:
-            raise ValueError(
-                f"Sharding {self!r} is only valid for values of rank at least {self.ndim}, "
-                f"but was applied to a value of rank {ndim}"
-            )
+            raise ValueError(f"Sharding {self!r} is only valid for values of rank at least {self.ndim}, "
+                             f"but was applied to a value of rank {ndim}")
         before = (0,) * (ndim - self.ndim)
-        place_of = {
-            device: (*before, *place) for place in np.ndindex(self.shape) for device in self._cells[place]
-        }
+        place_of = {device: (*before, *place) for place in np.ndindex(self.shape)
+                    for device in self._cells[place]}
         return (1,) * (ndim - self.ndim) + self.shape, [place_of[device] for device in self._order]
 
     @property

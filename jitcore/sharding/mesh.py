@@ -24,8 +24,7 @@ class Device:
     """One device.
 
     platform: 'cpu', 'gpu' or 'tpu'; id: its number there; backend: entry-point name of the backend that runs
-    programs on it; process_index: of the process that it belongs to.
-    """
+    programs on it; process_index: of the process that it belongs to."""
 
     platform: str
     id: int = 0
@@ -70,8 +69,7 @@ class Mesh:
         axis_names: one for each axis of the grid; a single name for one axis.
         axis_types: kept for comparison; all Auto by default.
 
-    Raises: ValueError for names that are not one for each axis, or not different ones.
-    """
+    Raises: ValueError for names that are not one for each axis, or not different ones."""
 
     def __init__(self, devices: Any, axis_names: Any,
                  axis_types: Sequence[AxisType] | AxisType | None = None):
@@ -278,7 +276,5 @@ def _normalize_entry(entry: Any) -> Any:
 
 def list_names(spec: PartitionSpec) -> list[tuple]:
     """For each entry of a spec its names."""
-    return [
-        () if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
-        for entry in spec
-    ]
+    return [() if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
+            for entry in spec]

@@ -66,8 +66,7 @@ class SplitJaxpr(NamedTuple):
     unknown: from the residuals and the unknown inputs to the unknown outputs.
     out_unknown: which outputs of the whole are unknown.
     residuals: for each residual its place among the known inputs, or None for the next additional output of
-        `known`.
-    """
+        `known`."""
 
     known: ClosedJaxpr
     unknown: ClosedJaxpr

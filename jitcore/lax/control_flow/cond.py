@@ -123,8 +123,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand:
 
     Returns: the output of the chosen function. Where one branch's output is strongly typed, the result is.
     Raises: TypeError when the outputs differ in structure, shape or dtype, or pred is no scalar.
-    Cost: both functions are traced, one runs.
-    """
+    Cost: both functions are traced, one runs."""
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         true_fun, false_fun, operands = _share_operands(true_fun, false_fun, *operands)
     operands = _merge_operand(operands, operand)
@@ -161,8 +160,7 @@ def switch(index, branches: Sequence[Callable], *operands: Any, operand: Any = _
 
     Raises: ValueError for an empty sequence; TypeError as `cond` does, or when the index is no integer
         scalar.
-    Cost: all branches are traced, one runs.
-    """
+    Cost: all branches are traced, one runs."""
     operands = _merge_operand(operands, operand)
     control.check_callable("lax.switch: branches argument should be a sequence of callables.", *branches)
     aval = control.as_scalar("Branch index", index)

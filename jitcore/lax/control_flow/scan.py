@@ -77,9 +77,8 @@ def _hlo_scan(b, *operands, jaxpr, length, reverse, num_consts, num_carry, unrol
         carry, stacks = state[:num_carry], state[num_carry:]
         found = b.inline(jaxpr, [*consts, *carry, *[take(x, count) for x in xs]])
         rows = [b.reshape(y, (1, *y.shape)) for y in found[num_carry:]]
-        stacks = [
-            b.op("dynamic_update_slice", stack, row, *at(count, row.ndim)) for stack, row in zip(stacks, rows)
-        ]
+        stacks = [b.op("dynamic_update_slice", stack, row, *at(count, row.ndim))
+                  for stack, row in zip(stacks, rows)]
         return [b.map("add", count, b.constant(1, dtypes.int32)), *found[:num_carry], *stacks]
 
     start = [b.constant(0, dtypes.int32), *init, *[b.full(0, *kind) for kind in outs]]
@@ -146,9 +145,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     body = control.widen_outputs(body, carry_avals)
     control.check_carry("scan", f, 0, carry_tree, carry_avals, body.out_example[0])
     jaxpr, consts = body.close()
-    outs = scan.primitive.bind(
-        *consts, *carry, *x_leaves, jaxpr=jaxpr, length=length, reverse=bool(reverse), num_consts=len(consts),
-        num_carry=len(carry), unroll=unroll)
+    outs = scan.primitive.bind(*consts, *carry, *x_leaves, jaxpr=jaxpr, length=length, reverse=bool(reverse),
+                               num_consts=len(consts), num_carry=len(carry), unroll=unroll)
     return body.out_tree.unflatten(outs)
 
 
@@ -226,8 +224,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None):
     Args:
         f: x -> pytree of arrays.
         xs: pytree of arrays with one leading extent.
-        batch_size: accepted for compatibility; it bounds memory elsewhere and never changes values.
-    """
+        batch_size: accepted for compatibility; it bounds memory elsewhere and never changes values."""
     if batch_size is not None and operator.index(batch_size) <= 0:
         raise ValueError(f"batch_size must be positive, got {batch_size}")
     return scan(lambda _, x: ((), f(x)), (), xs)[1]

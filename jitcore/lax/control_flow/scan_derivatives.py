@@ -117,8 +117,7 @@ class _Known:
 
     Attributes:
         residuals: atoms of the known body. hoisted: those that are computed before the loop.
-        stacked: those that the known loop stacks.
-    """
+        stacked: those that the known loop stacks."""
 
     def __init__(self, split: SplitJaxpr, consts: list, init: list, xs: list):
         body, values = lift_consts(split.known)
@@ -302,8 +301,7 @@ def _accumulate(body: ClosedJaxpr, num_values: int, num_sums: int, num_carry: in
             and elements.
 
     Returns: from constants, sums, cotangents of the carry, elements and cotangents of ys, to the new sums,
-        cotangents of the carry and of elements.
-    """
+        cotangents of the carry and of elements."""
     avals = body.in_avals
     values, x_values, rest = split_operands(avals, num_values, num_x)
     ct_carry, ct_ys = rest[:num_carry], rest[num_carry:]

@@ -130,8 +130,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
         init_val: pytree of arrays. A weakly typed leaf takes the dtype that the body returns for it.
 
     Raises: TypeError naming the component of the carry that the body changes, or when cond_fun returns no
-        bool.
-    """
+        bool."""
     message = "lax.while_loop: body_fun and cond_fun arguments should be callable."
     control.check_callable(message, cond_fun, body_fun)
     init, in_tree, avals = control.flatten_operands(init_val)
@@ -188,8 +187,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         unroll: iterations that a compiled loop does per round, as in `scan`; only for bounds that are known.
 
     Raises: TypeError for bounds that are not integers of one dtype, and as `while_loop` does; ValueError for
-        `unroll` with traced bounds.
-    """
+        `unroll` with traced bounds."""
     control.check_callable("lax.fori_loop: body_fun argument should be callable.", body_fun)
     lower, upper = _join_bounds(lower, upper)
     if control.runs_in_python(lower, upper, *tree_leaves(init_val)):

@@ -15,8 +15,7 @@ from jitcore.core.aval import ShapedArray
 class GatherScatterMode(enum.Enum):
     """What happens to slices that leave the operand: shifted inside, filled (or dropped), trusted, refused.
 
-    CHECK raises IndexError; indexing chooses it where `config.check_bounds` is on.
-    """
+    CHECK raises IndexError; indexing chooses it where `config.check_bounds` is on."""
 
     CLIP = 1
     FILL_OR_DROP = 2
@@ -50,8 +49,7 @@ class GatherDimensionNumbers(NamedTuple):
         collapsed_slice_dims: axes of operand, of slice size 1, that the result lacks.
         start_index_map: axis of operand that each entry of an index vector positions.
         operand_batching_dims: axes of operand that run along with axes of the indices.
-        start_indices_batching_dims: those axes of the indices.
-    """
+        start_indices_batching_dims: those axes of the indices."""
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -82,8 +80,7 @@ class ScatterDimensionNumbers(NamedTuple):
         inserted_window_dims: axes of operand, of slice size 1, that the updates lack.
         scatter_dims_to_operand_dims: axis of operand that each entry of an index vector positions.
         operand_batching_dims: axes of operand that run along with axes of the indices.
-        scatter_indices_batching_dims: those axes of the indices.
-    """
+        scatter_indices_batching_dims: those axes of the indices."""
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]

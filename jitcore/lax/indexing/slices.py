@@ -75,9 +75,8 @@ def _slice(x, *, start_indices, limit_indices, strides):
 
 def _lower_slice(builder, x, *, start_indices, limit_indices, strides):
     steps = strides or (1,) * len(start_indices)
-    shape = [
-        (limit - start + step - 1) // step for start, limit, step in zip(start_indices, limit_indices, steps)
-    ]
+    shape = [(limit - start + step - 1) // step
+             for start, limit, step in zip(start_indices, limit_indices, steps)]
     return builder.view(
         x, shape, lambda index: tuple(i * step + start for i, step, start in zip(index, steps, start_indices))
     )
@@ -239,10 +238,9 @@ def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes, in_bo
     if not any(start_flags):
         return primitive.bind(x, _first_start(starts), *starts, slice_sizes=(axis.size, *slice_sizes))
     dims = tuple(range(len(starts)))
-    return gather.primitive.batch(
-        gather.primitive, axis, [x, _stack_starts(axis, starts, start_flags)], [x_batched, True],
-        dimension_numbers=GatherDimensionNumbers(dims, (), dims), slice_sizes=slice_sizes, fill_value=None,
-        **_AT_CLAMPED_STARTS)
+    return gather.primitive.batch(gather.primitive, axis, [x, _stack_starts(axis, starts, start_flags)],
+                                  [x_batched, True], dimension_numbers=GatherDimensionNumbers(dims, (), dims),
+                                  slice_sizes=slice_sizes, fill_value=None, **_AT_CLAMPED_STARTS)
 
 
 def _transpose_dynamic_slice(ct, x, *starts, slice_sizes, in_bounds=None):

@@ -257,9 +257,8 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
         subset_by_index: (start, stop) of the eigenvalues wanted.
     Returns: (vectors [..., n, k] as columns, real values [..., k])."""
     _check_matrix("eigh", aval_of(x), square=True)
-    vectors, values = eigh.primitive.bind(
-        _symmetrize(x) if symmetrize_input else x, lower=lower, sort_eigenvalues=sort_eigenvalues,
-        subset_by_index=subset_by_index)
+    vectors, values = eigh.primitive.bind(_symmetrize(x) if symmetrize_input else x, lower=lower,
+                                          sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
     return vectors, values
 
 
@@ -294,9 +293,8 @@ def _jvp_eig(primitive, primals, tangents, *, compute_left_eigenvectors: bool,
             "jitcore cannot check (see the enable_eigvec_derivs argument to lax.linalg.eig). Pass "
             "enable_eigvec_derivs=True to lax.linalg.eig to opt in.")
     (x,), (t,) = primals, tangents
-    values, *vectors = primitive.bind(
-        x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
-        enable_eigvec_derivs=enable_eigvec_derivs)
+    values, *vectors = primitive.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
+                                      enable_eigvec_derivs=enable_eigvec_derivs)
     t = cast(t, aval_of(t), aval_of(values).dtype, False)
     if not (left or right):
         return [values], [derivatives.eigenvalue_tangents(vectors[-1], t)]

@@ -55,10 +55,8 @@ def find_axes(function: str, names: tuple) -> list[BatchAxis | MeshAxis]:
     known = {axis.name: axis for axis in reversed(list_named_axes())}
     for name in names:
         if name not in known:
-            raise NameError(
-                f"Found an unbound axis name: {name}. To fix this, please call {function} under "
-                f"`jitcore.vmap(..., axis_name={name!r})` or `jitcore.shard_map`."
-            )
+            raise NameError(f"Found an unbound axis name: {name}. To fix this, please call {function} under "
+                            f"`jitcore.vmap(..., axis_name={name!r})` or `jitcore.shard_map`.")
     return [known[name] for name in names]
 
 
@@ -209,8 +207,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
         x: pytree of arrays; bools count as int32. The sum of a Python number is known while tracing.
         axis_name: name of an enclosing axis, or a tuple of names; integers among them are axes of x itself.
 
-    Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups.
-    """
+    Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups."""
     if isinstance(x, (int, float, complex)) and axis_index_groups is None:
         return x * axis_size(axis_name)
     return _fold_over(psum, x, axis_name, axis_index_groups)
@@ -287,8 +284,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int
         tiled: join the values along an axis that they have.
 
     Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups or
-        several axes of `vmap`.
-    """
+        several axes of `vmap`."""
     axes, names, size = read_axes("all_gather", axis_name, axis_index_groups)
 
     def gather(leaf):

@@ -59,8 +59,7 @@ def with_sharding_constraint(x: Any, shardings: Any):
             partitioner. A `PartitionSpec` refers to the current mesh.
 
     Raises: ValueError for an array that cannot be cut into equal parts; RuntimeError for a `PartitionSpec`
-        without a mesh.
-    """
+        without a mesh."""
     leaves, treedef = tree_flatten(x)
     if isinstance(shardings, list) and not isinstance(x, list):
         shardings = tuple(shardings)

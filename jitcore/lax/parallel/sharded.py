@@ -63,9 +63,8 @@ class Frame(NamedTuple):
         return tuple(name for name in self.axes if self.mesh.shape[name] > 1 and name not in cut)
 
     def count_parts(self, spec: PartitionSpec, ndim: int) -> list[int]:
-        counts = [
-            int(np.prod([self.mesh.shape[name] for name in names], dtype=int)) for names in list_names(spec)
-        ]
+        counts = [int(np.prod([self.mesh.shape[name] for name in names], dtype=int))
+                  for names in list_names(spec)]
         return counts + [1] * (ndim - len(counts))
 
     def cut(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
@@ -94,10 +93,8 @@ def _infer_avals(*avals, jaxpr, frame, in_specs, out_specs):
 def _batch(primitive, axis, values, batched, *, jaxpr, frame, in_specs, out_specs):
     with frame.enter():
         jaxpr, out_batched = batch_jaxpr(jaxpr, axis, batched)
-    in_specs, out_specs = (
-        tuple(add_axis_to_spec(spec) if flag else spec for spec, flag in zip(specs, flags))
-        for specs, flags in ((in_specs, batched), (out_specs, out_batched))
-    )
+    in_specs, out_specs = (tuple(add_axis_to_spec(spec) if flag else spec for spec, flag in zip(specs, flags))
+                           for specs, flags in ((in_specs, batched), (out_specs, out_batched)))
     outs = primitive.bind(*values, jaxpr=jaxpr, frame=frame, in_specs=in_specs, out_specs=out_specs)
     return [out if flag else Unmapped(out) for out, flag in zip(outs, out_batched)]
 
@@ -106,9 +103,8 @@ def _jvp(primitive, primals, tangents, *, jaxpr, frame, in_specs, out_specs):
     nonzero = [not is_zero(t) for t in tangents]
     with frame.enter():
         derivative, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
-    in_specs, out_specs = (
-        specs + _choose(specs, flags) for specs, flags in ((in_specs, nonzero), (out_specs, out_nonzero))
-    )
+    in_specs, out_specs = (specs + _choose(specs, flags)
+                           for specs, flags in ((in_specs, nonzero), (out_specs, out_nonzero)))
     given = [t for t in tangents if not is_zero(t)]
     outs = primitive.bind(*primals, *given, jaxpr=derivative, frame=frame, in_specs=in_specs,
                           out_specs=out_specs)
@@ -148,10 +144,8 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
 
     computed = iter(zip(specs, axes))
     handed = [next(computed) if place is None else (in_specs_known[place], ()) for place in split.residuals]
-    avals = [
-        aval.update(shape=(1, *aval.shape)) if names else aval
-        for aval, (_, names) in zip(split.unknown.in_avals, handed)
-    ]
+    avals = [aval.update(shape=(1, *aval.shape)) if names else aval
+             for aval, (_, names) in zip(split.unknown.in_avals, handed)]
 
     def run_unknown(*values):
         residuals = [squeeze(x, (0,)) if names else x for x, (_, names) in zip(values, handed)]
@@ -246,8 +240,7 @@ def shard_map(f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any
             serves them.
 
     Raises: ValueError for arrays that specs cannot cut; for a result that may differ along an axis that its
-        spec does not name.
-    """
+        spec does not name."""
     options = {
         "mesh": mesh,
         "in_specs": in_specs,
@@ -283,10 +276,8 @@ def _run(f: Callable, args: tuple, *, mesh, in_specs, out_specs, check_vma, axis
         outs, result["tree"] = tree_flatten(f(*tree.unflatten(values)))
         result["specs"] = _read_specs(f"shard_map out_specs of {name}", result["tree"], out_specs)
         paths = [path for path, _ in tree_leaves_with_path(result["tree"].unflatten(range(len(outs))))]
-        return [
-            _check_output(frame, name, path, out, spec)
-            for path, out, spec in zip(paths, outs, result["specs"])
-        ]
+        return [_check_output(frame, name, path, out, spec)
+                for path, out, spec in zip(paths, outs, result["specs"])]
 
     info = control.DebugInfo(*locate_function(f), "shard_map", control.name_arguments(f, tree))
     with frame.enter():

@@ -183,8 +183,7 @@ def broadcast_array(x, shape: tuple):
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
 
 
-# -- application
-# ----------------------------------------------------------------------------------------------
+# -- application --------------------------------------------------------------------------------------------
 def apply_elementwise(primitive: Primitive, operands: Sequence):
     """An elementwise primitive on operands of one dtype whose shapes broadcast.
 
@@ -236,8 +235,7 @@ def apply_select(condition, on_true, on_false):
     return lax.select_n.primitive.bind(condition, on_false, on_true)
 
 
-# -- axes and other static arguments
-# ----------------------------------------------------------------------------
+# -- axes and other static arguments ------------------------------------------------------------------------
 def canonicalize_axes(axis, rank: int) -> tuple[int, ...]:
     """Axes of a reduction: all for None, one, or several. Raises: ValueError for a repeated axis, AxisError
     for an absent one."""

@@ -191,7 +191,5 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
     return flat
 
 
-__all__ = [
-    "argwhere", "digitize", "flatnonzero", "nonzero", "ravel_multi_index", "searchsorted",
-    "unravel_index",
-]
+__all__ = ["argwhere", "digitize", "flatnonzero", "nonzero", "ravel_multi_index", "searchsorted",
+           "unravel_index"]

@@ -36,10 +36,8 @@ from jitcore.numpy.shaping import broadcast_arrays, broadcast_to, moveaxis, rave
 from jitcore.numpy.ufuncs import arithmetic, logic
 from jitcore.numpy.ufuncs.logic import to_bool
 
-__all__ = [
-    "choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
-    "put_along_axis", "repeat", "select", "take", "take_along_axis", "trim_zeros", "where",
-]
+__all__ = ["choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
+           "put_along_axis", "repeat", "select", "take", "take_along_axis", "trim_zeros", "where"]
 
 
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):

@@ -209,8 +209,7 @@ def divmod_(x, y, /):
     return floor_divide(*operands), remainder(*operands)
 
 
-# -- powers and exponentials
-# ----------------------------------------------------------------------------------
+# -- powers and exponentials --------------------------------------------------------------------------------
 @ufunc()
 def power(x, y, /):
     """x to the power y. Same as: `numpy.power`.
@@ -327,8 +326,7 @@ def hypot(x, y, /):
     return convert_dtype(apply_select(is_infinite, larger, scaled), larger.dtype, larger.weak_type)
 
 
-# -- extrema
-# --------------------------------------------------------------------------------------------------
+# -- extrema ------------------------------------------------------------------------------------------------
 def compare_complex(primitive, x, y):
     """An ordering of complex numbers: by their real, then imaginary parts."""
     same_real = apply_elementwise(lax.eq.primitive, (real(x), real(y)))
@@ -394,8 +392,7 @@ def bitwise_count(x, /):
     return convert_dtype(apply_elementwise(lax.population_count.primitive, (x,)), dtypes.uint8)
 
 
-# -- angles
-# ---------------------------------------------------------------------------------------------------
+# -- angles -------------------------------------------------------------------------------------------------
 def deg2rad(x, /):
     """Degrees to radians. Same as: `numpy.deg2rad`."""
     return multiply(*promote("deg2rad", x, to=_INEXACT), np.pi / 180)
@@ -424,8 +421,7 @@ def _sinc_near_zero(angle):
     return total
 
 
-# -- complex parts
-# --------------------------------------------------------------------------------------------
+# -- complex parts ------------------------------------------------------------------------------------------
 def real(val, /):
     """Real part; val itself where it is real. Same as: `numpy.real`."""
     val = ensure_array("real", val)
@@ -466,15 +462,13 @@ asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
 
-__all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "cbrt", "conj", "conjugate", "copysign", "cos", "cosh",
-    "deg2rad", "degrees", "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power",
-    "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "log", "log10",
-    "log1p", "log2", "logaddexp", "logaddexp2", "maximum", "minimum", "mod", "multiply", "negative",
-    "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
-    "remainder", "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan",
-    "tanh", "true_divide",
-]
+__all__ = ["abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
+           "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+           "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+           "bitwise_right_shift", "bitwise_xor", "cbrt", "conj", "conjugate", "copysign", "cos", "cosh",
+           "deg2rad", "degrees", "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power",
+           "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "log", "log10",
+           "log1p", "log2", "logaddexp", "logaddexp2", "maximum", "minimum", "mod", "multiply", "negative",
+           "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
+           "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
+           "true_divide"]

@@ -22,8 +22,7 @@ def zeros_of(x):
     return lax.full(x.shape, False, dtypes.bool_)
 
 
-# -- comparison
-# -----------------------------------------------------------------------------------------------
+# -- comparison ---------------------------------------------------------------------------------------------
 def _define_comparison(name: str, function, symbol: str) -> Ufunc:
     primitive = function.primitive
     is_ordering = symbol not in ("==", "!=")
@@ -48,8 +47,7 @@ greater = _define_comparison("greater", lax.gt, ">")
 greater_equal = _define_comparison("greater_equal", lax.ge, ">=")
 
 
-# -- logic
-# ----------------------------------------------------------------------------------------------------
+# -- logic --------------------------------------------------------------------------------------------------
 def to_bool(name: str, x, position: int = 0):
     """Whether each element differs from 0, as an Array of bools."""
     x = ensure_array(name, x, position)
@@ -76,8 +74,7 @@ def logical_not(x, /):
     return apply_elementwise(lax.bitwise_not.primitive, (to_bool("logical_not", x),))
 
 
-# -- predicates
-# -----------------------------------------------------------------------------------------------
+# -- predicates ---------------------------------------------------------------------------------------------
 def _of_parts(name: str, x, predicate, combine, otherwise: bool):
     """A predicate of floats, on both parts of complex numbers; integers give `otherwise`."""
     x = ensure_array(name, x)
@@ -157,8 +154,6 @@ def iterable(y) -> bool:
     return isinstance(y, Iterable) and not (isinstance(y, (np.ndarray, Array)) and y.ndim == 0)
 
 
-__all__ = [
-    "equal", "greater", "greater_equal", "iscomplex", "iscomplexobj", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable", "less", "less_equal",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
-]
+__all__ = ["equal", "greater", "greater_equal", "iscomplex", "iscomplexobj", "isfinite", "isinf", "isnan",
+           "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable", "less", "less_equal",
+           "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal"]

@@ -17,8 +17,7 @@ class Ufunc:
 
     Args:
         function: `function(x, y, /)`.
-        identity: what `reduce` gives for an empty axis; None where there is none.
-    """
+        identity: what `reduce` gives for an empty axis; None where there is none."""
 
     nin, nargs = 2, 3
 
