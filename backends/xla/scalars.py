@@ -19,6 +19,7 @@ from typing import Any
 import llvmlite.ir as ir
 import numpy as np
 
+import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.backends.llvm.mathlib import FUNCTIONS, zeta
 from jitcore.backends.llvm.mathlib.emitter import Emitter, Lanes
@@ -300,6 +301,4 @@ class HloEmitter(Emitter):
 
 
 def _take(table: Any, places: Any) -> Any:
-    from jitcore.numpy import take
-
-    return take(table, places, mode="clip")
+    return jnp.take(table, places, mode="clip")

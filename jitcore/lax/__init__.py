@@ -5,14 +5,14 @@ broadcasting live one layer up, in `jitcore.numpy`. A name such as `lax.scan` or
 function, not the module of that name: import from the module by its path.
 
 Modules:
-    arguments      Static arguments of the lax functions: shapes, axes, sizes, in canonical form.
     barrier        `optimization_barrier`: values that no pass takes for what they were made of.
     bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
     compress       `compress`: the elements where a mask holds, side by side.
     control_flow/  Primitives that hold programs: conditions, loops, checks, and calls of Python.
     conv           Convolution: `conv_general_dilated` and its special cases.
     cumulative     Cumulative reductions along one axis: sum, product, extrema, logsumexp.
-    define         Family constructors: one block of code defines one primitive with all its rules.
+    define         What functions of lax are made of: constructors of primitives, and static arguments in
+                   canonical form.
     dot            Contraction: `dot_general` and its special cases.
     elementary     Elementary functions: exponentials, logarithms, circular and hyperbolic functions, roots,
                    powers.

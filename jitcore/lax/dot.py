@@ -16,8 +16,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.arguments import product
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import define, product, to_operands
 from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.shape import invert_permutation, transpose
 from jitcore.transforms.batch_rules import shift

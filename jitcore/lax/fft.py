@@ -15,8 +15,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.arguments import canonicalize_shape, product
-from jitcore.lax.define import define
+from jitcore.lax.define import canonicalize_shape, define, product
 from jitcore.lax.elementwise import conj, convert_element_type, mul
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.shape import broadcast_in_dim

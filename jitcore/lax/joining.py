@@ -14,8 +14,7 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape, check_nonnegative
-from jitcore.lax.define import define
+from jitcore.lax.define import canonicalize_axis, canonicalize_shape, check_nonnegative, define
 from jitcore.lax.shape import reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary

@@ -13,8 +13,7 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.lax.arguments import to_extent
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import define, to_extent, to_operands
 from jitcore.lax.elementwise import select_n
 from jitcore.lax.shape import broadcast_in_dim, full
 from jitcore.transforms.batching import batch_values

@@ -21,9 +21,8 @@ from jitcore.core.jaxpr import Jaxpr
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.lax import bits, elementwise
-from jitcore.lax.arguments import product
 from jitcore.lax.control_flow.scan import scan
-from jitcore.lax.define import cast, define
+from jitcore.lax.define import cast, define, product
 from jitcore.lax.shape import broadcast_in_dim, reshape, transpose
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary

@@ -14,8 +14,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.arguments import canonicalize_axis, product
-from jitcore.lax.define import define
+from jitcore.lax.define import canonicalize_axis, define, product
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from jitcore.lax.indexing.gather_scatter import gather
 from jitcore.lax.shape import broadcasted_iota, reshape

@@ -82,9 +82,9 @@ from jitcore.numpy.statistics import *  # noqa: F403
 from jitcore.numpy.ufuncs import arithmetic, logic, rounding
 from jitcore.numpy.ufuncs import methods as ufunc_methods
 from jitcore.numpy.ufuncs.arithmetic import *  # noqa: F403
+from jitcore.numpy.ufuncs.arithmetic import Ufunc as ufunc
 from jitcore.numpy.ufuncs.logic import *  # noqa: F403
 from jitcore.numpy.ufuncs.rounding import *  # noqa: F403
-from jitcore.numpy.ufuncs.ufunc import Ufunc as ufunc
 from jitcore.numpy.vectorizing import *  # noqa: F403
 
 operators.install_operators(Array)

@@ -15,7 +15,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.core.trace import context, eval_trace, own_ndarray
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.lax.parallel.partitioning import place
 from jitcore.numpy.arrays.promotion import (

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (
     apply_select,

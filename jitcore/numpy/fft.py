@@ -15,7 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.fft import FftType
 from jitcore.lax.fft import fft as lax_fft
 from jitcore.numpy import shaping

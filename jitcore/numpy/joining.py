@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays import promotion
 from jitcore.numpy.arrays.promotion import convert_dtype, ensure_array, promote_arrays, require_static
 from jitcore.numpy.creation import asarray

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,

@@ -16,7 +16,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.symbolic import is_symbolic
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays import promotion
 from jitcore.numpy.arrays.promotion import (
     broadcast_array,

@@ -23,6 +23,12 @@ from jitcore.tree_util import PyTreeDef, tree_flatten, tree_flatten_with_path
 from jitcore.tree_util.nodes import flatten_one_level, keystr
 
 
+def split_operands(args, first: int, second: int) -> tuple:
+    """The operands of a loop in three groups, given the sizes of the first two: (consts, init, xs) of `scan`,
+    (cond_consts, body_consts, carry) of `while`."""
+    return args[:first], args[first : first + second], args[first + second :]
+
+
 class TracedFunction(NamedTuple):
     """A function of pytrees as a jaxpr.
 

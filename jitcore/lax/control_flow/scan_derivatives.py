@@ -16,6 +16,7 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr, find_dependent, slice_eqns
 from jitcore.core.primitive import registry
 from jitcore.core.trace import trace_to_jaxpr
+from jitcore.lax.control_flow.control import split_operands
 from jitcore.transforms.checkpoint import remat_primitive
 from jitcore.transforms.jaxpr_parts import depends_on, lift_consts, pair_order, rearrange, settle_carry
 from jitcore.transforms.jvp import jvp_jaxpr
@@ -24,12 +25,6 @@ from jitcore.transforms.tangents import Zero, add_derivatives, instantiate, is_z
 from jitcore.transforms.transpose import Linear, is_linear, transpose, transpose_jaxpr
 
 Flags = Sequence[bool]
-
-
-def split_operands(args, num_consts: int, num_carry: int) -> tuple:
-    """(consts, init, xs) of a `scan` equation's operands."""
-    first_x = num_consts + num_carry
-    return args[:num_consts], args[num_consts:first_x], args[first_x:]
 
 
 def bind_scan(primitive, consts, init, xs, *, jaxpr: ClosedJaxpr, **params) -> list:

@@ -16,9 +16,8 @@ from jitcore.array import Array
 from jitcore.core.aval import aval_of
 from jitcore.core.symbolic import is_symbolic
 from jitcore.core.trace import Tracer, to_numpy
-from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.bits import or_
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import canonicalize_shape, define, product, to_operands
 from jitcore.lax.elementwise import div, eq, mul, ne, neg, select_n
 from jitcore.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,

@@ -16,8 +16,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.symbolic import is_symbolic
 from jitcore.core.trace import Tracer, to_numpy
-from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import canonicalize_axis, canonicalize_shape, define, to_operands
 from jitcore.lax.elementwise import add, convert_element_type, lt, select_n
 from jitcore.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,

@@ -17,8 +17,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
-from jitcore.lax.arguments import product
-from jitcore.lax.define import define
+from jitcore.lax.define import define, product
 from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n
 from jitcore.lax.reduce import reduce_max, reduce_min, reduce_sum
 from jitcore.lax.shape import broadcasted_iota, expand_dims, reshape

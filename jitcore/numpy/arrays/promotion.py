@@ -29,8 +29,7 @@ from jitcore.core.trace import (
     user_snippet,
 )
 from jitcore.errors import arguments
-from jitcore.lax.arguments import canonicalize_axis
-from jitcore.lax.define import cast
+from jitcore.lax.define import canonicalize_axis, cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 
 _SCALAR_TYPES = {bool: "b", int: "i", float: "f", complex: "c"}

@@ -7,6 +7,7 @@ functions). Most are one line: a name, the primitive, and how the dtype is chose
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import math
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
@@ -26,7 +28,34 @@ from jitcore.numpy.arrays.promotion import (
     promote_typed,
     to_numeric,
 )
-from jitcore.numpy.ufuncs.ufunc import Ufunc
+
+
+class Ufunc:
+    """A broadcasting function of two operands, such as `jnp.add`; its methods stand in `methods.py`.
+
+    Args:
+        function: `function(x, y, /)`.
+        identity: what `reduce` gives for an empty axis; None where there is none."""
+
+    nin, nargs = 2, 3
+
+    def __init__(self, function, identity=None):
+        functools.update_wrapper(self, function)
+        self.__name__ = self.__qualname__ = function.__name__.rstrip("_")
+        self.__signature__ = inspect.signature(function)
+        self._function, self.identity = function, identity
+        self.nout = 2 if self.__name__ == "divmod" else 1
+
+    @api_boundary
+    def __call__(self, x, y, /):
+        return self._function(x, y)
+
+    def __reduce__(self):
+        return self.__qualname__  # found there by name
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
 
 _UNARY = inspect.Signature([inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)])
 
@@ -343,9 +372,8 @@ def _define_extremum(name: str, function, compare, doc: str) -> Ufunc:
         return apply_elementwise(function.primitive, (x, y))
 
     extremum.__name__ = extremum.__qualname__ = name
-    extremum.__doc__ = (
-        f"{doc} Same as: `numpy.{name}`; complex numbers are ordered by their real, then imaginary parts."
-    )
+    order = "complex numbers are ordered by their real, then imaginary parts."
+    extremum.__doc__ = f"{doc} Same as: `numpy.{name}`; {order}"
     return Ufunc(extremum)
 
 
@@ -431,9 +459,8 @@ def real(val, /):
 def imag(val, /):
     """Imaginary part; zeros for real val. Same as: `numpy.imag`."""
     val = ensure_array("imag", val)
-    if dtypes.is_complex(val.dtype):
-        return apply_elementwise(lax.imag.primitive, (val,))
-    return lax.full_like(val, 0)
+    is_complex = dtypes.is_complex(val.dtype)
+    return apply_elementwise(lax.imag.primitive, (val,)) if is_complex else lax.full_like(val, 0)
 
 
 def conjugate(x, /):
@@ -460,7 +487,6 @@ invert = bitwise_invert = bitwise_not
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
-
 
 __all__ = ["abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
            "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
