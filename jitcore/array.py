@@ -183,8 +183,7 @@ class ConcreteArray(Array):
             raise ValueError("The truth value of an empty array is ambiguous. "
                              "Use `array.size > 0` to check that an array is not empty.")
         raise ValueError(
-            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-        )
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
 
     def __int__(self) -> int:
         return int(self._scalar("integer"))
@@ -224,8 +223,7 @@ class ConcreteArray(Array):
         data = self.data
         return (
             ConcreteArray(np.ascontiguousarray(row) if self.ndim > 1 else np.asarray(row), self._weak_type)
-            for row in data
-        )
+            for row in data)
 
     # -- interoperation ---------------------------------------------------------------------------------
     def __array__(self, dtype=None, copy=None):

@@ -198,8 +198,7 @@ class Config(threading.local):
             if flag.process_wide:
                 raise ValueError(
                     f"config.{flag.name} holds for the whole process and cannot be overridden in one thread: "
-                    f"write config.update({flag.name!r}, {value!r})"
-                )
+                    f"write config.update({flag.name!r}, {value!r})")
             checked[flag.name] = check_value(flag, value, f"config.override({name}=...)")
         return Override(checked)
 

@@ -33,8 +33,7 @@ class _CheckingFormatter(string.Formatter):
             raise ValueError(
                 f"Unused keyword arguments to `jitcore.debug.print`: {unused}. You may be passing an "
                 'f-string (i.e, `f"{x}"`) into `jitcore.debug.print` and instead should pass in a '
-                "regular string."
-            )
+                "regular string.")
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""  # the values are not known yet: only the names are checked

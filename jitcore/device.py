@@ -37,8 +37,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
         one = (
             "there is one process, number 0"
             if processes.count == 1
-            else f"there are {processes.count} processes"
-        )
+            else f"there are {processes.count} processes")
         raise ValueError(f"Unknown process_index {number}: {one}")
     return [device for device in devices(backend) if device.process_index == number]
 
@@ -86,12 +85,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any],
             else (
                 " To fix: pass devices=jitcore.devices('xla'), or make backend='xla' the default: a mesh "
                 "of several "
-                "devices is run by XLA."
-            )
-        )
+                "devices is run by XLA."))
         raise ValueError(
-            f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}.{hint}"
-        )
+            f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}.{hint}")
     grid = np.empty(count, object)
     grid[:] = found[:count]
     return Mesh(grid.reshape(shape), tuple(axis_names), axis_types)
@@ -150,8 +146,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
         backend.wrap(backend.put(part, SingleDeviceSharding(device)), False)
         if hasattr(backend, "wrap")
         else ConcreteArray(np.array(part, order="C"))
-        for device, part in parts
-    ]
+        for device, part in parts]
     return make_array_from_single_device_arrays(shape, sharding, arrays)
 
 
@@ -166,14 +161,12 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         if array.shape != expected:
             raise ValueError(
                 f"a part of an array of shape {shape} with sharding {sharding} has shape {expected}, "
-                f"got {array.shape} on {array.device}"
-            )
+                f"got {array.shape} on {array.device}")
     found = {array.device for array in arrays}
     if found != sharding.addressable_devices or len(arrays) != len(found):
         raise ValueError(
             f"an array with sharding {sharding} takes one part on each of its addressable devices, got "
-            f"{len(arrays)} on {sorted(map(str, found))}"
-        )
+            f"{len(arrays)} on {sorted(map(str, found))}")
     return backend.join(shape, sharding, arrays) if hasattr(backend, "join") else arrays[0]
 
 
@@ -196,10 +189,7 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any,
             tuple(
                 [
                     slice(part.indices(extent)[0] - start, part.indices(extent)[1] - start)
-                    for part, extent, start in zip(index, whole, starts)
-                ]
-            )
-        ]
+                    for part, extent, start in zip(index, whole, starts)])]
 
     return make_array_from_callback(whole, sharding, take)
 

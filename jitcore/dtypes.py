@@ -52,8 +52,7 @@ float0 = np.dtype([("float0", np.void, 0)])
         "float64",
         "complex64",
         "complex128",
-    )
-)
+    ))
 SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bfloat16, float16, float32,
              float64, complex64, complex128)
 
@@ -195,8 +194,7 @@ def canonicalize(dtype) -> np.dtype:
             return native
         raise TypeError(
             f"Dtype {dtype} is not a valid jitcore array type. Only arrays of bool, integer, floating "
-            "and complex types are supported."
-        )
+            "and complex types are supported.")
     return dtype
 
 
@@ -246,8 +244,7 @@ def _check_strictly(types) -> None:
         raise errors.TypePromotionError(
             f"Input dtypes ({names}) have no available implicit dtype promotion path when "
             "numpy_dtype_promotion=strict.\nTo fix: cast explicitly, x.astype(dtype), or "
-            "config.update('numpy_dtype_promotion', 'standard')."
-        )
+            "config.update('numpy_dtype_promotion', 'standard').")
 
 
 @functools.lru_cache(maxsize=4096)

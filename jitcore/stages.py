@@ -84,8 +84,7 @@ class Lowered(Stage):
             return self._lower_to_stablehlo()
         if dialect not in (None, "jaxpr"):
             raise ValueError(
-                f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr' or 'stablehlo'"
-            )
+                f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr' or 'stablehlo'")
         return str(self._program.compiled_jaxpr)
 
     def _lower_to_stablehlo(self) -> str:

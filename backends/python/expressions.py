@@ -144,8 +144,7 @@ class Expressions:
         while stack:
             node = stack[-1]
             missing = (
-                [] if id(node) in self.known else [x for x in operands_of(node) if id(x) not in self.known]
-            )
+                [] if id(node) in self.known else [x for x in operands_of(node) if id(x) not in self.known])
             stack.extend(missing)
             if missing:
                 continue

@@ -44,8 +44,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
     ndim = len(lhs_shape)
     if ndim != len(rhs_shape):
         raise TypeError(
-            f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}."
-        )
+            f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}.")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
     if not all(isinstance(element, str) for element in dimension_numbers):
@@ -59,15 +58,12 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
     if not (len(spatial[0]) == ndim - 2 and spatial[0] == spatial[1] == spatial[2]):
         raise TypeError(
             "convolution dimension_numbers elements must each have the same set of spatial characters, "
-            f"got {dimension_numbers}."
-        )
+            f"got {dimension_numbers}.")
     order = [letter for letter in rhs if letter in spatial[0]]
     return ConvDimensionNumbers(
         *[
             tuple(map(text.index, [*leading, *order]))
-            for text, leading in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
-        ]
-    )
+            for text, leading in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))])
 
 
 # -- the primitive --------------------------------------------------------------------------------------
@@ -96,8 +92,7 @@ def _check_groups(images, features, in_per_group, out_features, feature_groups: 
     if features // feature_groups != in_per_group:
         raise ValueError(
             f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs "
-            f"input feature dimension size, but {features} // {feature_groups} != {in_per_group}."
-        )
+            f"input feature dimension size, but {features} // {feature_groups} != {in_per_group}.")
     for label, groups in counts.items():
         if out_features % groups:
             raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {label}, "
@@ -121,8 +116,7 @@ def _conv_aval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides, padding, l
         if len(values) != len(lhs_spatial):
             raise ValueError(
                 f"conv_general_dilated window and {label} must have the same number of dimensions, "
-                f"but got {len(lhs_spatial)} and {len(values)}"
-            )
+                f"but got {len(lhs_spatial)} and {len(values)}")
         if label != "padding" and any(value <= 0 for value in values):
             raise ValueError(f"conv_general_dilated {label} must be positive, got {values}")
     _check_groups(images, features, in_per_group, out_features, feature_group_count, batch_group_count)
@@ -182,8 +176,7 @@ def is_plain_convolution(*, padding, lhs_dilation, dimension_numbers, batch_grou
         dimension_numbers in plain_layouts(len(padding))
         and all(pads == (0, 0) for pads in padding)
         and all(dilation == 1 for dilation in lhs_dilation)
-        and batch_group_count == 1
-    )
+        and batch_group_count == 1)
 
 
 def _count(extents) -> int:
@@ -372,21 +365,18 @@ def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
     ones = (1,) * (len(shapes[0]) - 2)
     window_strides, lhs_dilation, rhs_dilation = (
         tuple(map(operator.index, ones if values is None else values))
-        for values in (window_strides, lhs_dilation, rhs_dilation)
-    )
+        for values in (window_strides, lhs_dilation, rhs_dilation))
     if isinstance(padding, str):
         if any(dilation != 1 for dilation in lhs_dilation) and padding.upper() != "VALID":
             raise ValueError(
                 "String padding is not implemented for transposed convolution using this op. Please "
-                "either exactly specify the required padding or use conv_transpose."
-            )
+                "either exactly specify the required padding or use conv_transpose.")
         windows = [dilated_extent(shapes[1][dim], gap) for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)]
         extents = [dilated_extent(shapes[0][dim], gap) for dim, gap in zip(spec.lhs_spec[2:], lhs_dilation)]
         padding = padtype_to_pads(extents, windows, window_strides, padding)
     elif len(padding) != len(ones):
         raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(ones)}, got {len(padding)}."
-        )
+            f"Wrong number of explicit pads for convolution: expected {len(ones)}, got {len(padding)}.")
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
     return conv_general_dilated.primitive.bind(lhs, rhs, window_strides=window_strides,
                                                padding=tuple(map(tuple, padding)), lhs_dilation=lhs_dilation,

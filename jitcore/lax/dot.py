@@ -32,18 +32,15 @@ def _check_side(side: str, aval: ShapedArray, contracting, batch) -> None:
         raise TypeError(
             f"dot_general requires {side} dimension numbers to be nonnegative and less than the number "
             f"of axes of the {side} value, got {side}_batch of {batch} and {side}_contracting of "
-            f"{contracting} for {side} of rank {aval.ndim}"
-        )
+            f"{contracting} for {side} of rank {aval.ndim}")
     for what, group in (("batch", batch), ("contracting", contracting)):
         if len(set(group)) != len(group):
             raise TypeError(
-                f"dot_general requires {side} {what} dimensions to be distinct, got {side}_{what} {group}."
-            )
+                f"dot_general requires {side} {what} dimensions to be distinct, got {side}_{what} {group}.")
     if set(contracting) & set(batch):
         raise TypeError(
             f"dot_general requires {side} batch dimensions to be disjoint from contracting dimensions, "
-            f"got {side}_batch {batch} and {side}_contracting {contracting}."
-        )
+            f"got {side}_batch {batch} and {side}_contracting {contracting}.")
 
 
 def _extents(aval, dims) -> tuple:
@@ -86,8 +83,7 @@ def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, 
     if not _extents(lhs, lhs_batch) == _extents(rhs, rhs_batch):
         raise TypeError(
             "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same shape, "
-            f"got {_extents(lhs, lhs_batch)} and {_extents(rhs, rhs_batch)}."
-        )
+            f"got {_extents(lhs, lhs_batch)} and {_extents(rhs, rhs_batch)}.")
     if not _extents(lhs, lhs_contract) == _extents(rhs, rhs_contract):
         raise TypeError("dot_general requires contracting dimensions to have the same shape, "
                         f"got {_extents(lhs, lhs_contract)} and {_extents(rhs, rhs_contract)}.")
@@ -368,8 +364,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
             raise ValueError(
                 "jitcore.lax.dot: dimension_numbers must be specified when not performing simple "
                 "un-batched matrix-matrix, matrix-vector, or vector-vector products; "
-                f"got lhs_shape={left} rhs_shape={right}"
-            )
+                f"got lhs_shape={left} rhs_shape={right}")
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 

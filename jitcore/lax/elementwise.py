@@ -321,8 +321,7 @@ def _integer_pow(x, *, y: int):
     return (
         np.power(x, np.array(y).astype(x.dtype))
         if y >= 0
-        else np.reciprocal(np.power(x, np.array(-y, x.dtype)))
-    )
+        else np.reciprocal(np.power(x, np.array(-y, x.dtype))))
 
 
 def _jvp_integer_pow(t, ans, x, *, y: int):
@@ -415,8 +414,7 @@ def bitcast_convert_type(x, new_dtype):
 def _select_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases or any(case.dtype != cases[0].dtype for case in cases):
         raise TypeError(
-            f"select cases must have the same dtypes, got {', '.join(c.dtype.name for c in cases)}."
-        )
+            f"select cases must have the same dtypes, got {', '.join(c.dtype.name for c in cases)}.")
     if which.dtype not in (dtypes.bool_, dtypes.int32):
         raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype.name}.")
     if which.dtype == dtypes.bool_ and len(cases) > 2:

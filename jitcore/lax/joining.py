@@ -121,8 +121,7 @@ def _split_aval(x: ShapedArray, *, sizes, axis: int) -> list[ShapedArray]:
     total = functools.reduce(operator.add, sizes, 0)
     if not total == x.shape[axis]:
         raise ValueError(
-            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(x.shape)}"
-        )
+            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(x.shape)}")
     return [x.update(shape=x.shape[:axis] + (size,) + x.shape[axis + 1 :]) for size in sizes]
 
 

@@ -39,8 +39,7 @@ def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> 
                          f"got padding_config {padding_config} for operand shape {x.shape}")
     if any(interior < 0 for _, _, interior in padding_config):
         raise ValueError(
-            f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
-        )
+            f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}")
     shape = _padded_shape(x.shape, padding_config)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"Dimension size after padding is not at least 0, got result shape {shape}, for "

@@ -97,8 +97,7 @@ def _reduction_aval(name: str, accepts: str, x: ShapedArray, *, axes) -> ShapedA
         if accepts == "biu":
             raise TypeError(f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.")
         raise TypeError(
-            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number."
-        )
+            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number.")
     check_axes(x, axes)
     return x.update(shape=_drop_axes(x.shape, axes))
 
@@ -235,8 +234,7 @@ def recognize_monoid(name: str, computation: Callable, dtype) -> str:
     if key is not None:
         return key
     raise NotImplementedError(
-        f"{name} needs a computation that is one of {', '.join(MONOIDS)} of its two arguments; got\n{jaxpr}"
-    )
+        f"{name} needs a computation that is one of {', '.join(MONOIDS)} of its two arguments; got\n{jaxpr}")
 
 
 def combine_with_initial(key: str, result, init_value, dtype) -> Array:

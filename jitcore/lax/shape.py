@@ -101,8 +101,7 @@ def _broadcast_in_dim_aval(x: ShapedArray, *, shape, broadcast_dimensions) -> Sh
         raise TypeError(
             f"{name} operand dimension sizes must either be 1, or be equal to their "
             f"corresponding dimensions in the target broadcast shape; got operand of shape {x.shape}, "
-            f"target broadcast shape {shape}, broadcast_dimensions {dims} "
-        )
+            f"target broadcast shape {shape}, broadcast_dimensions {dims} ")
     return x.update(shape=shape)
 
 
@@ -174,8 +173,7 @@ def broadcast_shapes(*shapes) -> tuple:
         wide = [extent for extent in extents if not extent == 1]
         if any(not extent == wide[0] for extent in wide):
             raise ValueError(
-                f"Incompatible shapes for broadcasting: shapes={[tuple(shape) for shape in shapes]}"
-            )
+                f"Incompatible shapes for broadcasting: shapes={[tuple(shape) for shape in shapes]}")
         result.append(wide[0] if wide else 1)
     return tuple(result)
 
@@ -186,8 +184,7 @@ def _reshape_aval(x: ShapedArray, *, new_sizes, dimensions) -> ShapedArray:
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
     if not product(new_sizes) == x.size:
         raise TypeError(
-            f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}."
-        )
+            f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}.")
     if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
         raise TypeError("reshape dimensions must be a permutation of operand dimensions, "
                         f"got dimensions {dimensions} for shape {x.shape}.")

@@ -25,8 +25,7 @@ from jitcore.transforms.tangents import is_zero, zero_like
 def _sort_aval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
     if any(aval.shape != avals[0].shape for aval in avals):
         raise TypeError(
-            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in avals)}"
-        )
+            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in avals)}")
     return list(avals)
 
 

@@ -117,8 +117,7 @@ def _count_fans(shape, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     """Inputs and outputs of one unit."""
     if in_axis == -2 and len(shape) <= 1:
         raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights "
-                         "tensor with default in_axis. Must be at least 2D or specify in_axis explicitly."
-                         )
+                         "tensor with default in_axis. Must be at least 2D or specify in_axis explicitly.")
     n_in, n_out, n_batch = (math.prod(shape[i] for i in (axes if isinstance(axes, Sequence) else (axes,)))
                             for axes in (in_axis, out_axis, batch_axis))
     field = math.prod(shape) / n_in / n_out / n_batch

@@ -34,8 +34,7 @@ from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power,
 
 # -- from values --------------------------------------------------------------------------------------------
 def array(  # noqa: A002
-    object, dtype=None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *, device=None
-):
+    object, dtype=None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *, device=None):
     """An Array of a number, a (nested) sequence, an ndarray, or an Array; tracers may stand anywhere inside.
 
     Args:
@@ -299,8 +298,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     step = (
         divide(subtract(stop, start), start.dtype.type(max(divisions, 1)))
         if divisions > 0
-        else asarray(np.nan)
-    )
+        else asarray(np.nan))
     shape = np.broadcast_shapes(start.shape, stop.shape)
     start, stop = (lax.reshape(broadcast_array(x, shape), (1, *shape)) for x in (start, stop))
     if num > 1:

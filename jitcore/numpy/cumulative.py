@@ -55,8 +55,7 @@ def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, iden
         if x.ndim > 1:
             raise ValueError(
                 f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
-                "The axis argument is only optional for one-dimensional arrays."
-            )
+                "The axis argument is only optional for one-dimensional arrays.")
         axis = 0
     axis = canonicalize_axis(axis, max(x.ndim, 1))
     x = x if x.ndim else ravel(x)
@@ -150,8 +149,7 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     for i in axes:
         if f.shape[i] < 2:
             raise ValueError(
-                "Shape of array too small to calculate a numerical gradient, at least 2 elements needed"
-            )
+                "Shape of array too small to calculate a numerical gradient, at least 2 elements needed")
     spacings = [asarray(h, f.dtype) if isinstance(h, (int, float)) else asarray(h) for h in spacings]
     out = [_gradient_axis(f, h, i) for h, i in zip(spacings, axes)]
     return out[0] if len(out) == 1 else out

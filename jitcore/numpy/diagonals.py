@@ -124,8 +124,7 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
     """A copy of a with val on its diagonal (`inplace` must be False). Same as: `jax.numpy.fill_diagonal`."""
     if inplace:
         raise NotImplementedError(
-            "jnp.fill_diagonal can only be used with inplace=False: arrays are immutable."
-        )
+            "jnp.fill_diagonal can only be used with inplace=False: arrays are immutable.")
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use inplace=False and wrap=False")
     a = ensure_array("fill_diagonal", a)

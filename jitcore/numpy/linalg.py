@@ -80,8 +80,7 @@ def _matrices(name: str, *xs, is_square: bool = False) -> list[Array]:
         wanted = "square matrices" if is_square else "at least two dimensions"
         raise ValueError(
             f"Argument to {name} must have {wanted}, i.e. shape [..., n, {'n' if is_square else 'm'}], "
-            f"got a of shape {first.shape}."
-        )
+            f"got a of shape {first.shape}.")
     return xs
 
 
@@ -229,8 +228,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
     a, b = _matrices("lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
         raise ValueError(
-            f"lstsq takes a matrix and a vector or matrix of as many rows, got {a.shape} and {b.shape}"
-        )
+            f"lstsq takes a matrix and a vector or matrix of as many rows, got {a.shape} and {b.shape}")
     columns = b if b.ndim == 2 else lax.expand_dims(b, (1,))
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None or (isinstance(rcond, (int, float)) and rcond < 0):

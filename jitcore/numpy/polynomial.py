@@ -221,8 +221,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         if isinstance(side, str):
             if side != "extrapolate":
                 raise ValueError(
-                    f"the only valid string value of left and right is 'extrapolate', but got {side!r}"
-                )
+                    f"the only valid string value of left and right is 'extrapolate', but got {side!r}")
             continue
         value = get_item(fp, edge) if side is None else asarray(side, out.dtype)
         out = apply_select(beyond, value, out)

@@ -137,8 +137,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
         count = operator.index(axes)
         if count > min(a.ndim, b.ndim):
             raise TypeError(
-                f"Number of tensordot axes (axes {count}) exceeds input ranks ({a.ndim} and {b.ndim})"
-            )
+                f"Number of tensordot axes (axes {count}) exceeds input ranks ({a.ndim} and {b.ndim})")
         a_axes, b_axes = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     a_axes = tuple(canonicalize_axis(i, a.ndim) for i in a_axes)
     b_axes = tuple(canonicalize_axis(i, b.ndim) for i in b_axes)

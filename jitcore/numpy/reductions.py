@@ -251,8 +251,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """Square root of `var`. Same as: `numpy.std`."""
     return arithmetic.sqrt(
-        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):

@@ -123,8 +123,7 @@ def _find_first_of_equal(keys: list[Array], equal_nan: bool) -> Array:
         one = logic.not_equal(ahead, behind)
         if equal_nan and dtypes.is_inexact(key.dtype):
             one = logic.logical_and(
-                one, logic.logical_not(logic.logical_and(logic.isnan(ahead), logic.isnan(behind)))
-            )
+                one, logic.logical_not(logic.logical_and(logic.isnan(ahead), logic.isnan(behind))))
         differs = one if differs is None else logic.logical_or(differs, one)
     return concatenate([asarray([True]), differs])
 

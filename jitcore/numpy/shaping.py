@@ -79,13 +79,11 @@ def _infer_extent(a, shape) -> tuple:
         if isinstance(count, int) and isinstance(a.size, int) and (count == 0 or a.size % count):
             raise TypeError(
                 f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} "
-                f"because the product of specified axis sizes ({count}) does not evenly divide {a.size}"
-            )
+                f"because the product of specified axis sizes ({count}) does not evenly divide {a.size}")
         return (*known[: unknown[0]], a.size // count, *known[unknown[0] :])
     if count != a.size:
         raise TypeError(
-            f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} (size {count})"
-        )
+            f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} (size {count})")
     return known
 
 

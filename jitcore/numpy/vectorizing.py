@@ -51,8 +51,7 @@ def _read_signature(signature: str | None, count: int, context: str) -> _Signatu
     inputs, outputs = map(_parse_dims, signature.split("->"))
     if len(inputs) != count:
         raise TypeError(
-            f"wrong number of positional arguments: expected {len(inputs)}, got {count} {context}"
-        )
+            f"wrong number of positional arguments: expected {len(inputs)}, got {count} {context}")
     return _Signature(inputs, outputs, context)
 
 
@@ -61,8 +60,7 @@ def _note_sizes(sizes: dict[str, Any], shape: tuple, names: CoreDims, context: s
     for name, extent in zip(names, shape):
         if sizes.setdefault(name, extent) != extent:
             raise ValueError(
-                f"inconsistent size for core dimension {name!r}: {extent} vs {sizes[name]} {context}"
-            )
+                f"inconsistent size for core dimension {name!r}: {extent} vs {sizes[name]} {context}")
 
 
 def vectorize(pyfunc: Callable, *, excluded: Collection = frozenset(),
@@ -143,8 +141,7 @@ def _check_results(function: Callable, sizes: dict[str, Any], dims: _Signature) 
             shape = aval_of(out).shape
             if len(shape) != len(names):
                 raise ValueError(
-                    f"output shape {shape} does not match core dimensions {names} {dims.context}"
-                )
+                    f"output shape {shape} does not match core dimensions {names} {dims.context}")
             _note_sizes(sizes, shape, names, dims.context)
         return result
 

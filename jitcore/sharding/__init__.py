@@ -93,8 +93,7 @@ class Sharding:
                     "the dimension "
                     f"size is {extent} (full shape: {shape}, per-dimension tiling factors: {list(counts)} "
                     "should evenly "
-                    "divide the shape)"
-                )
+                    "divide the shape)")
         return tuple(extent // count for extent, count in zip(shape, counts))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
@@ -105,10 +104,8 @@ class Sharding:
         return {
             device: tuple(
                 slice(None) if count == 1 else slice(i * size, (i + 1) * size)
-                for i, size, count in zip(tile, part, counts)
-            )
-            for device, tile in zip(self.device_order, tiles)
-        }
+                for i, size, count in zip(tile, part, counts))
+            for device, tile in zip(self.device_order, tiles)}
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         found = self.devices_indices_map(global_shape)
@@ -119,8 +116,7 @@ class Sharding:
         return (
             isinstance(other, Sharding)
             and self.device_order == other.device_order
-            and self.find_tiles(ndim) == other.find_tiles(ndim)
-        )
+            and self.find_tiles(ndim) == other.find_tiles(ndim))
 
     def with_memory_kind(self, kind: str) -> Sharding:
         """The sharding itself. Raises: ValueError for another memory than the device's."""
@@ -168,8 +164,7 @@ class NamedSharding(Sharding):
             if name in seen:
                 raise ValueError(
                     "A single NamedSharding spec specification can map every mesh axis to at most one "
-                    f"positional dimension, but {spec} has duplicate entries for `{name}`"
-                )
+                    f"positional dimension, but {spec} has duplicate entries for `{name}`")
             seen.add(name)
         self.mesh, self.spec = mesh, spec
         self.with_memory_kind(memory_kind or self.memory_kind)
@@ -189,8 +184,7 @@ class NamedSharding(Sharding):
         sizes = self.mesh.devices.shape
         tiles = [
             tuple(_number([place[axis] for axis in entry], [sizes[axis] for axis in entry]) for entry in axes)
-            for place in np.ndindex(sizes)
-        ]
+            for place in np.ndindex(sizes)]
         return tuple(math.prod(sizes[axis] for axis in entry) for entry in axes), tiles
 
     @property
@@ -202,8 +196,7 @@ class NamedSharding(Sharding):
 
     def __eq__(self, other) -> bool:
         return self is other or (
-            isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh
-        )
+            isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh)
 
     def __hash__(self) -> int:
         return self._hash
@@ -334,8 +327,7 @@ def resolve_sharding(sharding: Any, purpose: str) -> Any:
         if mesh is None:
             raise RuntimeError(
                 f"{purpose} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
-                f"got {sharding}. To fix: use `with mesh:`, or pass NamedSharding(mesh, spec)."
-            )
+                f"got {sharding}. To fix: use `with mesh:`, or pass NamedSharding(mesh, spec).")
         return NamedSharding(mesh, sharding)
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{purpose} takes shardings, got {sharding!r} of type {type(sharding)}")

@@ -79,14 +79,12 @@ class Mesh:
         names = (
             (axis_names,)
             if isinstance(axis_names, str) or not isinstance(axis_names, Sequence)
-            else tuple(axis_names)
-        )
+            else tuple(axis_names))
         if grid.ndim != len(names):
             raise ValueError(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
                 f"argument (`axis_names`), but got devices.ndim == {grid.ndim} and len(axis_names) == "
-                f"{len(names)}."
-            )
+                f"{len(names)}.")
         if len(set(names)) < len(names):
             raise ValueError(f"Mesh axis names must be different, got {names}")
         for device in grid.flat:
@@ -98,8 +96,7 @@ class Mesh:
         types = (types,) * len(names) if isinstance(types, AxisType) else tuple(types)
         if len(types) != len(names):
             raise ValueError(
-                f"Mesh takes one axis type for each axis, got {len(types)} for {len(names)} axes"
-            )
+                f"Mesh takes one axis type for each axis, got {len(types)} for {len(names)} axes")
         grid.flags.writeable = False
         self.devices, self.axis_names, self.axis_types = grid, names, types
         self._overrides: list[Override] = []
@@ -171,8 +168,7 @@ class Mesh:
 
     def __repr__(self) -> str:
         return (
-            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})"
-        )
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})")
 
 
 def get_mesh() -> Mesh | None:

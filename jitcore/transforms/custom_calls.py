@@ -290,8 +290,7 @@ class CustomVJPException(Exception):
             "Detected differentiation of a custom_vjp function with respect to a closed-over value. That "
             "isn't supported because the custom VJP rule only specifies how to differentiate the custom_vjp "
             "function with respect to explicit input parameters.\n"
-            "To fix: pass the value as an argument, and give fwd and bwd one for it."
-        )
+            "To fix: pass the value as an argument, and give fwd and bwd one for it.")
 
 
 class VjpCall(CustomCall):
@@ -386,8 +385,7 @@ def _refuse(*args, **params):
     raise TypeError(
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function.\n"
         "Its rule gives cotangents, from which tangents cannot be computed.\n"
-        "To fix: use grad, vjp or jacrev, or define the derivative with custom_jvp, which serves both modes."
-    )
+        "To fix: use grad, vjp or jacrev, or define the derivative with custom_jvp, which serves both modes.")
 
 
 def _jvp_custom_lin(primitive, primals, tangents, *, num_res, **params):

@@ -202,8 +202,7 @@ def _check_output(out):
     """Raises: TypeError for a result that is no array."""
     if not is_array_like(out):
         raise TypeError(
-            f"Output from batched function {out!r} with type {type(out)} is not a valid jitcore type"
-        )
+            f"Output from batched function {out!r} with type {type(out)} is not a valid jitcore type")
     return out
 
 

@@ -155,8 +155,7 @@ def _batch_pure_callback(primitive, axis, values, batched, *, callback, result_a
         methods = ", ".join(map(repr, VMAP_METHODS[1:-1]))
         raise NotImplementedError(
             "vmap is only supported for the pure_callback primitive when vmap_method is one of "
-            f"{methods}, or {VMAP_METHODS[-1]!r}. Got vmap_method=None."
-        )
+            f"{methods}, or {VMAP_METHODS[-1]!r}. Got vmap_method=None.")
     if vmap_method.startswith("sequential"):
         return call_for_each(primitive, axis, values, batched, result_avals=result_avals, **params)
     if vmap_method == "broadcast_all":

@@ -51,8 +51,7 @@ def jvp_scan(primitive, primals, tangents, *, jaxpr, num_consts, num_carry, **pa
     consts, init, xs = [
         [*values, *map(instantiate, compress(ts, group))]
         for values, ts, group in zip(split_operands(primals, num_consts, num_carry),
-                                     split_operands(tangents, num_consts, num_carry), flags)
-    ]
+                                     split_operands(tangents, num_consts, num_carry), flags)]
     outs = bind_scan(primitive, consts, init, xs, jaxpr=body, **params)
     carries = num_carry + sum(carry_flags)
     values = [*outs[:num_carry], *outs[carries : carries + len(ys_flags)]]

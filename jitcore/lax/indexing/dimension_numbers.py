@@ -185,15 +185,13 @@ def scatter_aval(name: str, accepts: str, x: ShapedArray, indices: ShapedArray, 
     if len(window_dims) != len(dnums.update_window_dims):
         raise TypeError(
             "Scatter op has window of size "
-            f"{len(dnums.update_window_dims) + len(dropped)}; doesn't match operand of rank {x.ndim}."
-        )
+            f"{len(dnums.update_window_dims) + len(dropped)}; doesn't match operand of rank {x.ndim}.")
     for position, dim in zip(dnums.update_window_dims, window_dims):
         if updates.shape[position] > x.shape[dim]:
             raise TypeError(
                 "Bounds of the window dimensions of updates must not exceed the bounds of the "
                 f"corresponding dimensions of operand. For dimension {position}, updates bound is "
-                f"{updates.shape[position]}, operand bound is {x.shape[dim]}."
-            )
+                f"{updates.shape[position]}, operand bound is {x.shape[dim]}.")
     batch = tuple(extent for dim, extent in enumerate(updates.shape) if dim not in dnums.update_window_dims)
     if batch != indices.shape[:-1]:
         raise TypeError(f"Updates scatter shape {batch} must be that of the indices, {indices.shape[:-1]}.")

@@ -191,8 +191,7 @@ def _check_start_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArra
                         f"got: {', '.join(index.dtype.name for index in indices)}")
     if any(index.shape for index in indices):
         raise TypeError(
-            f"{name} start_indices must be scalars, got shapes {[index.shape for index in indices]}"
-        )
+            f"{name} start_indices must be scalars, got shapes {[index.shape for index in indices]}")
 
 
 def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes, in_bounds=None) -> ShapedArray:
@@ -345,8 +344,7 @@ def normalize_start_indices(name: str, operand, start_indices, allow_negative) -
         convert_element_type(index, target)
         if isinstance(index, Tracer)
         else np.asarray(min(int(index), int(np.iinfo(target).max))).astype(target)[()]  # clamped anyway
-        for index in indices
-    ]
+        for index in indices]
 
 
 def _as_scalars(start_indices) -> list:

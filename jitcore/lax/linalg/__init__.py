@@ -41,8 +41,7 @@ def _check_matrix(name: str, x: ShapedArray, square: bool = False) -> None:
     if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
         raise TypeError(
             f"{name} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes at position 0 "
-            "are 32 and 64 bit subtypes of floating, complexfloating."
-        )
+            "are 32 and 64 bit subtypes of floating, complexfloating.")
     if x.ndim < 2:
         raise TypeError(f"Input 0 to {name} must have rank at least 2, but got shape={x.shape}")
     if square and not x.shape[-1] == x.shape[-2]:
@@ -165,13 +164,11 @@ def lu(x) -> list[Array]:
 def _permutation_aval(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
     if not dtypes.is_integer(pivots.dtype) or not pivots.ndim:
         raise TypeError(
-            f"Argument to lu_pivots_to_permutation must be a vector of integers, got {pivots.long()}"
-        )
+            f"Argument to lu_pivots_to_permutation must be a vector of integers, got {pivots.long()}")
     if permutation_size < pivots.shape[-1]:
         raise ValueError(
             f"Output permutation size {permutation_size} has to exceed the trailing dimension of the "
-            f"pivots. Got pivots size {pivots.shape[-1]}"
-        )
+            f"pivots. Got pivots size {pivots.shape[-1]}")
     return ShapedArray((*pivots.shape[:-1], permutation_size), dtypes.int32)
 
 

@@ -197,8 +197,7 @@ def _repeat_sum(x, size):
 
 
 @_collective_reduction("psum", reduce_sum, _repeat_sum, jvp=jvp_linear(),
-                       transpose=transpose_unary(lambda ct, x, *, axes: psum.primitive.bind(ct, axes=axes))
-                       )
+                       transpose=transpose_unary(lambda ct, x, *, axes: psum.primitive.bind(ct, axes=axes)))
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Sum over all elements of a named axis.
 

@@ -69,8 +69,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axi
             need = "be divisible by" if tiled else "be"
             raise ValueError(
                 f"psum_scatter over {axis_name!r}: axis {dimension} of the operand of shape {shape} must "
-                f"{need} {size}, the size of the named axis"
-            )
+                f"{need} {size}, the size of the named axis")
         if not names:
             return leaf if tiled else squeeze(leaf, (dimension,))
         return psum_scatter.primitive.bind(vary(leaf, axes), axes=names, dimension=dimension, size=size,
@@ -110,8 +109,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]):
     for ends in zip(*pairs):
         if len(set(ends)) < len(ends) or not all(0 <= end < size for end in ends):
             raise ValueError(
-                f"ppermute sources and destinations must be unique and less than {size}, got {pairs}"
-            )
+                f"ppermute sources and destinations must be unique and less than {size}, got {pairs}")
 
     def permute(leaf):
         if not names:

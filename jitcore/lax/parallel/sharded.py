@@ -126,8 +126,7 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
         tuple(name for name in frame.axes if name in aval.varying)
         if frame.is_checked
         else frame.names_besides(PartitionSpec())
-        for aval in split.known.out_avals[n_outs:]
-    ]
+        for aval in split.known.out_avals[n_outs:]]
     specs = [PartitionSpec(names) if names else PartitionSpec() for names in axes]
 
     def run_known(*values):
@@ -205,8 +204,7 @@ def _transpose(primitive, cotangents, operands, *, jaxpr, frame, in_specs, out_s
             jaxpr=frame.trace(run, transposed.in_avals, jaxpr.jaxpr.debug_info),
             in_specs=value_specs + ct_specs,
             out_specs=result_specs,
-        )
-    )
+        ))
     found = iter([next(outs) if flag else None for flag in nonzero])
     return [next(found) if flag else None for flag in in_linear]
 
@@ -294,13 +292,11 @@ def _read_frame(mesh: Any, axis_names: Any, auto: Any, is_checked: bool) -> Fram
         raise ValueError(
             "shard_map takes a mesh, or needs a current one (`with mesh:`, `set_mesh`)"
             if mesh is None
-            else f"shard_map takes a Mesh, got {mesh!r}"
-        )
+            else f"shard_map takes a Mesh, got {mesh!r}")
     seen = {axis_names} if isinstance(axis_names, str) else set(axis_names or mesh.axis_names)
     if unknown := (seen | set(auto)) - set(mesh.axis_names):
         raise ValueError(
-            f"shard_map names the axes {sorted(map(str, unknown))}, the mesh has {mesh.axis_names}"
-        )
+            f"shard_map names the axes {sorted(map(str, unknown))}, the mesh has {mesh.axis_names}")
     return Frame(mesh, tuple(name for name in mesh.axis_names if name in seen and name not in auto),
                  bool(is_checked))
 
@@ -321,14 +317,12 @@ def _check_cut(frame: Frame, spec: PartitionSpec, aval: ShapedArray, where: str)
     if len(spec) > aval.ndim:
         raise ValueError(
             f"shard_map {where} is {spec}, which is too long for an array of type {aval.long()}: "
-            f"it has {len(spec)} entries for {aval.ndim} axes"
-        )
+            f"it has {len(spec)} entries for {aval.ndim} axes")
     for axis, (extent, count) in enumerate(zip(aval.shape, frame.count_parts(spec, aval.ndim))):
         if extent % count:
             raise ValueError(
                 f"shard_map {where} is {spec}, but axis {axis} of the array of type {aval.long()} has "
-                f"{extent} elements, which is not evenly divisible by {count}"
-            )
+                f"{extent} elements, which is not evenly divisible by {count}")
 
 
 def _check_output(frame: Frame, name: str, path, out: Any, spec: PartitionSpec) -> Any:
@@ -339,8 +333,7 @@ def _check_output(frame: Frame, name: str, path, out: Any, spec: PartitionSpec) 
     if len(spec) > aval.ndim:
         raise ValueError(
             f"shard_map applied to the function '{name}' was given {where} = {spec}, which is too long for "
-            f"its result of type {aval.long()}: it has {len(spec)} entries for {aval.ndim} axes"
-        )
+            f"its result of type {aval.long()}: it has {len(spec)} entries for {aval.ndim} axes")
     if not frame.is_checked:
         return out
     if rest := [repr(axis) for axis in frame.names_besides(spec) if axis in aval.varying]:
@@ -349,7 +342,6 @@ def _check_output(frame: Frame, name: str, path, out: Any, spec: PartitionSpec) 
             f"which can't be statically inferred given the mesh: {where} is {spec}, which does not name "
             f"{', '.join(rest)}, along which the result of type {aval.long()} may vary.\n"
             "To fix: name the axis in out_specs, combine the devices' results (jitcore.lax.psum, pmean), "
-            "or pass check_vma=False."
-        )
+            "or pass check_vma=False.")
     missing = tuple(axis for axis in frame.names_of(spec) if axis not in aval.varying)
     return pvary(out, missing) if missing else out

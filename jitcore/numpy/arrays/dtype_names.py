@@ -104,8 +104,7 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
                 return True
         elif isinstance(one, str):
             raise ValueError(
-                f"Unrecognized kind={one!r}; expected one of {list(kinds)}, a dtype, or a tuple."
-            )
+                f"Unrecognized kind={one!r}; expected one of {list(kinds)}, a dtype, or a tuple.")
         elif np.dtype(one) == dtype:
             return True
     return False

@@ -253,8 +253,7 @@ def canonicalize_shape(shape) -> tuple:
 
     Raises: ConcretizationTypeError for traced extents; TypeError for other values."""
     if isinstance(shape, np.ndarray) or (
-        isinstance(shape, Array) and shape.ndim == 1 and not isinstance(shape, Tracer)
-    ):
+        isinstance(shape, Array) and shape.ndim == 1 and not isinstance(shape, Tracer)):
         shape = tuple(np.asarray(shape).tolist())
     extents = tuple(shape) if isinstance(shape, (tuple, list, range)) else (shape,)
     return tuple(_canonicalize_extent(extent, shape) for extent in extents)

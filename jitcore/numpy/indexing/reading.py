@@ -118,7 +118,6 @@ def read_with_mode(x, index, *, mode=None, fill_value=None, indices_are_sorted=F
     mode = lax.GatherScatterMode.from_any(mode)
     if fill_value is not None:
         fill_value = (
-            np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value)
-        )
+            np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value))
     plan = plan_index(x.shape, parse_index(x.shape, index, UNCHECKED))
     return gather_plan(x, plan, mode, fill_value, indices_are_sorted, unique_indices)

@@ -107,8 +107,7 @@ def _index_along_axis(arr, indices, axis: int, mode):
         else:
             extent = joint[i - (i > axis)]
             index.append(
-                np.arange(extent, dtype=np.int32).reshape([-1 if j == i else 1 for j in range(arr.ndim)])
-            )
+                np.arange(extent, dtype=np.int32).reshape([-1 if j == i else 1 for j in range(arr.ndim)]))
     joint.insert(axis, arr.shape[axis])
     return (tuple(index), mode), tuple(joint)
 
@@ -236,8 +235,7 @@ def select(condlist, choicelist, default=0):
     """The choice of the first condition that holds, else `default`. Same as: `numpy.select`."""
     if len(condlist) != len(choicelist):
         raise ValueError(
-            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
-        )
+            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
     if not condlist:
         raise ValueError("condlist must be non-empty")
     *choices, out = promote_arrays("select", *choicelist, default)
@@ -276,8 +274,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(functions) != len(conditions) + 1:
         raise ValueError(
             f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
-            f"functions are expected; got {len(functions)}"
-        )
+            f"functions are expected; got {len(functions)}")
 
     def evaluate(function):
         value = function(x, *args, **kw) if callable(function) else function
@@ -317,8 +314,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     repeats = np.asarray(repeats)
     if repeats.size != 1:
         return get_item(
-            a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),)
-        )
+            a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),))
     count = int(repeats.reshape(()))
     spread = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
     dims = tuple(i for i in range(a.ndim + 1) if i != axis + 1)
