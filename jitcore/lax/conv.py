@@ -335,12 +335,9 @@ def _dilated_extents(lhs, rhs, out, dimension_numbers, *, window_strides, lhs_di
                       for aval, spec, steps in sides]))
 
 
-def _needs_library(**params) -> bool:
-    return not is_plain_convolution(**params)
-
-
 @define("conv_general_dilated", impl=_conv, aval=_conv_aval, jvp=jvp_multilinear(), transpose=_transpose_conv,
-        batch=_batch_conv, lower=_lower_conv, hlo=_hlo_conv, needs_library=_needs_library)
+        batch=_batch_conv, lower=_lower_conv, hlo=_hlo_conv,
+        needs_library=lambda **params: not is_plain_convolution(**params))
 def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
                          lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
                          dimension_numbers=None, feature_group_count: int = 1, batch_group_count: int = 1,

@@ -411,23 +411,10 @@ def dimension_size(dim) -> Array:
     return dimension_size.primitive.bind(dim=dim)
 
 
-def _run_empty(*, shape, dtype, number):
-    return np.zeros(shape, dtype)
-
-
-def _empty_aval(*, shape, dtype, number):
-    return ShapedArray(tuple(shape), np.dtype(dtype))
-
-
-def _lower_empty(builder, *, shape, dtype, number):
-    return builder.regions(shape, dtype, None, [])
-
-
-def _batch_empty(primitive, axis, values, batched, **params):
-    return Unmapped(primitive.bind(**params))
-
-
-@define("empty", impl=_run_empty, aval=_empty_aval, batch=_batch_empty, lower=_lower_empty,
+@define("empty", impl=lambda *, shape, dtype, number: np.zeros(shape, dtype),
+        aval=lambda *, shape, dtype, number: ShapedArray(tuple(shape), np.dtype(dtype)),
+        batch=lambda primitive, axis, values, batched, **params: Unmapped(primitive.bind(**params)),
+        lower=lambda builder, *, shape, dtype, number: builder.regions(shape, dtype, None, []),
         hlo=lambda b, *, shape, dtype, number: b.full(0, shape, dtype))
 def empty(shape, dtype, *, number: int = 0):
     """An array of any elements. number: arrays of different numbers never are one in memory."""

@@ -69,10 +69,6 @@ def _hlo_cond(b, index, *operands, branches, **_):
     return b.ops("case", [index], [(aval.shape, aval.dtype) for aval in branches[0].out_avals], regions)
 
 
-def _lower_cond(builder, index, *operands, branches, **_):
-    return builder.switch(index, branches, operands)
-
-
 def _batch_cond(primitive, axis, values, batched, *, branches):
     index, *operands = values
     index_batched, *flags = batched
@@ -107,8 +103,10 @@ def _spread(which, like):
 
 
 @define("cond", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
-        batch=_batch_cond, lower=_lower_cond, hlo=_hlo_cond, multiple_results=True,
-        effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
+        batch=_batch_cond,
+        lower=lambda builder, index, *operands, branches, **_: builder.switch(index, branches, operands),
+        hlo=_hlo_cond, multiple_results=True, effects=control.effects_of_jaxprs, stores_result=True,
+        control_flow=True)
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`.
 
