@@ -26,6 +26,9 @@ from jitcore.transforms.batching import batch_values, move_axis
 from jitcore.transforms.derivative_rules import jvp_multilinear
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_transpose",
+           "conv_with_general_padding"]
+
 
 class ConvDimensionNumbers(NamedTuple):
     """Positions of the axes: (batch, feature, spatial...) for images, (out, in, spatial...) for filters."""

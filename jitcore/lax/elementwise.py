@@ -28,6 +28,11 @@ from jitcore.transforms.derivative_rules import (
 from jitcore.transforms.tangents import has_tangent, is_zero, mask, zero_like
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["RoundingMethod", "add", "bitcast_convert_type", "ceil", "clamp", "conj", "convert_element_type",
+           "copysign", "div", "eq", "floor", "ge", "gt", "imag", "integer_pow", "is_finite", "le", "lt",
+           "mul", "ne", "neg", "nextafter", "real", "reciprocal", "rem", "round", "round_half_away",
+           "round_half_even", "select", "select_n", "sign", "signbit", "square", "sub", "trunc"]
+
 _TO_BOOL = dtypes.bool_
 
 

@@ -30,6 +30,9 @@ from jitcore.transforms.tangents import fill
 from jitcore.transforms.vmap import vmap
 from jitcore.tree_util import tree_flatten, tree_leaves, treedef_is_leaf
 
+__all__ = ["argmax", "argmin", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
+           "reduce_precision", "reduce_prod", "reduce_sum", "reduce_xor"]
+
 
 # -- monoids --------------------------------------------------------------------------------------------
 def lowest_value(dtype):

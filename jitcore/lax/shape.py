@@ -33,6 +33,10 @@ from jitcore.transforms.batching import Unmapped
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 from jitcore.tree_util import tree_map
 
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcasted_iota", "copy", "dimension_size",
+           "expand_dims", "full", "full_like", "iota", "reshape", "rev", "squeeze", "stop_gradient",
+           "transpose"]
+
 
 # -- lowering -------------------------------------------------------------------------------------------
 def _lower_broadcast_in_dim(builder, x, *, shape, broadcast_dimensions, **_):

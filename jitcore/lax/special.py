@@ -49,6 +49,9 @@ from jitcore.lax.elementwise import (
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.shape import broadcast, full_like
 
+__all__ = ["bessel_i0e", "bessel_i1e", "betainc", "digamma", "erf", "erf_inv", "erfc", "igamma",
+           "igamma_grad_a", "igammac", "lgamma", "log_ndtr", "ndtri", "polygamma", "zeta"]
+
 special = LazyModule("scipy.special")
 
 

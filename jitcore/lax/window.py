@@ -26,6 +26,8 @@ from jitcore.lax.shape import expand_dims, reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 
+__all__ = ["padtype_to_pads", "reduce_window", "reduce_window_max", "reduce_window_min", "reduce_window_sum"]
+
 
 # -- geometry -------------------------------------------------------------------------------------------
 def dilated_extent(extent, dilation):

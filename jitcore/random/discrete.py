@@ -24,6 +24,8 @@ from jitcore.random.keys import read_words, split_keys
 from jitcore.random.parameters import read_shape, to_parameter
 from jitcore.random.threefry import UNSIGNED_DTYPES, draw_bits
 
+__all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher", "randint"]
+
 
 # -- integers ---------------------------------------------------------------------------------------------
 def randint(key, shape, minval, maxval, dtype=None) -> Array:

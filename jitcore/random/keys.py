@@ -20,6 +20,9 @@ from jitcore.lax.shape import canonicalize_axis, canonicalize_shape, reshape, sq
 from jitcore.random import threefry
 from jitcore.tree_util import register_pytree_node
 
+__all__ = ["PRNGKey", "PRNGKeyArray", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
+           "wrap_key_data"]
+
 IMPLEMENTATION = "threefry2x32"
 
 

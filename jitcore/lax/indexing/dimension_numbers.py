@@ -11,6 +11,8 @@ from typing import NamedTuple
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray
 
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]
+
 
 class GatherScatterMode(enum.Enum):
     """What happens to slices that leave the operand: shifted inside, filled (or dropped), trusted, refused.

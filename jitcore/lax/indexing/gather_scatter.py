@@ -34,6 +34,8 @@ from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill, instantiate, is_zero
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["gather", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
+
 
 # -- lowering -------------------------------------------------------------------------------------------
 def _find_place(builder, index, indices, shape, dnums, sizes, clamp: bool):

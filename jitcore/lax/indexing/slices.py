@@ -33,6 +33,9 @@ from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+           "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "slice", "slice_in_dim"]
+
 
 def check_slice_sizes(sizes, shape) -> None:
     """Raises: TypeError when a size is negative or larger than its extent."""

@@ -33,6 +33,9 @@ from jitcore.transforms.derivative_rules import jvp_zero
 from jitcore.transforms.tangents import is_zero, zero_like
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["cholesky", "eig", "eigh", "lu", "lu_pivots_to_permutation", "qr", "schur", "svd",
+           "triangular_solve"]
+
 scipy_linalg = LazyModule("scipy.linalg")
 
 

@@ -27,6 +27,8 @@ from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill
 from jitcore.tree_util import tree_map
 
+__all__ = ["all_gather", "axis_index", "axis_size", "pcast", "pmax", "pmean", "pmin", "psum", "pvary"]
+
 AxisName = Hashable
 
 
