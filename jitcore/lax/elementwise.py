@@ -254,38 +254,36 @@ def copysign(x, y):
     """|x| with the sign of y."""
 
 
-@elementwise(impl=np.equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+_comparison = functools.partial(elementwise, hlo="compare", result=_TO_BOOL, domain=(-2, 2),
+                                jvp=ZERO_DERIVATIVE)
+
+
+@_comparison(impl=np.equal, accepts="biufc")
 def eq(x, y):
     """`x == y`."""
 
 
-@elementwise(impl=np.not_equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.not_equal, accepts="biufc")
 def ne(x, y):
     """`x != y`."""
 
 
-@elementwise(impl=np.less, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.less, accepts="biuf")
 def lt(x, y):
     """`x < y`."""
 
 
-@elementwise(impl=np.less_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.less_equal, accepts="biuf")
 def le(x, y):
     """`x <= y`."""
 
 
-@elementwise(impl=np.greater, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.greater, accepts="biuf")
 def gt(x, y):
     """`x > y`."""
 
 
-@elementwise(impl=np.greater_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.greater_equal, accepts="biuf")
 def ge(x, y):
     """`x >= y`."""
 

@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote
+from jitcore.scipy.stats.support import define_density, promote
 
 __all__ = ["logpdf", "pdf"]
 
@@ -24,6 +24,4 @@ def logpdf(x, df, loc=0, scale=1) -> Array:
     return constant - (df + 1) / 2 * jnp.log1p(jnp.square(y) / df)
 
 
-def pdf(x, df, loc=0, scale=1) -> Array:
-    """Density at x."""
-    return jnp.exp(logpdf(x, df, loc, scale))
+pdf = define_density(logpdf)
