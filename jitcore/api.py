@@ -66,24 +66,13 @@ def jit(fun: Callable[P, R], /, **options: Unpack[JitKeywords]) -> JitWrapped[P,
 @overload
 def jit(**options: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], JitWrapped[P, R]]: ...
 @api_boundary
-def jit(
-    fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
-    /,
-    *,
-    in_shardings: Any = UNSPECIFIED,
-    out_shardings: Any = UNSPECIFIED,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
-    keep_unused: bool = False,
-    device: Device | None = None,
-    backend: str | None = None,
-    inline: bool = False,
-    abstracted_axes: Any = None,
-    compiler_options: Mapping[str, Any] | None = None,
-    rewrite: bool = False,
-) -> Any:
+def jit(fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
+        /, *, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED,
+        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Iterable[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Iterable[str] | None = None,
+        keep_unused: bool = False, device: Device | None = None, backend: str | None = None,
+        inline: bool = False, abstracted_axes: Any = None, compiler_options: Mapping[str, Any] | None = None,
+        rewrite: bool = False) -> Any:
     """A compiled form of `fun`: traced once for each signature of its arguments, then run as native code.
 
     Args:
@@ -136,17 +125,9 @@ def autojit(*, strict: bool = False, static_argnames: str | Iterable[str] | None
             verbose: bool = False, contract: bool = False, fastmath: bool = False,
             device: Any = None) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @api_boundary
-def autojit(
-    fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
-    /,
-    *,
-    strict: bool = False,
-    static_argnames: str | Iterable[str] | None = None,
-    verbose: bool = False,
-    contract: bool = False,
-    fastmath: bool = False,
-    device: Any = None,
-) -> Any:
+def autojit(fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
+            /, *, strict: bool = False, static_argnames: str | Iterable[str] | None = None,
+            verbose: bool = False, contract: bool = False, fastmath: bool = False, device: Any = None) -> Any:
     """A compiled form of a function of plain Python and NumPy, which does what the function does.
 
     Values, dtypes, types of results, arrays changed in place and views of arguments are those of Python and

@@ -145,12 +145,12 @@ class ConcreteArray(Array):
     @property
     def addressable_shards(self) -> list:
         """The parts of the array on the devices of this process."""
-        return _list_shards(self)
+        return _load_device_layer().list_shards(self)
 
     @property
     def global_shards(self) -> list:
         """The parts of the array on all devices; those of other processes have no data."""
-        return _list_shards(self, everywhere=True)
+        return _load_device_layer().list_shards(self, everywhere=True)
 
     def addressable_data(self, index: int):
         """The part with this number among those of this process."""
@@ -247,14 +247,14 @@ class ConcreteArray(Array):
 
     @property
     def device(self):
-        return _cpu_device()
+        return _load_device_layer().devices("cpu")[0]
 
     def devices(self):
-        return {_cpu_device()}
+        return {self.device}
 
     @property
     def sharding(self):
-        return _cpu_sharding()
+        return SingleDeviceSharding(self.device)
 
     # -- text -------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
@@ -449,19 +449,8 @@ def make_aval(shape, dtype, weak_type):
     raise NotImplementedError
 
 
-def _cpu_device():
-    # The device layer finds backends, which an Array alone does not need.
-    from jitcore.device import devices
+def _load_device_layer():
+    """It finds backends, which an Array alone does not need."""
+    from jitcore import device
 
-    return devices("cpu")[0]
-
-
-def _list_shards(array, everywhere: bool = False) -> list:
-    # As for `_cpu_device`.
-    from jitcore.device import list_shards
-
-    return list_shards(array, everywhere=everywhere)
-
-
-def _cpu_sharding():
-    return SingleDeviceSharding(_cpu_device())
+    return device

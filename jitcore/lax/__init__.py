@@ -23,8 +23,8 @@ Modules:
     indexing/      Primitives that read and write parts of arrays: slices, windows at computed positions,
                    gather and scatter.
     joining        Joining and splitting along an axis: `concatenate`, `split` and `tile`.
-    lazy           SciPy's functions without SciPy's import: the module is loaded when one of its functions is
-                   called.
+    lazy           Functions of SciPy and opt_einsum without their import: the module is loaded when one of
+                   them is called.
     linalg/        Matrix decompositions and solvers over the last two axes; leading axes are a batch.
     pad            Padding: `pad`, with space before, after and between the elements of each axis.
     parallel/      Primitives over named axes: collectives, `shard_map`, and how values lie on meshes.

@@ -14,6 +14,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
+from jitcore.lax.lazy import LazyModule
 from jitcore.numpy.arrays.promotion import (
     broadcast_array,
     broadcast_shapes,
@@ -208,6 +209,9 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
 
 
 # -- einsum -------------------------------------------------------------------------------------------------
+opt_einsum = LazyModule("opt_einsum")  # only `einsum` needs it
+
+
 def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=None,
            preferred_element_type=None, _dot_general=None, out_sharding=None):
     """Sums of products in index notation, `einsum("ij,jk->ik", a, b)`. Same as: `numpy.einsum`.
@@ -216,9 +220,6 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
         optimize: how to find the order of pairwise contractions ("optimal", "auto", "greedy", False: left
         to right).
     Raises: ValueError for malformed subscripts or extents that differ."""
-    # Only `einsum` needs it.
-    import opt_einsum
-
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
     operands = (subscripts, *operands)
@@ -241,9 +242,6 @@ def einsum_path(subscripts, /, *operands, optimize="greedy"):
     """The order in which `einsum` contracts, as pairs of positions, and a report.
 
     Same as: `jax.numpy.einsum_path`."""
-    # Only `einsum` needs it.
-    import opt_einsum
-
     path, info = opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
     return path, str(info)
 

@@ -279,26 +279,24 @@ amax, amin = max, min
 
 
 def _replace_nan(a, value) -> Array:
-    return apply_select(logic.isnan(a), a.dtype.type(value), a)
+    return apply_select(logic.isnan(a), a.dtype.type(value), a) if dtypes.is_inexact(a.dtype) else a
 
 
-def _is_valid(a, where) -> Array:
+def _is_valid(a, where) -> Array | None:
+    if not dtypes.is_inexact(a.dtype):
+        return where
     valid = logic.logical_not(logic.isnan(a))
     return valid if where is None else logic.logical_and(valid, where)
 
 
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum of the elements that are not NaN. Same as: `numpy.nansum`."""
-    a = ensure_array("nansum", a)
-    a = _replace_nan(a, 0) if dtypes.is_inexact(a.dtype) else a
-    return sum(a, axis, dtype, out, keepdims, initial, where)
+    return sum(_replace_nan(ensure_array("nansum", a), 0), axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Product of the elements that are not NaN. Same as: `numpy.nanprod`."""
-    a = ensure_array("nanprod", a)
-    a = _replace_nan(a, 1) if dtypes.is_inexact(a.dtype) else a
-    return prod(a, axis, dtype, out, keepdims, initial, where)
+    return prod(_replace_nan(ensure_array("nanprod", a), 1), axis, dtype, out, keepdims, initial, where)
 
 
 def _nan_extremum(name: str, function, a, axis, out, keepdims, initial, where, limit: float) -> Array:
@@ -347,8 +345,6 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
     """Mean of the elements that are not NaN. Same as: `numpy.nanmean`."""
     reject_out("nanmean", out)
     a = ensure_array("nanmean", a)
-    if not dtypes.is_inexact(a.dtype):
-        return mean(a, axis, dtype, None, keepdims, where=where)
     return mean(a, axis, dtype, None, keepdims, where=_is_valid(a, where))
 
 
@@ -356,8 +352,6 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     """Variance of the elements that are not NaN. Same as: `numpy.nanvar`."""
     reject_out("nanvar", out)
     a = ensure_array("nanvar", a)
-    if not dtypes.is_inexact(a.dtype):
-        return var(a, axis, dtype, None, ddof, keepdims, where=where)
     return var(a, axis, dtype, None, ddof, keepdims, where=_is_valid(a, where))
 
 
