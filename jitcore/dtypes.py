@@ -57,23 +57,9 @@ SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bf
              float64, complex64, complex128)
 
 # Short names of the jaxpr text: `f32[3]`.
-SHORT_NAMES = {
-    bool_: "bool",
-    int8: "i8",
-    int16: "i16",
-    int32: "i32",
-    int64: "i64",
-    uint8: "u8",
-    uint16: "u16",
-    uint32: "u32",
-    uint64: "u64",
-    bfloat16: "bf16",
-    float16: "f16",
-    float32: "f32",
-    float64: "f64",
-    complex64: "c64",
-    complex128: "c128",
-}
+SHORT_NAMES = {bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64", uint8: "u8",
+               uint16: "u16", uint32: "u32", uint64: "u64", bfloat16: "bf16", float16: "f16", float32: "f32",
+               float64: "f64", complex64: "c64", complex128: "c128"}
 
 PYTHON_SCALARS = (bool, int, float, complex)
 

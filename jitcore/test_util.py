@@ -23,10 +23,8 @@ EPS = 1e-4
 Tolerance = float | Mapping[Any, float] | None
 
 #: How far derivatives of a dtype may lie from finite differences.
-_TOLERANCES = {
-    dtypes.bfloat16: 1e-1, dtypes.float16: 1e-2, dtypes.float32: 2e-3, dtypes.float64: 1e-5,
-    dtypes.complex64: 1e-3, dtypes.complex128: 1e-5,
-}
+_TOLERANCES = {dtypes.bfloat16: 1e-1, dtypes.float16: 1e-2, dtypes.float32: 2e-3, dtypes.float64: 1e-5,
+               dtypes.complex64: 1e-3, dtypes.complex128: 1e-5}
 
 
 @source.api_boundary

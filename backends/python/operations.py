@@ -19,6 +19,7 @@ from jitcore import dtypes
 TERNARY, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(
     14)
 
+
 class Text(NamedTuple):
     """An expression. level: its binding strength. is_whole: whether it is a Python int, which has no
     width."""
@@ -34,12 +35,9 @@ class Text(NamedTuple):
 
 def type_name(dtype) -> str:
     """The type of a scalar in registers."""
-    return (
-        "np.float32"
-        if dtypes.is_half(dtype)
-        else "np.bool_"
-        if dtype == dtypes.bool_
-        else f"np.{np.dtype(dtype).name}")
+    if dtypes.is_half(dtype):
+        return "np.float32"
+    return "np.bool_" if dtype == dtypes.bool_ else f"np.{np.dtype(dtype).name}"
 
 
 def word_name(dtype) -> str:

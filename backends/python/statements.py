@@ -293,19 +293,9 @@ class Statements(Expressions):
         del self.axes[s.axis]
 
 
-_METHODS = {
-    "Kernel": "write_kernel",
-    "Loop": "write_loop",
-    "Choice": "write_choice",
-    "Store": "write_store",
-    "Reduce": "write_reduce",
-    "Scan": "write_scan",
-    "Repeat": "write_repeat",
-    "While": "write_while",
-    "Switch": "write_switch",
-    "Call": "write_call",
-    "LibraryCall": "write_library_call",
-}
+_METHODS = {"Kernel": "write_kernel", "Loop": "write_loop", "Choice": "write_choice", "Store": "write_store",
+            "Reduce": "write_reduce", "Scan": "write_scan", "Repeat": "write_repeat", "While": "write_while",
+            "Switch": "write_switch", "Call": "write_call", "LibraryCall": "write_library_call"}
 
 
 def write_range(low: str, high: str, step: int = 1) -> str:

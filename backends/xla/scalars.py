@@ -216,12 +216,10 @@ class _Instructions:
         return FUNCTIONS[function.name].build(emitter, *map(emitter.lanes, arguments)).value
 
 
-_OPERATIONS = {
-    "fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "fneg": "negate", "add": "add",
-    "sub": "subtract", "mul": "multiply", "sdiv": "divide", "neg": "negate", "and_": "and", "or_": "or",
-    "xor": "xor", "not_": "not",
-    "shl": "shift_left", "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical",
-}
+_OPERATIONS = {"fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "fneg": "negate", "add": "add",
+               "sub": "subtract", "mul": "multiply", "sdiv": "divide", "neg": "negate", "and_": "and",
+               "or_": "or", "xor": "xor", "not_": "not", "shl": "shift_left",
+               "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical"}
 for _name, _operation in _OPERATIONS.items():
     setattr(_Instructions, _name, functools.partialmethod(_Instructions.emit, _operation))
 

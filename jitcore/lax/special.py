@@ -176,8 +176,6 @@ def _is_active(*carry):
     return carry[-1]
 
 
-
-
 # -- with native forms --------------------------------------------------------------------------------------
 def _gauss(x, factor: float):
     """factor * exp(-x * x)"""

@@ -22,12 +22,8 @@ from jitcore.numpy.statistics import median
 from jitcore.numpy.ufuncs import arithmetic
 from jitcore.numpy.ufuncs.rounding import round  # noqa: A004
 
-_STATISTICS = {
-    "maximum": reductions.max,
-    "minimum": reductions.min,
-    "mean": reductions.mean,
-    "median": median,
-}
+_STATISTICS = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean,
+               "median": median}
 _OPTIONS = {
     "constant": {"constant_values": 0}, "edge": {}, "empty": {}, "wrap": {}, "linear_ramp": {"end_values": 0},
     "reflect": {"reflect_type": "even"}, "symmetric": {"reflect_type": "even"},

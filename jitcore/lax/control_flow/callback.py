@@ -97,10 +97,8 @@ def _check_result(callback: FlatCallback, position: int, result, aval: ShapedArr
 
 
 # The 64-bit dtypes in which NumPy computes unless told otherwise, and what may be declared for them.
-_NARROWED = {
-    dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32, dtypes.float64: dtypes.float32,
-    dtypes.complex128: dtypes.complex64,
-}
+_NARROWED = {dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32, dtypes.float64: dtypes.float32,
+             dtypes.complex128: dtypes.complex64}
 
 
 def _may_convert(result, found: np.dtype, declared: np.dtype) -> bool:

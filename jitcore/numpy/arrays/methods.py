@@ -87,10 +87,8 @@ def to_device(self, device, *, stream=None):
     return self
 
 
-PLAIN_METHODS = {
-    "reshape": reshape, "transpose": transpose, "compress": compress, "copy": copy, "view": view,
-    "byteswap": byteswap, "clone": clone, "to_device": to_device,
-}
+PLAIN_METHODS = {"reshape": reshape, "transpose": transpose, "compress": compress, "copy": copy, "view": view,
+                 "byteswap": byteswap, "clone": clone, "to_device": to_device}
 PROPERTIES = {
     "T": (shaping.transpose, "The array with its axes reversed."),
     "mT": (shaping.matrix_transpose, "The array with its last two axes exchanged."),
