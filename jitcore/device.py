@@ -198,8 +198,8 @@ def _infer_global_shape(sharding: Sharding, local_shape: tuple[int, ...]) -> tup
     counts, tiles = sharding.find_tiles(len(local_shape))
     mine = [tile
             for tile, device in zip(tiles, sharding.device_order) if device.process_index == processes.index]
-    return tuple(extent * count // len({tile[axis] for tile in mine}) for axis,
-                 (extent, count) in enumerate(zip(local_shape, counts)))
+    return tuple(extent * count // len({tile[axis] for tile in mine})
+                 for axis, (extent, count) in enumerate(zip(local_shape, counts)))
 
 
 def _find_backend_of(sharding: Sharding) -> Any:

@@ -236,8 +236,8 @@ def _check_strictly(types) -> None:
 @functools.lru_cache(maxsize=4096)
 def _join_distinct(types: frozenset, enable_x64: bool) -> tuple[np.dtype, bool]:
     all_weak = all(weak for _, weak in types)
-    nodes = frozenset(dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)] for dtype,
-                      weak in types)
+    nodes = frozenset(dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)]
+                      for dtype, weak in types)
     join = _join_nodes(nodes)
     if isinstance(join, str):  # only integers of 64 bits or weak scalars lead here
         wide_types = {True: (float64, complex128), False: (int64, uint64)}

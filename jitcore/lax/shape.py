@@ -131,8 +131,7 @@ def _transpose_broadcast(ct, x, *, shape, broadcast_dimensions):
     batch=rebind(lambda size, *, shape, broadcast_dimensions: {
         "shape": (size, *shape), "broadcast_dimensions": (0, *shift(broadcast_dimensions))}),
     lower=_lower_broadcast_in_dim,
-    hlo=lambda b, x, *, shape, broadcast_dimensions: b.broadcast(x, shape, broadcast_dimensions),
-)
+    hlo=lambda b, x, *, shape, broadcast_dimensions: b.broadcast(x, shape, broadcast_dimensions))
 def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int]) -> Array:
     """Repeats operand to a larger shape: its axis i becomes axis `broadcast_dimensions[i]` of the result.
 

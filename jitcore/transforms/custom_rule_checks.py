@@ -100,8 +100,7 @@ def check_primal_output(rule: Rule, found: Output, expected: Output | None) -> N
             f"{must}, with leaves of the same shape/dtype.",
             detail=f"The rule's first element had shapes/dtypes {found.describe_avals()}, the function's "
             f"output {expected.describe_avals()}.",
-            fix=f"return {rule.function}(...) itself as the first element.",
-        )
+            fix=f"return {rule.function}(...) itself as the first element.")
 
 
 def read_tangents(rule: Rule, tangents, primals: Output) -> list:
@@ -128,8 +127,8 @@ def _tangent_types_error(primals, expected, given) -> Exception:
     if len(primals) == 1:
         return build_error(TypeError, f"{text}. Expected {expected[0].long()} (tangent type of "
                            f"{primals[0].long()}) but got {given[0].long()}.", fix=fix)
-    differing = "; ".join(f"primal {p.long()} with tangent {t.long()}, expecting tangent {e.long()}" for p, e,
-                          t in zip(primals, expected, given) if not _same_types([e], [t]))
+    differing = "; ".join(f"primal {p.long()} with tangent {t.long()}, expecting tangent {e.long()}"
+                          for p, e, t in zip(primals, expected, given) if not _same_types([e], [t]))
     return build_error(TypeError, f"{text}, but got:", detail=differing, fix=fix)
 
 
@@ -149,8 +148,7 @@ def read_cotangents(cotangents, in_tree: PyTreeDef, in_avals: Sequence[ShapedArr
             "as the args tuple of the primal function, and in particular must produce a tuple of length "
             "equal to the number of arguments to the primal function, but got bwd output structure "
             f"{structure} for primal input structure {in_tree}.",
-            fix="return a tuple, (ct,) for one argument; None stands for an argument without cotangent.",
-        )
+            fix="return a tuple, (ct,) for one argument; None stands for an argument without cotangent.")
     return [_read_cotangent(leaf, aval, place, in_tree)
             for place, (leaf, aval) in enumerate(zip(leaves, in_avals))]
 
@@ -185,8 +183,7 @@ def _read_cotangent(leaf, aval: ShapedArray, place: int, in_tree: PyTreeDef):
             "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
             f"primal function, but at output{keystr(path)} the bwd rule produced an output of type "
             f"{given.long()} corresponding to an input of type {aval.long()}",
-            fix="a cotangent has the shape and dtype of its argument: sum over broadcast axes, convert.",
-        )
+            fix="a cotangent has the shape and dtype of its argument: sum over broadcast axes, convert.")
     if isinstance(leaf, SymbolicZero):
         return Zero(expected)
     if given.dtype == expected.dtype:

@@ -112,8 +112,7 @@ def _result_error(callback: FlatCallback, headline: str, expected, actual) -> Ex
     return errors.build_error(
         errors.JitcoreRuntimeError, f"{headline} Expected: {expected}, Actual: {actual}",
         detail=f"The callback is {place}.",
-        fix="return from the callback what result_shape_dtypes says, or correct result_shape_dtypes.",
-    )
+        fix="return from the callback what result_shape_dtypes says, or correct result_shape_dtypes.")
 
 
 def _result_avals(*avals, callback, result_avals, **_) -> list[ShapedArray]:

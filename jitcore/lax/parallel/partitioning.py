@@ -46,8 +46,7 @@ def _refuse(*values, **_):
     batch=_batch_constraint,
     transpose=transpose_unary(
         lambda ct, x, *, sharding: with_sharding_constraint.primitive.bind(ct, sharding=sharding)),
-    mesh=lambda *, sharding: sharding,
-)
+    mesh=lambda *, sharding: sharding)
 def with_sharding_constraint(x: Any, shardings: Any):
     """The arrays, cut over devices as the shardings say.
 

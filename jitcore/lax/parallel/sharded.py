@@ -161,8 +161,7 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
             "frame": frame,
             "in_specs": tuple(spec for spec, _ in handed) + _choose(in_specs, unknown),
             "out_specs": _choose(out_specs, split.out_unknown),
-        },
-    )
+        })
     return split.merge_outputs(known_outs, outs)
 
 
@@ -203,8 +202,7 @@ def _transpose(primitive, cotangents, operands, *, jaxpr, frame, in_specs, out_s
             frame=frame,
             jaxpr=frame.trace(run, transposed.in_avals, jaxpr.jaxpr.debug_info),
             in_specs=value_specs + ct_specs,
-            out_specs=result_specs,
-        ))
+            out_specs=result_specs))
     found = iter([next(outs) if flag else None for flag in nonzero])
     return [next(found) if flag else None for flag in in_linear]
 
