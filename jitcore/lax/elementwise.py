@@ -220,7 +220,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):  # noqa: A001
+def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):
     """Nearest integer, as a float; halves go where rounding_method says."""
     away = RoundingMethod(rounding_method) is RoundingMethod.AWAY_FROM_ZERO
     return (round_half_away if away else round_half_even)(x)

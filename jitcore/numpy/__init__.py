@@ -94,8 +94,8 @@ ufunc_methods.install_methods()
 
 __all__ = ["ndarray", "ufunc", "linalg", "fft"]
 for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
-                 padding, polynomial, products, reductions, rounding, searching, taking, sets, shaping,
-                 sorting, statistics, taking, arithmetic, vectorizing):
+                 padding, polynomial, products, rounding, searching, sets, shaping, sorting, statistics,
+                 taking, arithmetic, vectorizing):
     __all__ += _chapter.__all__
 
 # An exception leaves a public function without frames of the inside; the chapters call one another unwrapped.

@@ -33,7 +33,7 @@ from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power,
 
 
 # -- from values --------------------------------------------------------------------------------------------
-def array(  # noqa: A002
+def array(
     object, dtype=None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *, device=None):
     """An Array of a number, a (nested) sequence, an ndarray, or an Array; tracers may stand anywhere inside.
 

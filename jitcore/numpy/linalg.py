@@ -248,7 +248,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
 
 
 # -- norms --------------------------------------------------------------------------------------------------
-def norm(x, ord=None, axis=None, keepdims: bool = False):  # noqa: A002
+def norm(x, ord=None, axis=None, keepdims: bool = False):
     """Norm of vectors (one axis) or matrices (two axes); all elements by default. Same as:
     `numpy.linalg.norm`.
 
@@ -271,7 +271,7 @@ def _euclidean(x, axes, keepdims: bool) -> Array:
     return arithmetic.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
 
 
-def _vector_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
+def _vector_norm(x, ord, axes, keepdims: bool) -> Array:
     magnitude = arithmetic.absolute(x)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm.")
@@ -289,7 +289,7 @@ def _vector_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
     return arithmetic.power(total, 1.0 / ord)
 
 
-def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
+def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:
     rows, columns = axes
     if ord in (None, "fro"):
         return _euclidean(x, axes, keepdims)
@@ -306,13 +306,13 @@ def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
     raise ValueError(f"Invalid order '{ord}' for matrix norm.")
 
 
-def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):  # noqa: A002
+def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
     """Norm of vectors along axes (all elements by default). Same as: `numpy.linalg.vector_norm`."""
     (x,) = promote_arrays("vector_norm", x, to=dtypes.inexact_dtype)
     return _vector_norm(x, ord, canonicalize_axes(axis, x.ndim), keepdims)
 
 
-def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):  # noqa: A002
+def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
     """Norm of the matrices in the last two axes. Same as: `numpy.linalg.matrix_norm`."""
     return norm(x, ord, (-2, -1), keepdims)
 

@@ -20,7 +20,7 @@ from jitcore.numpy.joining import stack
 from jitcore.numpy.shaping import moveaxis
 from jitcore.numpy.statistics import median
 from jitcore.numpy.ufuncs import arithmetic
-from jitcore.numpy.ufuncs.rounding import round  # noqa: A004
+from jitcore.numpy.ufuncs.rounding import round
 
 _STATISTICS = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean,
                "median": median}

@@ -70,7 +70,7 @@ def _prepare(name: str, a, dtype, out, widen: bool) -> Array:
     return convert_dtype(a, target, a.weak_type and target == a.dtype)
 
 
-def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):  # noqa: A001
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """Sum of the elements. Same as: `numpy.sum`, with narrow integers widened to 32 bits."""
     a = _prepare("sum", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
@@ -123,24 +123,24 @@ def _complex_extremum(a, axes: tuple, is_max: bool, keepdims) -> Array:
     return lax.expand_dims(out, axes) if keepdims else out
 
 
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Largest element; NaN if there is one. Raises: ValueError for no elements. Same as: `numpy.max`."""
     return _extremum("max", a, axis, out, keepdims, initial, where)
 
 
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Smallest element; NaN if there is one. Raises: ValueError for no elements. Same as: `numpy.min`."""
     return _extremum("min", a, axis, out, keepdims, initial, where)
 
 
-def all(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether no element is 0. Same as: `numpy.all`."""
     reject_out("all", out)
     a = logic.to_bool("all", a)
     return _fold("all", lax.reduce_and, a, axis, keepdims, where, True, None, None)
 
 
-def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether some element is not 0. Same as: `numpy.any`."""
     reject_out("any", out)
     a = logic.to_bool("any", a)

@@ -57,7 +57,7 @@ def _define_scalar_type(name: str, of: np.dtype) -> ScalarType:
     return ScalarType(name, (), {"dtype": of, "__doc__": doc, "__module__": "jitcore.numpy"})
 
 
-bool_ = bool = _define_scalar_type("bool", dtypes.bool_)  # noqa: A001
+bool_ = bool = _define_scalar_type("bool", dtypes.bool_)
 int8, int16, int32, int64 = (_define_scalar_type(f"int{n}", np.dtype(f"int{n}")) for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (_define_scalar_type(f"uint{n}", np.dtype(f"uint{n}"))
                                  for n in (8, 16, 32, 64))

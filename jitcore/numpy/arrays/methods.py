@@ -57,7 +57,7 @@ def copy(self, order: str = "K"):
     return creation.array(self, copy=True)
 
 
-def view(self, dtype=None, type=None):  # noqa: A002
+def view(self, dtype=None, type=None):
     """The same bits read as another dtype; the last axis takes a change of width. Same as:
     `numpy.ndarray.view`."""
     if type is not None:

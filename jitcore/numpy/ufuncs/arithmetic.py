@@ -477,11 +477,11 @@ def angle(z, deg: bool = False):
 
 
 divide = true_divide
-pow = power  # noqa: A001
+pow = power
 mod = remainder
-divmod = divmod_  # noqa: A001
+divmod = divmod_
 conj = conjugate
-abs = absolute  # noqa: A001
+abs = absolute
 radians, degrees = deg2rad, rad2deg
 invert = bitwise_invert = bitwise_not
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift

@@ -89,7 +89,7 @@ def _round_parts(x, function=_round_half_even):
     return apply_elementwise(lax.complex.primitive, list(map(function, parts)))
 
 
-def round(a, decimals: int = 0, out=None):  # noqa: A001
+def round(a, decimals: int = 0, out=None):
     """a rounded to this many decimals, halves to the even digit; negative `decimals` round tens and up.
 
     Same as: `numpy.round`."""
@@ -123,7 +123,7 @@ def _round_at(x, decimals: int):
     return apply_select(logic.isfinite(scaled), divide(_round_half_even(scaled), power), x)
 
 
-def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None, out=None):  # noqa: A002
+def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None, out=None):
     """arr limited to [min, max]; a bound that is None does not limit. Same as: `numpy.clip`.
 
     The dtype is where arr and both bounds meet. Raises: ValueError for complex operands."""
