@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["logpmf", "pmf"]
 
@@ -19,4 +19,6 @@ def logpmf(k, p, loc=0) -> Array:
     return within((y == 0) | (y == 1), jnp.where(y == 0, jnp.log1p(-p), jnp.log(p)))
 
 
-pmf = define_density(logpmf)
+def pmf(k, p, loc=0) -> Array:
+    """Probability of k."""
+    return jnp.exp(logpmf(k, p, loc))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -21,7 +21,9 @@ def logpdf(x, a, b, loc=0, scale=1) -> Array:
     return within((y >= 0) & (y <= 1), logarithm)
 
 
-pdf = define_density(logpdf)
+def pdf(x, a, b, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, a, b, loc, scale))
 
 
 def cdf(x, a, b, loc=0, scale=1) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["logpmf", "pmf"]
 
@@ -22,4 +22,6 @@ def logpmf(k, n, p, loc=0) -> Array:
     return within((y >= 0) & (y <= n) & (y == jnp.floor(y)), logarithm)
 
 
-pmf = define_density(logpmf)
+def pmf(k, n, p, loc=0) -> Array:
+    """Probability of k."""
+    return jnp.exp(logpmf(k, n, p, loc))

@@ -9,7 +9,7 @@ import math
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import define_density, promote
+from jitcore.scipy.stats.support import promote
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -21,7 +21,9 @@ def logpdf(x, loc=0, scale=1) -> Array:
     return -jnp.log(math.pi * scale) - jnp.log1p(jnp.square(y))
 
 
-pdf = define_density(logpdf)
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
 
 
 def cdf(x, loc=0, scale=1) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -21,7 +21,9 @@ def logpdf(x, df, loc=0, scale=1) -> Array:
     return within(y >= 0, logarithm)
 
 
-pdf = define_density(logpdf)
+def pdf(x, df, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, df, loc, scale))
 
 
 def cdf(x, df, loc=0, scale=1) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -19,7 +19,9 @@ def logpdf(x, loc=0, scale=1) -> Array:
     return within(y >= 0, -y - jnp.log(scale))
 
 
-pdf = define_density(logpdf)
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
 
 
 def cdf(x, loc=0, scale=1) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -20,7 +20,9 @@ def logpdf(x, a, loc=0, scale=1) -> Array:
     return within(y >= 0, special.xlogy(a - 1, y) - y - special.gammaln(a) - jnp.log(scale))
 
 
-pdf = define_density(logpdf)
+def pdf(x, a, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, a, loc, scale))
 
 
 def cdf(x, a, loc=0, scale=1) -> Array:

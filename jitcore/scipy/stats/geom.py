@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["logpmf", "pmf"]
 
@@ -20,4 +20,6 @@ def logpmf(k, p, loc=0) -> Array:
     return within((y >= 1) & (y == jnp.floor(y)), special.xlog1py(y - 1, -p) + jnp.log(p))
 
 
-pmf = define_density(logpmf)
+def pmf(k, p, loc=0) -> Array:
+    """Probability of k."""
+    return jnp.exp(logpmf(k, p, loc))

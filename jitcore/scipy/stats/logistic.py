@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote
+from jitcore.scipy.stats.support import promote
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -20,7 +20,9 @@ def logpdf(x, loc=0, scale=1) -> Array:
     return -jnp.abs(y) - 2 * jnp.log1p(jnp.exp(-jnp.abs(y))) - jnp.log(scale)
 
 
-pdf = define_density(logpdf)
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
 
 
 def cdf(x, loc=0, scale=1) -> Array:

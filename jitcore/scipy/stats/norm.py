@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote
+from jitcore.scipy.stats.support import promote
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -22,7 +22,9 @@ def logpdf(x, loc=0, scale=1) -> Array:
     return -(jnp.square(standard) + math.log(2 * math.pi)) / 2 - jnp.log(scale)
 
 
-pdf = define_density(logpdf)
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
 
 
 def cdf(x, loc=0, scale=1) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["logpdf", "pdf"]
 
@@ -19,4 +19,6 @@ def logpdf(x, b, loc=0, scale=1) -> Array:
     return within(y >= 1, jnp.log(b / scale) - (b + 1) * jnp.log(jnp.maximum(y, 1)))
 
 
-pdf = define_density(logpdf)
+def pdf(x, b, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, b, loc, scale))

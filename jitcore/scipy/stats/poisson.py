@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["cdf", "logpmf", "pmf"]
 
@@ -20,7 +20,9 @@ def logpmf(k, mu, loc=0) -> Array:
     return within((y >= 0) & (y == jnp.floor(y)), special.xlogy(y, mu) - special.gammaln(y + 1) - mu)
 
 
-pmf = define_density(logpmf)
+def pmf(k, mu, loc=0) -> Array:
+    """Probability of k."""
+    return jnp.exp(logpmf(k, mu, loc))
 
 
 def cdf(k, mu, loc=0) -> Array:

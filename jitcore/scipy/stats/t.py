@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import define_density, promote
+from jitcore.scipy.stats.support import promote
 
 __all__ = ["logpdf", "pdf"]
 
@@ -24,4 +24,6 @@ def logpdf(x, df, loc=0, scale=1) -> Array:
     return constant - (df + 1) / 2 * jnp.log1p(jnp.square(y) / df)
 
 
-pdf = define_density(logpdf)
+def pdf(x, df, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, df, loc, scale))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import define_density, promote, within
+from jitcore.scipy.stats.support import promote, within
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -18,7 +18,9 @@ def logpdf(x, loc=0, scale=1) -> Array:
     return within((x >= loc) & (x <= loc + scale), -jnp.log(scale) + 0 * x)
 
 
-pdf = define_density(logpdf)
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
 
 
 def cdf(x, loc=0, scale=1) -> Array:
