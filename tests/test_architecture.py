@@ -61,7 +61,6 @@ FUNCTIONS_IMPORT = {
     "jitcore.dispatch.tracing": "rewriting reads bytecode, and is loaded where it is asked for",
     "jitcore.distributed": "JAX is optional",
     "jitcore.jitted.numba_export": "Numba is optional",
-    "jitcore.numpy.products": "only einsum needs opt_einsum",
 }
 MOST_IMPORTS_IN_FUNCTIONS = 40
 
