@@ -115,11 +115,10 @@ if TYPE_CHECKING:
     from jitcore.array import Array as Array
     from jitcore.autojitted import AutojitWarning as AutojitWarning
     from jitcore.jitted.comparison import compare as compare
-    from jitcore.config import (
-        check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
-        debug_nans as debug_nans, disable_jit as disable_jit, enable_checks as enable_checks,
-        enable_x64 as enable_x64, threefry_partitionable as threefry_partitionable,
-    )
+    from jitcore.config import (check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
+                                debug_nans as debug_nans, disable_jit as disable_jit,
+                                enable_checks as enable_checks, enable_x64 as enable_x64,
+                                threefry_partitionable as threefry_partitionable)
     from jitcore.core.aval import ShapeDtypeStruct as ShapeDtypeStruct
     from jitcore.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
     from jitcore.device import (

@@ -45,17 +45,15 @@ from jitcore.transforms.flat_function import read_argnums as differentiated_argn
 from jitcore.transforms.vmap import vmap as vmap
 
 # isort: off
-from jitcore.transforms.autodiff import (
-    grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
-    linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad,
-    vjp as vjp,
-)
+from jitcore.transforms.autodiff import (grad as grad, hessian as hessian, jacfwd as jacfwd,
+                                         jacobian as jacobian, jacrev as jacrev, jvp as jvp,
+                                         linear_transpose as linear_transpose, linearize as linearize,
+                                         value_and_grad as value_and_grad, vjp as vjp)
 from jitcore.transforms import checkpoint_policies as checkpoint_policies
 from jitcore.transforms.checkpoint import checkpoint as checkpoint, remat as remat
-from jitcore.transforms.custom_derivatives import (
-    closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp,
-    custom_vjp as custom_vjp,
-)
+from jitcore.transforms.custom_derivatives import (closure_convert as closure_convert,
+                                                   custom_gradient as custom_gradient,
+                                                   custom_jvp as custom_jvp, custom_vjp as custom_vjp)
 # isort: on
 
 P = ParamSpec("P")
@@ -68,24 +66,13 @@ def jit(fun: Callable[P, R], /, **options: Unpack[JitKeywords]) -> JitWrapped[P,
 @overload
 def jit(**options: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], JitWrapped[P, R]]: ...
 @api_boundary
-def jit(
-    fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
-    /,
-    *,
-    in_shardings: Any = UNSPECIFIED,
-    out_shardings: Any = UNSPECIFIED,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    donate_argnames: str | Iterable[str] | None = None,
-    keep_unused: bool = False,
-    device: Device | None = None,
-    backend: str | None = None,
-    inline: bool = False,
-    abstracted_axes: Any = None,
-    compiler_options: Mapping[str, Any] | None = None,
-    rewrite: bool = False,
-) -> Any:
+def jit(fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
+        /, *, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UNSPECIFIED,
+        static_argnums: int | Sequence[int] | None = None, static_argnames: str | Iterable[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Iterable[str] | None = None,
+        keep_unused: bool = False, device: Device | None = None, backend: str | None = None,
+        inline: bool = False, abstracted_axes: Any = None, compiler_options: Mapping[str, Any] | None = None,
+        rewrite: bool = False) -> Any:
     """A compiled form of `fun`: traced once for each signature of its arguments, then run as native code.
 
     Args:
@@ -109,8 +96,7 @@ def jit(
 
     Raises: TypeError when `fun` is not callable; StaticArgumentError for positions and names it does not
         have; UnknownCompilerOptionError; ValueError for contradictory devices. A call raises
-        BackendNotFoundError when the backend is absent.
-    """
+        BackendNotFoundError when the backend is absent."""
     if fun is UNSPECIFIED:
         given = {name: value for name, value in locals().items() if name != "fun"}
         return functools.partial(jit, **given)
@@ -139,17 +125,9 @@ def autojit(*, strict: bool = False, static_argnames: str | Iterable[str] | None
             verbose: bool = False, contract: bool = False, fastmath: bool = False,
             device: Any = None) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @api_boundary
-def autojit(
-    fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
-    /,
-    *,
-    strict: bool = False,
-    static_argnames: str | Iterable[str] | None = None,
-    verbose: bool = False,
-    contract: bool = False,
-    fastmath: bool = False,
-    device: Any = None,
-) -> Any:
+def autojit(fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
+            /, *, strict: bool = False, static_argnames: str | Iterable[str] | None = None,
+            verbose: bool = False, contract: bool = False, fastmath: bool = False, device: Any = None) -> Any:
     """A compiled form of a function of plain Python and NumPy, which does what the function does.
 
     Values, dtypes, types of results, arrays changed in place and views of arguments are those of Python and
@@ -171,8 +149,7 @@ def autojit(
 
     Returns: a function with the same parameters. `report()` tells what is compiled and what is not,
         `cache_info()` counts, `inspect()` shows the stages of the program compiled last.
-    Raises: TypeError when `fun` is no function; BackendNotFoundError for a device that is not there.
-    """
+    Raises: TypeError when `fun` is no function; BackendNotFoundError for a device that is not there."""
     if fun is UNSPECIFIED:
         return functools.partial(autojit, strict=strict, static_argnames=static_argnames, verbose=verbose,
                                  contract=contract, fastmath=fastmath, device=device)
@@ -201,8 +178,7 @@ def rewrite(fun: Callable[P, R]) -> Callable[P, R]:
     unchanged, with a RuntimeWarning.
 
     Raises: TypeError when `fun` is not callable; ControlFlowError while tracing, for control flow that cannot
-        be compiled.
-    """
+        be compiled."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     # It reads bytecode, and is loaded where it is asked for.
@@ -224,8 +200,7 @@ def make_jaxpr(fun: Callable, static_argnums: int | Iterable[int] = (),
         return_shape: return (jaxpr, result with `ShapeDtypeStruct` leaves).
         abstracted_axes: as for `jit`.
 
-    Returns: function of the arguments (which may be `ShapeDtypeStruct`s), giving a `ClosedJaxpr`.
-    """
+    Returns: function of the arguments (which may be `ShapeDtypeStruct`s), giving a `ClosedJaxpr`."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     if axis_env:
@@ -260,8 +235,7 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
 
     Returns: (fwd, bwd). `fwd(*args)` gives (value, residuals), or (value, residuals, aux); `bwd(residuals,
         cotangent)` gives the cotangent of the argument, or a tuple for several.
-    Raises: when called, as `vjp`.
-    """
+    Raises: when called, as `vjp`."""
     check_callable(fun)
     numbers = differentiated_argnums(argnums)
 

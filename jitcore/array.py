@@ -70,8 +70,7 @@ class ConcreteArray(Array):
 
     Args:
         data: the ndarray; ownership passes to this object.
-        weak_type: whether the dtype yields to what it meets (see `dtypes`).
-    """
+        weak_type: whether the dtype yields to what it meets (see `dtypes`)."""
 
     __slots__ = ("_data", "_weak_type", "_aval")
 
@@ -146,12 +145,12 @@ class ConcreteArray(Array):
     @property
     def addressable_shards(self) -> list:
         """The parts of the array on the devices of this process."""
-        return _list_shards(self)
+        return _load_device_layer().list_shards(self)
 
     @property
     def global_shards(self) -> list:
         """The parts of the array on all devices; those of other processes have no data."""
-        return _list_shards(self, everywhere=True)
+        return _load_device_layer().list_shards(self, everywhere=True)
 
     def addressable_data(self, index: int):
         """The part with this number among those of this process."""
@@ -184,8 +183,7 @@ class ConcreteArray(Array):
             raise ValueError("The truth value of an empty array is ambiguous. "
                              "Use `array.size > 0` to check that an array is not empty.")
         raise ValueError(
-            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-        )
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
 
     def __int__(self) -> int:
         return int(self._scalar("integer"))
@@ -225,8 +223,7 @@ class ConcreteArray(Array):
         data = self.data
         return (
             ConcreteArray(np.ascontiguousarray(row) if self.ndim > 1 else np.asarray(row), self._weak_type)
-            for row in data
-        )
+            for row in data)
 
     # -- interoperation ---------------------------------------------------------------------------------
     def __array__(self, dtype=None, copy=None):
@@ -250,14 +247,14 @@ class ConcreteArray(Array):
 
     @property
     def device(self):
-        return _cpu_device()
+        return _load_device_layer().devices("cpu")[0]
 
     def devices(self):
-        return {_cpu_device()}
+        return {self.device}
 
     @property
     def sharding(self):
-        return _cpu_sharding()
+        return SingleDeviceSharding(self.device)
 
     # -- text -------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
@@ -310,8 +307,7 @@ class DeviceArray(ConcreteArray):
         buffer: what the backend's runtime has; with `delete()`, `block_until_ready()`,
             `copy_to_host_async()`, and for NumPy `__array__`.
         form: shape, dtype, weak type and sharding. `sharding.backend` is the name of the backend that
-            computes with the array; `is_committed` whether somebody chose its devices.
-    """
+            computes with the array; `is_committed` whether somebody chose its devices."""
 
     __slots__ = ("_buffer", "_form", "_host")
 
@@ -453,19 +449,8 @@ def make_aval(shape, dtype, weak_type):
     raise NotImplementedError
 
 
-def _cpu_device():
-    # The device layer finds backends, which an Array alone does not need.
-    from jitcore.device import devices
+def _load_device_layer():
+    """It finds backends, which an Array alone does not need."""
+    from jitcore import device
 
-    return devices("cpu")[0]
-
-
-def _list_shards(array, everywhere: bool = False) -> list:
-    # As for `_cpu_device`.
-    from jitcore.device import list_shards
-
-    return list_shards(array, everywhere=everywhere)
-
-
-def _cpu_sharding():
-    return SingleDeviceSharding(_cpu_device())
+    return device

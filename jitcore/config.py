@@ -19,11 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.process.concurrency import Lock
 
-__all__ = [
-    "FLAGS", "Config", "Flag", "config",
-    "check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks", "enable_x64",
-    "threefry_partitionable",
-]
+__all__ = ["FLAGS", "Config", "Flag", "config", "check_tracer_leaks", "checking_leaks", "debug_nans",
+           "disable_jit", "enable_checks", "enable_x64", "threefry_partitionable"]
 
 
 class Flag(NamedTuple):
@@ -32,8 +29,7 @@ class Flag(NamedTuple):
     `affects_trace`: a program traced or compiled under one value must not be reused under another.
     `choices`: the accepted strings of a `str` flag, empty when any string is accepted.
     `aliases`: other names under which JAX's scripts set the same thing.
-    `process_wide`: the flag rules something that all threads share, so that no thread can override it.
-    """
+    `process_wide`: the flag rules something that all threads share, so that no thread can override it."""
 
     name: str
     type: type
@@ -119,8 +115,7 @@ ENVIRONMENT_PREFIX = "JITCORE_"
 def find_flag(name: str) -> Flag:
     """The row of `name`, which may carry the prefix `jax_` or `jitcore_`.
 
-    Raises: AttributeError naming close matches.
-    """
+    Raises: AttributeError naming close matches."""
     short = name.lower()
     for prefix in _PREFIXES:
         short = short.removeprefix(prefix)
@@ -136,8 +131,7 @@ def find_flag(name: str) -> Flag:
 def check_value(flag: Flag, value: Any, source: str) -> bool | int | str:
     """`value` as the flag's type. `source` says in an error where the value came from.
 
-    Raises: ValueError naming the flag, the value and what is accepted.
-    """
+    Raises: ValueError naming the flag, the value and what is accepted."""
     if flag.type is bool:
         # An int other than 0 and 1 is more likely a mistake than a truth value.
         if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
@@ -159,8 +153,7 @@ def parse_environment(environment: Mapping[str, str]) -> dict[str, bool | int | 
 
     Variables of that prefix that name no flag are left alone: other parts of jitcore, and packages built on
     it, may have their own.
-    Raises: ValueError naming the variable, its value and what is accepted.
-    """
+    Raises: ValueError naming the variable, its value and what is accepted."""
     values: dict[str, bool | int | str] = {}
     for flag in _ROWS:
         variable = ENVIRONMENT_PREFIX + flag.name.upper()
@@ -182,8 +175,7 @@ class Config(threading.local):
     `threading.local`, so that a read is one ordinary attribute look-up and an override hides the global value
     in its own thread only. There is no `__getattr__`, which alone would double the cost of every read.
 
-    Reads accept JAX's spelling too: `config.jax_enable_x64`.
-    """
+    Reads accept JAX's spelling too: `config.jax_enable_x64`."""
 
     mesh: Any = None
     """The current mesh (`sharding.Mesh`), or None."""
@@ -196,24 +188,21 @@ class Config(threading.local):
         """Set a flag in all threads. `name` may carry JAX's prefix: `config.update("jax_enable_x64", True)`.
 
         A thread inside `override` of the same flag keeps its own value until it leaves the `with`.
-        Raises: AttributeError for an unknown flag, ValueError for a value that the flag does not take.
-        """
+        Raises: AttributeError for an unknown flag, ValueError for a value that the flag does not take."""
         flag = find_flag(name)
         _set_global(flag.name, check_value(flag, value, f"config.update({name!r}, ...)"))
 
     def override(self, **values: Any) -> AbstractContextManager[None]:
         """Context manager and decorator: set flags in this thread, and set them back at the end.
 
-        Raises: as `update`, when called rather than when entered.
-        """
+        Raises: as `update`, when called rather than when entered."""
         checked = {}
         for name, value in values.items():
             flag = find_flag(name)
             if flag.process_wide:
                 raise ValueError(
                     f"config.{flag.name} holds for the whole process and cannot be overridden in one thread: "
-                    f"write config.update({flag.name!r}, {value!r})"
-                )
+                    f"write config.update({flag.name!r}, {value!r})")
             checked[flag.name] = check_value(flag, value, f"config.override({name}=...)")
         return Override(checked)
 
@@ -248,8 +237,7 @@ class Override:
     """The `with` block of `Config.override`; also usable as a decorator.
 
     One object may be entered again, also while it is active, by one thread at a time; a decorated function
-    may run in several threads.
-    """
+    may run in several threads."""
 
     __slots__ = ("_saved", "_values")
 

@@ -33,8 +33,7 @@ class _CheckingFormatter(string.Formatter):
             raise ValueError(
                 f"Unused keyword arguments to `jitcore.debug.print`: {unused}. You may be passing an "
                 'f-string (i.e, `f"{x}"`) into `jitcore.debug.print` and instead should pass in a '
-                "regular string."
-            )
+                "regular string.")
 
     def format_field(self, value: Any, format_spec: str) -> str:
         return ""  # the values are not known yet: only the names are checked
@@ -62,8 +61,7 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
         ordered: ordered prints appear in the order of the program.
 
     Raises: TypeError when fmt is no str; ValueError for an argument that the format does not use; IndexError
-        or KeyError for one that it lacks.
-    """
+        or KeyError for one that it lacks."""
     if not isinstance(fmt, str):
         raise TypeError(f"expected str, got {type(fmt).__name__}")
     _CheckingFormatter().format(fmt, *args, **kwargs)
@@ -76,8 +74,7 @@ def callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: An
 
     Args:
         callback: gets an Array for each array among the leaves of args and kwargs, other leaves as they are.
-        ordered: ordered callbacks happen in the order of the program.
-    """
+        ordered: ordered callbacks happen in the order of the program."""
     debug_callback(callback, *args, ordered=ordered, **kwargs)
 
 

@@ -37,8 +37,7 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
         one = (
             "there is one process, number 0"
             if processes.count == 1
-            else f"there are {processes.count} processes"
-        )
+            else f"there are {processes.count} processes")
         raise ValueError(f"Unknown process_index {number}: {one}")
     return [device for device in devices(backend) if device.process_index == number]
 
@@ -74,11 +73,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any],
     Raises: ValueError where there are not enough, naming a backend that has several."""
     shape = tuple(axis_shapes)
     if len(shape) != len(axis_names):
-        raise ValueError(
-            "Number of axis sizes and axis names should be equal. Got "
-            f"axis_shapes={shape} of length {len(shape)} and axis_names={axis_names} of length "
-            f"{len(axis_names)}."
-        )
+        raise ValueError("Number of axis sizes and axis names should be equal. Got "
+                         f"axis_shapes={shape} of length {len(shape)} and axis_names={axis_names} of length "
+                         f"{len(axis_names)}.")
     found = list(find_backend().devices() if devices is None else devices)
     count = math.prod(shape)
     if len(found) < count:
@@ -88,12 +85,9 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any],
             else (
                 " To fix: pass devices=jitcore.devices('xla'), or make backend='xla' the default: a mesh "
                 "of several "
-                "devices is run by XLA."
-            )
-        )
+                "devices is run by XLA."))
         raise ValueError(
-            f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}.{hint}"
-        )
+            f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}.{hint}")
     grid = np.empty(count, object)
     grid[:] = found[:count]
     return Mesh(grid.reshape(shape), tuple(axis_names), axis_types)
@@ -136,8 +130,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
     """An array whose parts a function gives, for the index of each.
 
     Args:
-        data_callback: index (a tuple of slices) -> the elements there.
-    """
+        data_callback: index (a tuple of slices) -> the elements there."""
     shape = tuple(shape)
     places: dict[tuple, np.ndarray] = {}
     parts = []
@@ -153,8 +146,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
         backend.wrap(backend.put(part, SingleDeviceSharding(device)), False)
         if hasattr(backend, "wrap")
         else ConcreteArray(np.array(part, order="C"))
-        for device, part in parts
-    ]
+        for device, part in parts]
     return make_array_from_single_device_arrays(shape, sharding, arrays)
 
 
@@ -169,14 +161,12 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         if array.shape != expected:
             raise ValueError(
                 f"a part of an array of shape {shape} with sharding {sharding} has shape {expected}, "
-                f"got {array.shape} on {array.device}"
-            )
+                f"got {array.shape} on {array.device}")
     found = {array.device for array in arrays}
     if found != sharding.addressable_devices or len(arrays) != len(found):
         raise ValueError(
             f"an array with sharding {sharding} takes one part on each of its addressable devices, got "
-            f"{len(arrays)} on {sorted(map(str, found))}"
-        )
+            f"{len(arrays)} on {sorted(map(str, found))}")
     return backend.join(shape, sharding, arrays) if hasattr(backend, "join") else arrays[0]
 
 
@@ -187,14 +177,11 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any,
     Args:
         local_data: the elements of this process: all of the array's, or, along axes that are cut among
             processes, those between the first and the last of its devices' parts.
-        global_shape: of the array; by default each axis that is cut among processes is as often as long.
-    """
+        global_shape: of the array; by default each axis that is cut among processes is as often as long."""
     local = np.asarray(local_data)
     whole = _infer_global_shape(sharding, local.shape) if global_shape is None else tuple(global_shape)
-    starts = [
-        min(part.indices(extent)[0] for part in parts)
-        for extent, parts in zip(whole, zip(*sharding.addressable_devices_indices_map(whole).values()))
-    ]
+    starts = [min(part.indices(extent)[0] for part in parts)
+              for extent, parts in zip(whole, zip(*sharding.addressable_devices_indices_map(whole).values()))]
     starts = [0 if mine == extent else start for start, mine, extent in zip(starts, local.shape, whole)]
 
     def take(index):
@@ -202,21 +189,17 @@ def make_array_from_process_local_data(sharding: Sharding, local_data: Any,
             tuple(
                 [
                     slice(part.indices(extent)[0] - start, part.indices(extent)[1] - start)
-                    for part, extent, start in zip(index, whole, starts)
-                ]
-            )
-        ]
+                    for part, extent, start in zip(index, whole, starts)])]
 
     return make_array_from_callback(whole, sharding, take)
 
 
 def _infer_global_shape(sharding: Sharding, local_shape: tuple[int, ...]) -> tuple[int, ...]:
     counts, tiles = sharding.find_tiles(len(local_shape))
-    mine = [
-        tile for tile, device in zip(tiles, sharding.device_order) if device.process_index == processes.index
-    ]
-    return tuple(extent * count // len({tile[axis] for tile in mine}) for axis,
-                 (extent, count) in enumerate(zip(local_shape, counts)))
+    mine = [tile
+            for tile, device in zip(tiles, sharding.device_order) if device.process_index == processes.index]
+    return tuple(extent * count // len({tile[axis] for tile in mine})
+                 for axis, (extent, count) in enumerate(zip(local_shape, counts)))
 
 
 def _find_backend_of(sharding: Sharding) -> Any:
@@ -230,7 +213,5 @@ def check_served(devices: Any) -> None:
     """Raises: ValueError for several devices that no partitioner serves, naming the backend that has one."""
     for device in devices:
         if len(devices) > 1 and not hasattr(find_backend(device.backend), "split"):
-            raise ValueError(
-                f"backend {device.backend!r} runs on one device, got {len(devices)}: "
-                "use devices of backend='xla' (jitcore.devices('xla'))."
-            )
+            raise ValueError(f"backend {device.backend!r} runs on one device, got {len(devices)}: "
+                             "use devices of backend='xla' (jitcore.devices('xla')).")

@@ -37,8 +37,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
         local_device_ids: numbers of the devices that this process uses, of all without.
         options: others of `jax.distributed.initialize`.
 
-    Raises: ImportError without JAX; RuntimeError when devices are in use already, or others do not come.
-    """
+    Raises: ImportError without JAX; RuntimeError when devices are in use already, or others do not come."""
     jax = _load_jax()
     jax.distributed.initialize(coordinator_address, num_processes, process_id, local_device_ids, **options)
     processes.index, processes.count = jax.process_index(), jax.process_count()

@@ -52,31 +52,14 @@ float0 = np.dtype([("float0", np.void, 0)])
         "float64",
         "complex64",
         "complex128",
-    )
-)
-SUPPORTED = (
-    bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
-    bfloat16, float16, float32, float64, complex64, complex128,
-)
+    ))
+SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bfloat16, float16, float32,
+             float64, complex64, complex128)
 
 # Short names of the jaxpr text: `f32[3]`.
-SHORT_NAMES = {
-    bool_: "bool",
-    int8: "i8",
-    int16: "i16",
-    int32: "i32",
-    int64: "i64",
-    uint8: "u8",
-    uint16: "u16",
-    uint32: "u32",
-    uint64: "u64",
-    bfloat16: "bf16",
-    float16: "f16",
-    float32: "f32",
-    float64: "f64",
-    complex64: "c64",
-    complex128: "c128",
-}
+SHORT_NAMES = {bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64", uint8: "u8",
+               uint16: "u16", uint32: "u32", uint64: "u64", bfloat16: "bf16", float16: "f16", float32: "f32",
+               float64: "f64", complex64: "c64", complex128: "c128"}
 
 PYTHON_SCALARS = (bool, int, float, complex)
 
@@ -202,8 +185,7 @@ def canonicalize(dtype) -> np.dtype:
             return native
         raise TypeError(
             f"Dtype {dtype} is not a valid jitcore array type. Only arrays of bool, integer, floating "
-            "and complex types are supported."
-        )
+            "and complex types are supported.")
     return dtype
 
 
@@ -253,15 +235,14 @@ def _check_strictly(types) -> None:
         raise errors.TypePromotionError(
             f"Input dtypes ({names}) have no available implicit dtype promotion path when "
             "numpy_dtype_promotion=strict.\nTo fix: cast explicitly, x.astype(dtype), or "
-            "config.update('numpy_dtype_promotion', 'standard')."
-        )
+            "config.update('numpy_dtype_promotion', 'standard').")
 
 
 @functools.lru_cache(maxsize=4096)
 def _join_distinct(types: frozenset, enable_x64: bool) -> tuple[np.dtype, bool]:
     all_weak = all(weak for _, weak in types)
-    nodes = frozenset(dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)] for dtype,
-                      weak in types)
+    nodes = frozenset(dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)]
+                      for dtype, weak in types)
     join = _join_nodes(nodes)
     if isinstance(join, str):  # only integers of 64 bits or weak scalars lead here
         wide_types = {True: (float64, complex128), False: (int64, uint64)}

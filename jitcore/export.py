@@ -74,16 +74,14 @@ class Exported:
 
     Attributes:
         fun_name, in_tree, out_tree, platforms, calling_convention_version, mlir_module_serialized: as in JAX.
-        in_avals, out_avals: the types of the leaves, as JAX orders them.
-    """
+        in_avals, out_avals: the types of the leaves, as JAX orders them."""
 
     def __init__(self, artifact: Any):
         self._artifact, exported = artifact, artifact.exported
         self.fun_name, self.platforms = exported.fun_name, tuple(exported.platforms)
         self.in_tree, self.out_tree = exported.in_tree, exported.out_tree
-        self.in_avals, self.out_avals = (
-            tuple(artifact.list_types(which)) for which in ("in_avals", "out_avals")
-        )
+        self.in_avals, self.out_avals = (tuple(artifact.list_types(which))
+                                         for which in ("in_avals", "out_avals"))
         self.calling_convention_version = exported.calling_convention_version
         self.mlir_module_serialized: bytes = exported.mlir_module_serialized
 

@@ -25,8 +25,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
     Returns: (vector, unravel). `unravel` raises ValueError for a vector of another length, TypeError for
         another dtype where leaves had but one.
 
-    >>> vector, unravel = ravel_pytree({"w": jnp.ones((2, 2)), "b": 0.0})    # 5 elements
-    """
+    >>> vector, unravel = ravel_pytree({"w": jnp.ones((2, 2)), "b": 0.0})    # 5 elements"""
     leaves, tree = tree_flatten(pytree)
     avals = list(map(aval_of, leaves))
     if not leaves:

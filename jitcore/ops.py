@@ -33,9 +33,8 @@ def _reduce_segments(name: str, scatter, start, data, segment_ids, num_segments,
     if num_segments < 0:
         raise ValueError("num_segments must be non-negative.")
     rows = data.shape[ids.ndim :]
-    numbers = lax.ScatterDimensionNumbers(
-        update_window_dims=tuple(range(ids.ndim, data.ndim)), inserted_window_dims=(0,),
-        scatter_dims_to_operand_dims=(0,))
+    numbers = lax.ScatterDimensionNumbers(update_window_dims=tuple(range(ids.ndim, data.ndim)),
+                                          inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
     empty = lax.full((num_segments, *rows), start(data.dtype), data.dtype)
     ids = lax.reshape(ids, (*ids.shape, 1))
     return scatter(empty, ids, data, numbers, mode=mode, **promises)

@@ -84,8 +84,7 @@ class Lowered(Stage):
             return self._lower_to_stablehlo()
         if dialect not in (None, "jaxpr"):
             raise ValueError(
-                f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr' or 'stablehlo'"
-            )
+                f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr' or 'stablehlo'")
         return str(self._program.compiled_jaxpr)
 
     def _lower_to_stablehlo(self) -> str:
@@ -200,11 +199,9 @@ def make_out_info(program: Program) -> Any:
 
 
 def _list_texts(program: Program) -> dict[str, Callable[[], str]]:
-    return {
-        "jaxpr": lambda: str(program.closed_jaxpr),
-        "optimized jaxpr": lambda: str(program.compiled_jaxpr),
-        **program.executable.texts(program.argument_names),
-    }
+    return {"jaxpr": lambda: str(program.closed_jaxpr),
+            "optimized jaxpr": lambda: str(program.compiled_jaxpr),
+            **program.executable.texts(program.argument_names)}
 
 
 def list_stages(program: Program) -> list[str]:

@@ -23,10 +23,8 @@ EPS = 1e-4
 Tolerance = float | Mapping[Any, float] | None
 
 #: How far derivatives of a dtype may lie from finite differences.
-_TOLERANCES = {
-    dtypes.bfloat16: 1e-1, dtypes.float16: 1e-2, dtypes.float32: 2e-3, dtypes.float64: 1e-5,
-    dtypes.complex64: 1e-3, dtypes.complex128: 1e-5,
-}
+_TOLERANCES = {dtypes.bfloat16: 1e-1, dtypes.float16: 1e-2, dtypes.float32: 2e-3, dtypes.float64: 1e-5,
+               dtypes.complex64: 1e-3, dtypes.complex128: 1e-5}
 
 
 @source.api_boundary
@@ -42,8 +40,7 @@ def check_grads(f: Callable, args: Sequence, order: int, modes: Sequence[str] = 
         atol, rtol: tolerances, or dicts from dtypes to tolerances.
         eps: step of the differences, by default 1e-4: give float64 arguments.
 
-    Raises: AssertionError where they differ.
-    """
+    Raises: AssertionError where they differ."""
     check = {"atol": atol, "rtol": rtol, "eps": eps or EPS}
     _check_order(f, tuple(args), order, modes, check, "")
 

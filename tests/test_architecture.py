@@ -73,7 +73,6 @@ FUNCTIONS_IMPORT = {
     "jitcore.scripts.running": "only exceptions need it",
     "jitcore.scripts.sampling": "the workshop is loaded when something is hot",
     "jitcore.scripts.worker": "the compiler is loaded when the process says that it is there",
-    "jitcore.numpy.products": "only einsum needs opt_einsum",
 }
 MOST_IMPORTS_IN_FUNCTIONS = 40
 

@@ -66,8 +66,7 @@ class Expressions:
         names: of the function; file_names: of what stands above it.
         arrays: names of buffers; moving: those whose names change places.
         written: by the kernel at hand; results: names of what reductions and registers hold.
-        empty: what has no elements, which only loops that never run read.
-    """
+        empty: what has no elements, which only loops that never run read."""
 
     #: Functions, by kind of numbers and operation, and the sources of helpers.
     FUNCTIONS, HELPERS = NUMPY, HELPERS
@@ -145,8 +144,7 @@ class Expressions:
         while stack:
             node = stack[-1]
             missing = (
-                [] if id(node) in self.known else [x for x in operands_of(node) if id(x) not in self.known]
-            )
+                [] if id(node) in self.known else [x for x in operands_of(node) if id(x) not in self.known])
             stack.extend(missing)
             if missing:
                 continue

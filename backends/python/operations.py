@@ -17,8 +17,8 @@ from jitcore import dtypes
 
 #: Binding strengths of expressions, weakest first.
 TERNARY, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(
-    14
-)
+    14)
+
 
 class Text(NamedTuple):
     """An expression. level: its binding strength. is_whole: whether it is a Python int, which has no
@@ -35,13 +35,9 @@ class Text(NamedTuple):
 
 def type_name(dtype) -> str:
     """The type of a scalar in registers."""
-    return (
-        "np.float32"
-        if dtypes.is_half(dtype)
-        else "np.bool_"
-        if dtype == dtypes.bool_
-        else f"np.{np.dtype(dtype).name}"
-    )
+    if dtypes.is_half(dtype):
+        return "np.float32"
+    return "np.bool_" if dtype == dtypes.bool_ else f"np.{np.dtype(dtype).name}"
 
 
 def word_name(dtype) -> str:
@@ -173,8 +169,7 @@ class Operations:
             return self._typed(dtype, self._infix(sign, SHIFT, args).text)
         is_signed = op == "shift_right_arithmetic" and dtype.kind == "i"
         name = self._helper(
-            "shift_right_signed" if is_signed else "shift_left" if sign == "<<" else "shift_right"
-        )
+            "shift_right_signed" if is_signed else "shift_left" if sign == "<<" else "shift_right")
         return self._typed(dtype, f"{name}({args[0].text}, {args[1].text}, {width})")
 
     def _typed(self, dtype, text: str) -> Text:

@@ -28,10 +28,8 @@ STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "an
 #: Numbers up to which a sum is short; numbers of a block.
 SHORT, BLOCK = 1024, 256
 #: The dtypes of totals, by that of the numbers; sums of others do not round, or are short of digits anyway.
-TOTALS = {
-    np.dtype(kind): np.dtype(total)
-    for kind, total in {"f4": "f8", "f8": "f8", "c8": "c16", "c16": "c16"}.items()
-}
+TOTALS = {np.dtype(kind): np.dtype(total)
+          for kind, total in {"f4": "f8", "f8": "f8", "c8": "c16", "c16": "c16"}.items()}
 
 
 class Blocks(NamedTuple):
@@ -295,19 +293,9 @@ class Statements(Expressions):
         del self.axes[s.axis]
 
 
-_METHODS = {
-    "Kernel": "write_kernel",
-    "Loop": "write_loop",
-    "Choice": "write_choice",
-    "Store": "write_store",
-    "Reduce": "write_reduce",
-    "Scan": "write_scan",
-    "Repeat": "write_repeat",
-    "While": "write_while",
-    "Switch": "write_switch",
-    "Call": "write_call",
-    "LibraryCall": "write_library_call",
-}
+_METHODS = {"Kernel": "write_kernel", "Loop": "write_loop", "Choice": "write_choice", "Store": "write_store",
+            "Reduce": "write_reduce", "Scan": "write_scan", "Repeat": "write_repeat", "While": "write_while",
+            "Switch": "write_switch", "Call": "write_call", "LibraryCall": "write_library_call"}
 
 
 def write_range(low: str, high: str, step: int = 1) -> str:

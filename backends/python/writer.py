@@ -22,25 +22,8 @@ from jitcore.loopir.program import Call, Kernel, LibraryCall, Program, Statement
 from jitcore.loopir.traversal import flatten, list_outermost
 
 #: Names that a function uses, or that mean something to readers.
-RESERVED = (
-    "np",
-    "math",
-    "special",
-    "objmode",
-    "njit",
-    "range",
-    "abs",
-    "min",
-    "max",
-    "complex",
-    "float",
-    "int",
-    "print",
-    "empty",
-    "cmath",
-    "cuda",
-    "divmod",
-)
+RESERVED = ("np", "math", "special", "objmode", "njit", "range", "abs", "min", "max", "complex", "float",
+            "int", "print", "empty", "cmath", "cuda", "divmod")
 
 
 class Source(NamedTuple):
@@ -49,8 +32,7 @@ class Source(NamedTuple):
     Attributes:
         helpers: functions that it calls; constants: lines that name numbers.
         library: by name, functions of ndarrays that it calls, which write their results into the last ones.
-        name, text: of the function itself.
-    """
+        name, text: of the function itself."""
 
     name: str
     helpers: tuple[str, ...]
@@ -313,10 +295,8 @@ def write_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequenc
     kinds = [buffer.dtype for buffer in (*inputs, *outputs)]
 
     def run(*arrays) -> None:
-        arrays = [
-            np.asarray(a).view(kind) if dtypes.is_half(kind) else np.asarray(a)
-            for a, kind in zip(arrays, kinds)
-        ]
+        arrays = [np.asarray(a).view(kind) if dtypes.is_half(kind) else np.asarray(a)
+                  for a, kind in zip(arrays, kinds)]
         with np.errstate(all="ignore"):
             results = function(*arrays[: len(inputs)])
         results = (results,) if isinstance(results, (np.ndarray, np.generic)) else results

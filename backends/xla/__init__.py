@@ -21,6 +21,7 @@ Modules:
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -41,6 +42,11 @@ __all__ = ["TpuBackend", "XlaBackend"]
 _PASSES = ("expand", "inline", "fold", "simplify", "cse", "dce")
 
 
+def _load(module: str) -> Any:
+    """A module of this package that programs are made with: a process that makes none loads none."""
+    return importlib.import_module(f"{__name__}.{module}")
+
+
 class XlaBackend:
     """XLA's client for CPUs."""
 
@@ -52,27 +58,19 @@ class XlaBackend:
         return [devices.to_device(device) for device in list_devices(self.platform)]
 
     def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
-        from jitcore.backends.xla.executable import XlaExecutable
-
-        return XlaExecutable(closed_jaxpr, options, self.platform)
+        return _load("executable").XlaExecutable(closed_jaxpr, options, self.platform)
 
     def clear(self) -> None:
         """Nothing is shared."""
 
     def lower_text(self, closed_jaxpr: ClosedJaxpr) -> str:
-        from jitcore.backends.xla import exporting
-
-        return exporting.lower_text(closed_jaxpr, self.platform)
+        return _load("exporting").lower_text(closed_jaxpr, self.platform)
 
     def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
-        from jitcore.backends.xla import exporting
-
-        return exporting.export_programs(programs, *facts)
+        return _load("exporting").export_programs(programs, *facts)
 
     def load_exported(self, blob: bytes) -> Any:
-        from jitcore.backends.xla import exporting
-
-        return exporting.load_artifact(blob)
+        return _load("exporting").load_artifact(blob)
 
     def wait(self, buffers: Sequence) -> None:
         load_jax().block_until_ready(buffers)
@@ -102,17 +100,11 @@ class TpuBackend(XlaBackend):
             raise RuntimeError("JAX finds no TPU here") from None
 
     def check(self, closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
-        from jitcore.backends.xla.limits import check_tpu
-
-        check_tpu(closed_jaxpr, arguments)
+        _load("limits").check_tpu(closed_jaxpr, arguments)
 
     @property
     def machines(self) -> Sequence[str]:
-        from jitcore.backends.xla.aot import GENERATIONS
-
-        return tuple(GENERATIONS)
+        return tuple(_load("aot").GENERATIONS)
 
     def compile_for(self, machine: str):
-        from jitcore.backends.xla.aot import AheadBackend
-
-        return AheadBackend(machine, self)
+        return _load("aot").AheadBackend(machine, self)

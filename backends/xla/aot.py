@@ -64,8 +64,6 @@ def _choose_dims(count: int, ndim: int) -> tuple[int, ...]:
 @functools.cache
 def _describe_topology(name: str, dims: tuple[int, ...]) -> tuple[Any, ...]:
     jax = load_jax()
-    from jax.experimental import topologies
-
     if importlib.util.find_spec("libtpu") is None:
         raise ImportError('compiling for TPUs needs libtpu: pip install "jitcore[tpu]"')
     one_host = {"chips_per_host_bounds": (*dims, 1, 1)[:3]} if math.prod(dims) <= _CHIPS_OF_HOST else {}
@@ -74,7 +72,8 @@ def _describe_topology(name: str, dims: tuple[int, ...]) -> tuple[Any, ...]:
         list_devices("tpu")  # a TPU that is here starts by its own settings
     with _set_environment():
         try:
-            return tuple(topologies.get_topology_desc(full, platform="tpu", **one_host).devices)
+            get_topology = jax.experimental.topologies.get_topology_desc
+            return tuple(get_topology(full, platform="tpu", **one_host).devices)
         except jax.errors.JaxRuntimeError as error:
             raise ValueError(f"there is no TPU topology {full!r}: {error}") from None
 

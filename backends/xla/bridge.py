@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.backends.xla.client import allow_64_bits, load_jax, make_registry
+from jitcore.backends.xla.client import allow_64_bits, load_jax, load_mlir
 from jitcore.backends.xla.equations import find_rule
 from jitcore.backends.xla.lower import has_rule, lower_module
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
@@ -95,18 +95,16 @@ def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms:
 
     Raises: RuntimeError with XLA's words and the text's line."""
     jax = load_jax()
-    from jax.extend.mlir.dialects import stablehlo
-
+    stablehlo = jax.extend.mlir.dialects.stablehlo
     check_module(text)
     artifact = stablehlo.serialize_portable_artifact_str(text, stablehlo.get_current_version())
     skeleton = _make_skeleton(len(in_avals), len(out_avals))
     with allow_64_bits():
         ins, outs = ([jax.core.ShapedArray(aval.shape, aval.dtype) for aval in avals]
                      for avals in (in_avals, out_avals))
-    return dataclasses.replace(
-        skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins), out_avals=tuple(outs),
-        mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))),
-        _get_vjp=None)
+    return dataclasses.replace(skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins),
+                               out_avals=tuple(outs), mlir_module_serialized=artifact,
+                               module_kept_var_idx=tuple(range(len(ins))), _get_vjp=None)
 
 
 @functools.lru_cache(maxsize=256)
@@ -126,12 +124,9 @@ def check_module(text: str) -> None:
     """Parses and verifies a text by MLIR, whose message names the operation and the line.
 
     Raises: RuntimeError for one that is no valid module: a mistake of a rule."""
-    load_jax()
-    from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import stablehlo
-
+    ir, stablehlo, registry = load_mlir()
     with ir.Context() as context:
-        context.append_dialect_registry(make_registry())
+        context.append_dialect_registry(registry)
         context.load_all_available_dialects()
         stablehlo.register_dialect(context)
         try:

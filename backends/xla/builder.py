@@ -47,8 +47,7 @@ class HloBuilder:
     Args:
         lower_jaxpr: (builder, closed_jaxpr, operands) -> results; writes a jaxpr.
         apply_scalar: (builder, name, *operands) -> result; writes a scalar operation of each element.
-        target: the platform, "cpu" or "tpu".
-    """
+        target: the platform, "cpu" or "tpu"."""
 
     def __init__(self, lower_jaxpr: Callable, apply_scalar: Callable, target: str):
         self._lower_jaxpr, self._apply_scalar, self.target = lower_jaxpr, apply_scalar, target

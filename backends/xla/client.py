@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,17 +16,20 @@ import numpy as np
 
 #: The oldest version that this was made for.
 OLDEST = (0, 6, 2)
+#: What is used of it, and `import jax` does not bring.
+_MODULES = ("jax.experimental.topologies", "jax.export", "jax.extend.mlir.dialects.stablehlo",
+            "jax.scipy.special")
 
 
 @functools.cache
 def load_jax() -> Any:
     """The module. Raises: ImportError naming what to install, for none and for one that is too old."""
     try:
-        import jax
-        import jax.export
-        import jax.scipy.special
+        for name in _MODULES:
+            importlib.import_module(name)
     except ImportError as error:
         raise ImportError(f'the XLA bridge needs JAX: pip install "jitcore[xla]" ({error})') from None
+    jax = importlib.import_module("jax")
     if jax.__version_info__ < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(f"the XLA bridge needs JAX {oldest} or later, this is {jax.__version__}: "
@@ -36,11 +40,7 @@ def load_jax() -> Any:
 def allow_64_bits(is_allowed: bool = True) -> contextlib.AbstractContextManager:
     """Within, JAX keeps 64-bit types, or does not, whatever its own configuration says."""
     jax = load_jax()
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(is_allowed)
-    from jax.experimental import enable_x64
-
-    return enable_x64(is_allowed)
+    return (jax if hasattr(jax, "enable_x64") else jax.experimental).enable_x64(is_allowed)
 
 
 def list_devices(platform: str) -> list[Any]:
@@ -74,9 +74,11 @@ def list_avals(avals: Sequence[Any]) -> list[Any]:
 
 
 @functools.cache
-def make_registry() -> Any:
-    """MLIR's dialects, with which texts are parsed."""
+def load_mlir() -> tuple[Any, Any, Any]:
+    """MLIR, its dialect StableHLO, and the dialects with which texts are parsed."""
+    load_jax()
     from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
 
     try:
         from jaxlib.mlir._mlir_libs import _jax_mlir_ext as dialects
@@ -85,4 +87,4 @@ def make_registry() -> Any:
 
     registry = ir.DialectRegistry()
     dialects.register_dialects(registry)
-    return registry
+    return ir, stablehlo, registry

@@ -18,8 +18,7 @@ from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
 from jitcore.backends.xla.devices import to_jax_mesh, to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, list_equations, sub_jaxprs
-from jitcore.lax.control_flow.scan_derivatives import split_operands as split_scan
-from jitcore.lax.control_flow.while_loop import split_operands as split_while
+from jitcore.lax.control_flow.control import split_operands
 
 
 def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]:
@@ -70,7 +69,7 @@ def _cond(make_function, index, *operands, branches, **_):
 
 def _while(make_function, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     jax = load_jax()
-    cond_consts, body_consts, init = split_while(operands, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, init = split_operands(operands, cond_nconsts, body_nconsts)
     holds, step = make_function(cond_jaxpr), make_function(body_jaxpr)
     lanes = cond_jaxpr.out_avals[0].ndim
 
@@ -92,7 +91,7 @@ def _while(make_function, *operands, cond_nconsts, cond_jaxpr, body_nconsts, bod
 
 
 def _scan(make_function, *operands, jaxpr, length, reverse, num_consts, num_carry, unroll):
-    consts, init, xs = split_scan(operands, num_consts, num_carry)
+    consts, init, xs = split_operands(operands, num_consts, num_carry)
     step = make_function(jaxpr)
 
     def run(carry, elements):
@@ -211,9 +210,7 @@ def _call_host(eqn: Equation, *values: Any) -> list:
     results = [jax.ShapeDtypeStruct(*kind) for kind in words]
     operands = [_split_words(jax, value) for value in values]
     if eqn.effects:
-        from jax.experimental import io_callback
-
-        outs = io_callback(call, results, *operands, ordered=True)
+        outs = jax.experimental.io_callback(call, results, *operands, ordered=True)
     else:
         outs = jax.pure_callback(call, results, *operands)
     return [_join_words(jax, out, aval.dtype) for out, aval in zip(outs, avals)]

@@ -27,11 +27,9 @@ def check_tpu(closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
         wide = next((var.aval for var in eqn.outvars if var.aval.dtype in _DOUBLE), None)
         if wide is not None:
             raise argument_errors.double_precision_error(
-                wide.dtype.name, f"{eqn.primitive} gives {wide.long()}", format_snippet(eqn.source_info)
-            )
+                wide.dtype.name, f"{eqn.primitive} gives {wide.long()}", format_snippet(eqn.source_info))
         if needs_host(eqn, "tpu"):
             where = summarize_source(eqn.source_info)
             raise NotImplementedError(
                 f"{eqn.primitive} runs on the host, which a TPU program cannot call"
-                f"{f' ({where})' if where else ''}: use backend='cpu' or backend='xla' for this function."
-            )
+                f"{f' ({where})' if where else ''}: use backend='cpu' or backend='xla' for this function.")

@@ -19,6 +19,7 @@ from typing import Any
 import llvmlite.ir as ir
 import numpy as np
 
+import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.backends.llvm.mathlib import FUNCTIONS, zeta
 from jitcore.backends.llvm.mathlib.emitter import Emitter, Lanes
@@ -215,12 +216,10 @@ class _Instructions:
         return FUNCTIONS[function.name].build(emitter, *map(emitter.lanes, arguments)).value
 
 
-_OPERATIONS = {
-    "fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "fneg": "negate", "add": "add",
-    "sub": "subtract", "mul": "multiply", "sdiv": "divide", "neg": "negate", "and_": "and", "or_": "or",
-    "xor": "xor", "not_": "not",
-    "shl": "shift_left", "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical",
-}
+_OPERATIONS = {"fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "fneg": "negate", "add": "add",
+               "sub": "subtract", "mul": "multiply", "sdiv": "divide", "neg": "negate", "and_": "and",
+               "or_": "or", "xor": "xor", "not_": "not", "shl": "shift_left",
+               "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical"}
 for _name, _operation in _OPERATIONS.items():
     setattr(_Instructions, _name, functools.partialmethod(_Instructions.emit, _operation))
 
@@ -300,6 +299,4 @@ class HloEmitter(Emitter):
 
 
 def _take(table: Any, places: Any) -> Any:
-    from jitcore.numpy import take
-
-    return take(table, places, mode="clip")
+    return jnp.take(table, places, mode="clip")

@@ -13,12 +13,11 @@ import numpy as np
 
 from jitcore import dtypes
 
-_ELEMENT_TYPES = {
-    dtypes.bool_: "i1", dtypes.int8: "i8", dtypes.int16: "i16", dtypes.int32: "i32", dtypes.int64: "i64",
-    dtypes.uint8: "ui8", dtypes.uint16: "ui16", dtypes.uint32: "ui32", dtypes.uint64: "ui64",
-    dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float32: "f32", dtypes.float64: "f64",
-    dtypes.complex64: "complex<f32>", dtypes.complex128: "complex<f64>",
-}
+_ELEMENT_TYPES = {dtypes.bool_: "i1", dtypes.int8: "i8", dtypes.int16: "i16", dtypes.int32: "i32",
+                  dtypes.int64: "i64", dtypes.uint8: "ui8", dtypes.uint16: "ui16", dtypes.uint32: "ui32",
+                  dtypes.uint64: "ui64", dtypes.float16: "f16", dtypes.bfloat16: "bf16",
+                  dtypes.float32: "f32", dtypes.float64: "f64", dtypes.complex64: "complex<f32>",
+                  dtypes.complex128: "complex<f64>"}
 
 
 def name_type(shape: Sequence[int], dtype: np.dtype) -> str:

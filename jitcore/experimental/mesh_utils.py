@@ -25,8 +25,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | No
     found = list(list_devices() if devices is None else devices)
     if math.prod(mesh_shape) != len(found):
         raise ValueError(
-            f"Number of devices {len(found)} must equal the product of mesh_shape {tuple(mesh_shape)}"
-        )
+            f"Number of devices {len(found)} must equal the product of mesh_shape {tuple(mesh_shape)}")
     grid = np.empty(len(found), object)
     grid[:] = found
     return grid.reshape(tuple(mesh_shape))

@@ -5,14 +5,14 @@ broadcasting live one layer up, in `jitcore.numpy`. A name such as `lax.scan` or
 function, not the module of that name: import from the module by its path.
 
 Modules:
-    arguments      Static arguments of the lax functions: shapes, axes, sizes, in canonical form.
     barrier        `optimization_barrier`: values that no pass takes for what they were made of.
     bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
     compress       `compress`: the elements where a mask holds, side by side.
     control_flow/  Primitives that hold programs: conditions, loops, checks, and calls of Python.
     conv           Convolution: `conv_general_dilated` and its special cases.
     cumulative     Cumulative reductions along one axis: sum, product, extrema, logsumexp.
-    define         Family constructors: one block of code defines one primitive with all its rules.
+    define         What functions of lax are made of: constructors of primitives, and static arguments in
+                   canonical form.
     dot            Contraction: `dot_general` and its special cases.
     elementary     Elementary functions: exponentials, logarithms, circular and hyperbolic functions, roots,
                    powers.
@@ -23,8 +23,8 @@ Modules:
     indexing/      Primitives that read and write parts of arrays: slices, windows at computed positions,
                    gather and scatter.
     joining        Joining and splitting along an axis: `concatenate`, `split` and `tile`.
-    lazy           SciPy's functions without SciPy's import: the module is loaded when one of its functions is
-                   called.
+    lazy           Functions of SciPy and opt_einsum without their import: the module is loaded when one of
+                   them is called.
     linalg/        Matrix decompositions and solvers over the last two axes; leading axes are a batch.
     pad            Padding: `pad`, with space before, after and between the elements of each axis.
     parallel/      Primitives over named axes: collectives, `shard_map`, and how values lie on meshes.
@@ -38,233 +38,49 @@ Modules:
     window         Windows that slide over an array: their padding, their strided views, and `reduce_window`.
 """
 
-# ruff: noqa: F401
+# ruff: noqa: F401, F403
 from types import FunctionType
 
 from jitcore.core.source import api_boundary
 from jitcore.lax.barrier import optimization_barrier
-from jitcore.lax.bits import (
-    and_ as bitwise_and,
-)
-from jitcore.lax.bits import (
-    clz,
-    population_count,
-    shift_left,
-    shift_right_arithmetic,
-    shift_right_logical,
-)
-from jitcore.lax.bits import (
-    not_ as bitwise_not,
-)
-from jitcore.lax.bits import (
-    or_ as bitwise_or,
-)
-from jitcore.lax.bits import (
-    xor as bitwise_xor,
-)
+from jitcore.lax.bits import and_ as bitwise_and
+from jitcore.lax.bits import clz, population_count, shift_left, shift_right_arithmetic, shift_right_logical
+from jitcore.lax.bits import not_ as bitwise_not
+from jitcore.lax.bits import or_ as bitwise_or
+from jitcore.lax.bits import xor as bitwise_xor
 from jitcore.lax.control_flow.associative_scan import associative_scan
 from jitcore.lax.control_flow.cond import cond, switch
 from jitcore.lax.control_flow.implicit import custom_linear_solve, custom_root
 from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.lax.control_flow.scan import map, scan
 from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
-from jitcore.lax.conv import (
-    ConvDimensionNumbers,
-    conv,
-    conv_dimension_numbers,
-    conv_general_dilated,
-    conv_transpose,
-    conv_with_general_padding,
-)
+from jitcore.lax.conv import *
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
-from jitcore.lax.elementary import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cbrt,
-    cos,
-    cosh,
-    exp,
-    exp2,
-    expm1,
-    log,
-    log1p,
-    log2,
-    log10,
-    logistic,
-    rsqrt,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-)
-from jitcore.lax.elementary import (
-    pow_ as pow,
-)
-from jitcore.lax.elementwise import (
-    RoundingMethod,
-    add,
-    bitcast_convert_type,
-    ceil,
-    clamp,
-    conj,
-    convert_element_type,
-    copysign,
-    div,
-    eq,
-    floor,
-    ge,
-    gt,
-    imag,
-    integer_pow,
-    is_finite,
-    le,
-    lt,
-    mul,
-    ne,
-    neg,
-    nextafter,
-    real,
-    reciprocal,
-    rem,
-    round,
-    round_half_away,
-    round_half_even,
-    select,
-    select_n,
-    sign,
-    signbit,
-    square,
-    sub,
-    trunc,
-)
-from jitcore.lax.elementwise import (
-    abs_ as abs,
-)
-from jitcore.lax.elementwise import (
-    complex_ as complex,
-)
-from jitcore.lax.elementwise import (
-    max_ as max,
-)
-from jitcore.lax.elementwise import (
-    min_ as min,
-)
+from jitcore.lax.elementary import *
+from jitcore.lax.elementary import pow_ as pow
+from jitcore.lax.elementwise import *
+from jitcore.lax.elementwise import abs_ as abs
+from jitcore.lax.elementwise import complex_ as complex
+from jitcore.lax.elementwise import max_ as max
+from jitcore.lax.elementwise import min_ as min
 from jitcore.lax.fft import FftType, fft
-from jitcore.lax.indexing.dimension_numbers import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
-from jitcore.lax.indexing.gather_scatter import (
-    gather,
-    scatter,
-    scatter_add,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_sub,
-)
-from jitcore.lax.indexing.slices import (
-    dynamic_index_in_dim,
-    dynamic_slice,
-    dynamic_slice_in_dim,
-    dynamic_update_index_in_dim,
-    dynamic_update_slice,
-    dynamic_update_slice_in_dim,
-    index_in_dim,
-    slice,
-    slice_in_dim,
-)
+from jitcore.lax.indexing.dimension_numbers import *
+from jitcore.lax.indexing.gather_scatter import *
+from jitcore.lax.indexing.slices import *
 from jitcore.lax.joining import concatenate, split, tile
-from jitcore.lax.linalg import (
-    cholesky,
-    eig,
-    eigh,
-    lu,
-    lu_pivots_to_permutation,
-    qr,
-    schur,
-    svd,
-    triangular_solve,
-)
+from jitcore.lax.linalg import *
 from jitcore.lax.pad import pad
 from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primitive
-from jitcore.lax.parallel.collectives import (
-    all_gather,
-    axis_index,
-    axis_size,
-    pcast,
-    pmax,
-    pmean,
-    pmin,
-    psum,
-    pvary,
-)
+from jitcore.lax.parallel.collectives import *
 from jitcore.lax.parallel.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.lax.random import threefry2x32
-from jitcore.lax.reduce import (
-    argmax,
-    argmin,
-    reduce,
-    reduce_and,
-    reduce_max,
-    reduce_min,
-    reduce_or,
-    reduce_precision,
-    reduce_prod,
-    reduce_sum,
-    reduce_xor,
-)
-from jitcore.lax.shape import (
-    broadcast,
-    broadcast_in_dim,
-    broadcast_shapes,
-    broadcasted_iota,
-    copy,
-    dimension_size,
-    expand_dims,
-    full,
-    full_like,
-    iota,
-    reshape,
-    rev,
-    squeeze,
-    stop_gradient,
-    transpose,
-)
+from jitcore.lax.reduce import *
+from jitcore.lax.shape import *
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
-from jitcore.lax.special import (
-    bessel_i0e,
-    bessel_i1e,
-    betainc,
-    digamma,
-    erf,
-    erf_inv,
-    erfc,
-    igamma,
-    igamma_grad_a,
-    igammac,
-    lgamma,
-    log_ndtr,
-    ndtri,
-    polygamma,
-    zeta,
-)
-from jitcore.lax.window import (
-    padtype_to_pads,
-    reduce_window,
-    reduce_window_max,
-    reduce_window_min,
-    reduce_window_sum,
-)
+from jitcore.lax.special import *
+from jitcore.lax.window import *
 
 # An exception leaves a public function without frames of the inside.
 for _name, _value in list(globals().items()):

@@ -10,10 +10,6 @@ from jitcore.transforms.tangents import is_zero
 from jitcore.tree_util import tree_flatten
 
 
-def _lower_barrier(builder, *values):
-    return list(values)
-
-
 def _hlo_barrier(b, *values):
     return b.ops("optimization_barrier", values, [(value.shape, value.dtype) for value in values])
 
@@ -36,8 +32,8 @@ def _batch_barrier(primitive, axis, values, batched):
 
 
 @define("optimization_barrier", impl=lambda *values: list(values), aval=lambda *avals: list(avals),
-        jvp=_jvp_barrier, transpose=_transpose_barrier, batch=_batch_barrier, lower=_lower_barrier,
-        hlo=_hlo_barrier, multiple_results=True)
+        jvp=_jvp_barrier, transpose=_transpose_barrier, batch=_batch_barrier,
+        lower=lambda builder, *values: list(values), hlo=_hlo_barrier, multiple_results=True)
 def optimization_barrier(operand: Any, /) -> Any:
     """The operand, a pytree of arrays, unchanged. What is computed from it is never merged with what is
     computed from the operand itself."""

@@ -60,11 +60,9 @@ def shift_right_logical(x, y):
     impl=lambda x, y: (
         np.right_shift(x, np.where(_in_range(x, y), y, _bits(x.dtype) - 1).astype(x.dtype))
         if x.dtype.kind == "i"
-        else np.where(_in_range(x, y), np.right_shift(x, y), np.zeros_like(x))
-    ),
+        else np.where(_in_range(x, y), np.right_shift(x, y), np.zeros_like(x))),
     hlo="shift_right_arithmetic",
-    accepts="iu",
-)
+    accepts="iu")
 def shift_right_arithmetic(x, y):
     """`x >> y` filling with the sign bit."""
 

@@ -36,10 +36,6 @@ def _compress_aval(x: ShapedArray, mask: ShapedArray) -> ShapedArray:
     return x
 
 
-def _lower_compress(builder, x, mask):
-    return builder.compress(x, mask)
-
-
 def _hlo_compress(b, x, mask):
     """A stable sort by the mask."""
     keys = [b.map("not", mask), x]
@@ -61,8 +57,8 @@ def _transpose_compress(ct, x, mask):
 
 
 @define("compress", impl=_run_compress, aval=_compress_aval, jvp=jvp_linear(0),
-        transpose=transpose_unary(_transpose_compress), zeros="made", batch=rebind(), lower=_lower_compress,
-        hlo=_hlo_compress,
+        transpose=transpose_unary(_transpose_compress), zeros="made", batch=rebind(),
+        lower=lambda builder, x, mask: builder.compress(x, mask), hlo=_hlo_compress,
         reads_once=lambda: (0, 1), updates_operand=True, stores_result=True)
 def compress(operand, mask) -> Array:
     """operand's elements where a mask holds, first in each row along the last axis, in their order.

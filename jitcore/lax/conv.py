@@ -26,6 +26,9 @@ from jitcore.transforms.batching import batch_values, move_axis
 from jitcore.transforms.derivative_rules import jvp_multilinear
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_transpose",
+           "conv_with_general_padding"]
+
 
 class ConvDimensionNumbers(NamedTuple):
     """Positions of the axes: (batch, feature, spatial...) for images, (out, in, spatial...) for filters."""
@@ -44,8 +47,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
     ndim = len(lhs_shape)
     if ndim != len(rhs_shape):
         raise TypeError(
-            f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}."
-        )
+            f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}.")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
     if not all(isinstance(element, str) for element in dimension_numbers):
@@ -59,15 +61,12 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
     if not (len(spatial[0]) == ndim - 2 and spatial[0] == spatial[1] == spatial[2]):
         raise TypeError(
             "convolution dimension_numbers elements must each have the same set of spatial characters, "
-            f"got {dimension_numbers}."
-        )
+            f"got {dimension_numbers}.")
     order = [letter for letter in rhs if letter in spatial[0]]
     return ConvDimensionNumbers(
         *[
             tuple(map(text.index, [*leading, *order]))
-            for text, leading in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
-        ]
-    )
+            for text, leading in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))])
 
 
 # -- the primitive --------------------------------------------------------------------------------------
@@ -84,10 +83,8 @@ def _check_groups(images, features, in_per_group, out_features, feature_groups: 
                   batch_groups: int) -> None:
     name = "conv_general_dilated"
     if feature_groups > 1 and batch_groups > 1:
-        raise ValueError(
-            f"At most one of batch_group_count and feature_group_count may be > 1, got "
-            f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"
-        )
+        raise ValueError(f"At most one of batch_group_count and feature_group_count may be > 1, got "
+                         f"batch_group_count={batch_groups} and feature_group_count={feature_groups}")
     counts = {"feature_group_count": feature_groups, "batch_group_count": batch_groups}
     for label, groups in counts.items():
         if groups <= 0:
@@ -98,17 +95,14 @@ def _check_groups(images, features, in_per_group, out_features, feature_groups: 
     if features // feature_groups != in_per_group:
         raise ValueError(
             f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs "
-            f"input feature dimension size, but {features} // {feature_groups} != {in_per_group}."
-        )
+            f"input feature dimension size, but {features} // {feature_groups} != {in_per_group}.")
     for label, groups in counts.items():
         if out_features % groups:
             raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {label}, "
                              f"but {out_features} is not a multiple of {groups}.")
     if images % batch_groups:
-        raise ValueError(
-            f"{name} batch_group_count must divide lhs batch dimension size, "
-            f"but {batch_groups} does not divide {images}."
-        )
+        raise ValueError(f"{name} batch_group_count must divide lhs batch dimension size, "
+                         f"but {batch_groups} does not divide {images}.")
 
 
 def _conv_aval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides, padding, lhs_dilation, rhs_dilation,
@@ -125,8 +119,7 @@ def _conv_aval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides, padding, l
         if len(values) != len(lhs_spatial):
             raise ValueError(
                 f"conv_general_dilated window and {label} must have the same number of dimensions, "
-                f"but got {len(lhs_spatial)} and {len(values)}"
-            )
+                f"but got {len(lhs_spatial)} and {len(values)}")
         if label != "padding" and any(value <= 0 for value in values):
             raise ValueError(f"conv_general_dilated {label} must be positive, got {values}")
     _check_groups(images, features, in_per_group, out_features, feature_group_count, batch_group_count)
@@ -186,8 +179,7 @@ def is_plain_convolution(*, padding, lhs_dilation, dimension_numbers, batch_grou
         dimension_numbers in plain_layouts(len(padding))
         and all(pads == (0, 0) for pads in padding)
         and all(dilation == 1 for dilation in lhs_dilation)
-        and batch_group_count == 1
-    )
+        and batch_group_count == 1)
 
 
 def _count(extents) -> int:
@@ -279,9 +271,8 @@ def _hlo_conv(b, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilatio
     for dim, extent in zip(out_spec,
                            (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *positions)):
         shape[dim] = extent
-    left, right, result = (
-        b.join_layout(spec, letters) for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"))
-    )
+    left, right, result = (b.join_layout(spec, letters)
+                           for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf")))
     out = b.op("convolution", b.convert(lhs, work), b.convert(rhs, work), shape=shape, dtype=work,
                window_strides=window_strides, padding=b.join_pairs(padding), lhs_dilation=lhs_dilation,
                rhs_dilation=rhs_dilation, dimension_numbers=f"#stablehlo.conv<{left}x{right}->{result}>",
@@ -331,10 +322,9 @@ def _correlate_with_images(primitive, ct, lhs, rhs, *, dimension_numbers, featur
     changed = {"window_strides": params["rhs_dilation"], "rhs_dilation": params["window_strides"],
                "padding": tuple(pads)}
     lhs_spec, rhs_spec, out_spec = map(_swap_first, dimension_numbers)
-    return primitive.bind(
-        lhs, ct, dimension_numbers=ConvDimensionNumbers(lhs_spec, out_spec, rhs_spec),
-        feature_group_count=batch_group_count, batch_group_count=feature_group_count,
-        **(params | changed))
+    return primitive.bind(lhs, ct, dimension_numbers=ConvDimensionNumbers(lhs_spec, out_spec, rhs_spec),
+                          feature_group_count=batch_group_count, batch_group_count=feature_group_count,
+                          **(params | changed))
 
 
 def _swap_first(spec: tuple[int, ...]) -> tuple[int, ...]:
@@ -348,12 +338,9 @@ def _dilated_extents(lhs, rhs, out, dimension_numbers, *, window_strides, lhs_di
                       for aval, spec, steps in sides]))
 
 
-def _needs_library(**params) -> bool:
-    return not is_plain_convolution(**params)
-
-
 @define("conv_general_dilated", impl=_conv, aval=_conv_aval, jvp=jvp_multilinear(), transpose=_transpose_conv,
-        batch=_batch_conv, lower=_lower_conv, hlo=_hlo_conv, needs_library=_needs_library)
+        batch=_batch_conv, lower=_lower_conv, hlo=_hlo_conv,
+        needs_library=lambda **params: not is_plain_convolution(**params))
 def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
                          lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
                          dimension_numbers=None, feature_group_count: int = 1, batch_group_count: int = 1,
@@ -378,21 +365,18 @@ def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
     ones = (1,) * (len(shapes[0]) - 2)
     window_strides, lhs_dilation, rhs_dilation = (
         tuple(map(operator.index, ones if values is None else values))
-        for values in (window_strides, lhs_dilation, rhs_dilation)
-    )
+        for values in (window_strides, lhs_dilation, rhs_dilation))
     if isinstance(padding, str):
         if any(dilation != 1 for dilation in lhs_dilation) and padding.upper() != "VALID":
             raise ValueError(
                 "String padding is not implemented for transposed convolution using this op. Please "
-                "either exactly specify the required padding or use conv_transpose."
-            )
+                "either exactly specify the required padding or use conv_transpose.")
         windows = [dilated_extent(shapes[1][dim], gap) for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)]
         extents = [dilated_extent(shapes[0][dim], gap) for dim, gap in zip(spec.lhs_spec[2:], lhs_dilation)]
         padding = padtype_to_pads(extents, windows, window_strides, padding)
     elif len(padding) != len(ones):
         raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(ones)}, got {len(padding)}."
-        )
+            f"Wrong number of explicit pads for convolution: expected {len(ones)}, got {len(padding)}.")
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
     return conv_general_dilated.primitive.bind(lhs, rhs, window_strides=window_strides,
                                                padding=tuple(map(tuple, padding)), lhs_dilation=lhs_dilation,
@@ -434,9 +418,8 @@ def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequ
     spec = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
     rhs_dilation = (1,) * (ndim - 2) if rhs_dilation is None else tuple(rhs_dilation)
     if isinstance(padding, str):
-        windows = [
-            dilated_extent(aval_of(rhs).shape[dim], gap) for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)
-        ]
+        windows = [dilated_extent(aval_of(rhs).shape[dim], gap)
+                   for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)]
         padding = [_transposed_padding(window, stride, padding) for window, stride in zip(windows, strides)]
     if transpose_kernel:
         rhs = rev(rhs, spec.rhs_spec[2:])

@@ -31,8 +31,7 @@ def _cumulative_aval(name: str, accepts: str, x: ShapedArray, *, axis: int, reve
     if dtypes.kind_of(x.dtype) not in accepts:
         kind = "inexact" if accepts == "f" else "number"
         raise TypeError(
-            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of {kind}."
-        )
+            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of {kind}.")
     if axis < 0:
         raise ValueError(f"{name} does not allow negative axes, got axis={axis}")
     if axis >= x.ndim:

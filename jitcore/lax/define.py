@@ -1,21 +1,26 @@
-"""Family constructors: one block of code defines one primitive with all its rules.
+"""What functions of lax are made of: constructors of primitives, and static arguments in canonical form.
 
 In: an implementation and the few facts in which the members of a family differ. Out: a registered
 `Primitive` and the public `lax` function that binds it. The family `elementwise` is here; the structured
-primitives call `Primitive` through `define`.
+primitives call `Primitive` through `define`. Shapes, axes and sizes come as a caller wrote them (ints, NumPy
+integers, symbolic dimensions, sequences of them) and leave as tuples of ints and symbolic dimensions, or as
+an error that says what was wrong.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
+from jitcore.core.symbolic import DimExpr
+from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.transforms.batch_rules import batch_elementwise
 from jitcore.transforms.derivative_rules import jvp_elementwise, jvp_linear, transpose_elementwise
 
@@ -62,8 +67,7 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
             operand in which it is not linear. One function for one operand.
         transpose_sparse: `sparse` of `transpose_elementwise`.
         lower: rule of lowering; by default, `scalar_op` of each element.
-        traits: others, see `Primitive`.
-    """
+        traits: others, see `Primitive`."""
 
     def attach(function):
         prim_name = name or function.__name__.rstrip("_")
@@ -191,3 +195,49 @@ def join_shapes(name: str, a: tuple, b: tuple) -> tuple:
 
 def _elementwise_lower(scalar_op: str, builder, *values, **params):
     return builder.map(scalar_op, *values, **params)
+
+
+# -- static arguments ----------------------------------------------------------------------------------------
+def canonicalize_shape(shape) -> tuple:
+    """A shape as a tuple of ints and symbolic dimensions.
+
+    Raises: ConcretizationTypeError for a traced extent; TypeError for what is not an integer."""
+    if isinstance(shape, (int, np.integer)) or isinstance(shape, DimExpr):
+        shape = (shape,)
+    try:
+        return tuple(extent if isinstance(extent, DimExpr) else operator.index(extent) for extent in shape)
+    except errors.TracerIntegerConversionError:
+        tracer = next(extent for extent in shape if isinstance(extent, Tracer))
+        raise errors.shape_value_error(f"({', '.join(map(str, shape))})", origin_of(tracer.trace, tracer),
+                                       user_snippet()) from None
+    except TypeError:
+        message = f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
+        raise TypeError(message) from None
+
+
+def canonicalize_axis(axis, ndim: int) -> int:
+    """An axis counted from the front. Raises: AxisError, a ValueError, when there is no such axis."""
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise np.exceptions.AxisError(axis, ndim)
+    return axis + ndim if axis < 0 else axis
+
+
+def to_ints(values) -> tuple[int, ...]:
+    return tuple(map(operator.index, values))
+
+
+def check_nonnegative(name: str, what: str, shape: Sequence) -> None:
+    """Raises: TypeError when an entry is negative."""
+    if any(extent < 0 for extent in shape):
+        raise TypeError(f"{name} {what} must have every element be nonnegative, got {tuple(shape)}.")
+
+
+def product(extents) -> int:
+    """Number of elements of a shape; its extents may be symbolic."""
+    return functools.reduce(operator.mul, extents, 1)
+
+
+def to_extent(value):
+    """An int or a symbolic dimension. Raises: TypeError for anything else."""
+    return value if isinstance(value, DimExpr) else operator.index(value)

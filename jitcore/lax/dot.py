@@ -16,8 +16,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.arguments import product
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import define, product, to_operands
 from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.shape import invert_permutation, transpose
 from jitcore.transforms.batch_rules import shift
@@ -33,18 +32,15 @@ def _check_side(side: str, aval: ShapedArray, contracting, batch) -> None:
         raise TypeError(
             f"dot_general requires {side} dimension numbers to be nonnegative and less than the number "
             f"of axes of the {side} value, got {side}_batch of {batch} and {side}_contracting of "
-            f"{contracting} for {side} of rank {aval.ndim}"
-        )
+            f"{contracting} for {side} of rank {aval.ndim}")
     for what, group in (("batch", batch), ("contracting", contracting)):
         if len(set(group)) != len(group):
             raise TypeError(
-                f"dot_general requires {side} {what} dimensions to be distinct, got {side}_{what} {group}."
-            )
+                f"dot_general requires {side} {what} dimensions to be distinct, got {side}_{what} {group}.")
     if set(contracting) & set(batch):
         raise TypeError(
             f"dot_general requires {side} batch dimensions to be disjoint from contracting dimensions, "
-            f"got {side}_batch {batch} and {side}_contracting {contracting}."
-        )
+            f"got {side}_batch {batch} and {side}_contracting {contracting}.")
 
 
 def _extents(aval, dims) -> tuple:
@@ -87,16 +83,12 @@ def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, 
     if not _extents(lhs, lhs_batch) == _extents(rhs, rhs_batch):
         raise TypeError(
             "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same shape, "
-            f"got {_extents(lhs, lhs_batch)} and {_extents(rhs, rhs_batch)}."
-        )
+            f"got {_extents(lhs, lhs_batch)} and {_extents(rhs, rhs_batch)}.")
     if not _extents(lhs, lhs_contract) == _extents(rhs, rhs_contract):
         raise TypeError("dot_general requires contracting dimensions to have the same shape, "
                         f"got {_extents(lhs, lhs_contract)} and {_extents(rhs, rhs_contract)}.")
-    shape = (
-        *_extents(lhs, lhs_batch),
-        *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
-        *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)),
-    )
+    shape = (*_extents(lhs, lhs_batch), *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
+             *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)))
     dtype, weak = dtypes.result_type(lhs, rhs, return_weak_type_flag=True)
     if preferred_element_type is not None:
         dtype, weak = preferred_element_type, False
@@ -174,12 +166,8 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
     lhs_free = free_dims(len(lhs.shape), lhs_contract, lhs_batch)
     rhs_free = free_dims(len(rhs.shape), rhs_contract, rhs_batch)
-    groups = [
-        _extents(lhs, lhs_batch),
-        _extents(lhs, lhs_free),
-        _extents(rhs, rhs_free),
-        _extents(lhs, lhs_contract),
-    ]
+    groups = [_extents(lhs, lhs_batch), _extents(lhs, lhs_free), _extents(rhs, rhs_free),
+              _extents(lhs, lhs_contract)]
     shape = sum(groups, ())
     first_rhs = len(lhs_batch) + len(lhs_free)
     first_sum = first_rhs + len(rhs_free)
@@ -376,8 +364,7 @@ def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_t
             raise ValueError(
                 "jitcore.lax.dot: dimension_numbers must be specified when not performing simple "
                 "un-batched matrix-matrix, matrix-vector, or vector-vector products; "
-                f"got lhs_shape={left} rhs_shape={right}"
-            )
+                f"got lhs_shape={left} rhs_shape={right}")
         dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 

@@ -28,6 +28,11 @@ from jitcore.transforms.derivative_rules import (
 from jitcore.transforms.tangents import has_tangent, is_zero, mask, zero_like
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["RoundingMethod", "add", "bitcast_convert_type", "ceil", "clamp", "conj", "convert_element_type",
+           "copysign", "div", "eq", "floor", "ge", "gt", "imag", "integer_pow", "is_finite", "le", "lt",
+           "mul", "ne", "neg", "nextafter", "real", "reciprocal", "rem", "round", "round_half_away",
+           "round_half_even", "select", "select_n", "sign", "signbit", "square", "sub", "trunc"]
+
 _TO_BOOL = dtypes.bool_
 
 
@@ -215,7 +220,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):  # noqa: A001
+def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):
     """Nearest integer, as a float; halves go where rounding_method says."""
     away = RoundingMethod(rounding_method) is RoundingMethod.AWAY_FROM_ZERO
     return (round_half_away if away else round_half_even)(x)
@@ -249,38 +254,36 @@ def copysign(x, y):
     """|x| with the sign of y."""
 
 
-@elementwise(impl=np.equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+_comparison = functools.partial(elementwise, hlo="compare", result=_TO_BOOL, domain=(-2, 2),
+                                jvp=ZERO_DERIVATIVE)
+
+
+@_comparison(impl=np.equal, accepts="biufc")
 def eq(x, y):
     """`x == y`."""
 
 
-@elementwise(impl=np.not_equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.not_equal, accepts="biufc")
 def ne(x, y):
     """`x != y`."""
 
 
-@elementwise(impl=np.less, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.less, accepts="biuf")
 def lt(x, y):
     """`x < y`."""
 
 
-@elementwise(impl=np.less_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.less_equal, accepts="biuf")
 def le(x, y):
     """`x <= y`."""
 
 
-@elementwise(impl=np.greater, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.greater, accepts="biuf")
 def gt(x, y):
     """`x > y`."""
 
 
-@elementwise(impl=np.greater_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)
+@_comparison(impl=np.greater_equal, accepts="biuf")
 def ge(x, y):
     """`x >= y`."""
 
@@ -321,8 +324,7 @@ def _integer_pow(x, *, y: int):
     return (
         np.power(x, np.array(y).astype(x.dtype))
         if y >= 0
-        else np.reciprocal(np.power(x, np.array(-y, x.dtype)))
-    )
+        else np.reciprocal(np.power(x, np.array(-y, x.dtype))))
 
 
 def _jvp_integer_pow(t, ans, x, *, y: int):
@@ -415,8 +417,7 @@ def bitcast_convert_type(x, new_dtype):
 def _select_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases or any(case.dtype != cases[0].dtype for case in cases):
         raise TypeError(
-            f"select cases must have the same dtypes, got {', '.join(c.dtype.name for c in cases)}."
-        )
+            f"select cases must have the same dtypes, got {', '.join(c.dtype.name for c in cases)}.")
     if which.dtype not in (dtypes.bool_, dtypes.int32):
         raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype.name}.")
     if which.dtype == dtypes.bool_ and len(cases) > 2:

@@ -15,8 +15,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.arguments import canonicalize_shape, product
-from jitcore.lax.define import define
+from jitcore.lax.define import canonicalize_shape, define, product
 from jitcore.lax.elementwise import conj, convert_element_type, mul
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.shape import broadcast_in_dim
@@ -55,8 +54,7 @@ def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths) -> ShapedArray:
     if count > x.ndim:
         raise ValueError(
             f"FFT input shape {x.shape} must have at least as many input dimensions as fft_lengths "
-            f"{fft_lengths}."
-        )
+            f"{fft_lengths}.")
     leading, last = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
     if fft_type is FftType.RFFT:
         if x.dtype not in (dtypes.float32, dtypes.float64):
@@ -73,8 +71,7 @@ def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths) -> ShapedArray:
     if not last == expected:
         raise ValueError(
             f"{fft_type.name} input shape {x.shape} minor dimensions must be equal to {expected} "
-            f"for fft_lengths {fft_lengths}"
-        )
+            f"for fft_lengths {fft_lengths}")
     return ShapedArray(shape, dtype)
 
 

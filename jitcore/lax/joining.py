@@ -14,8 +14,7 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape, check_nonnegative
-from jitcore.lax.define import define
+from jitcore.lax.define import canonicalize_axis, canonicalize_shape, check_nonnegative, define
 from jitcore.lax.shape import reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
@@ -122,8 +121,7 @@ def _split_aval(x: ShapedArray, *, sizes, axis: int) -> list[ShapedArray]:
     total = functools.reduce(operator.add, sizes, 0)
     if not total == x.shape[axis]:
         raise ValueError(
-            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(x.shape)}"
-        )
+            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(x.shape)}")
     return [x.update(shape=x.shape[:axis] + (size,) + x.shape[axis + 1 :]) for size in sizes]
 
 

@@ -1,4 +1,4 @@
-"""SciPy's functions without SciPy's import: the module is loaded when one of its functions is called.
+"""Functions of SciPy and opt_einsum without their import: the module is loaded when one of them is called.
 
 In: the name of a module. Out: an object whose attributes are functions that forward their call. Importing
 `jitcore.numpy` would otherwise take twice as long, for routines that most programs never run.

@@ -13,8 +13,7 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.lax.arguments import to_extent
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import define, to_extent, to_operands
 from jitcore.lax.elementwise import select_n
 from jitcore.lax.shape import broadcast_in_dim, full
 from jitcore.transforms.batching import batch_values
@@ -40,8 +39,7 @@ def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> 
                          f"got padding_config {padding_config} for operand shape {x.shape}")
     if any(interior < 0 for _, _, interior in padding_config):
         raise ValueError(
-            f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
-        )
+            f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}")
     shape = _padded_shape(x.shape, padding_config)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"Dimension size after padding is not at least 0, got result shape {shape}, for "

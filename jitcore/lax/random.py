@@ -91,6 +91,5 @@ def threefry2x32(k1, k2, x0, x1) -> list[Array]:
         k1, k2, x0, x1: uint32; arrays have one shape, the others are scalars.
     Returns: the two hashed words, uint32 of that shape.
     Raises: TypeError for another dtype or two different shapes.
-    Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC11).
-    """
+    Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC11)."""
     return threefry2x32.primitive.bind(k1, k2, x0, x1)

@@ -21,15 +21,17 @@ from jitcore.core.jaxpr import Jaxpr
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.lax import bits, elementwise
-from jitcore.lax.arguments import product
 from jitcore.lax.control_flow.scan import scan
-from jitcore.lax.define import cast, define
+from jitcore.lax.define import cast, define, product
 from jitcore.lax.shape import broadcast_in_dim, reshape, transpose
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 from jitcore.transforms.tangents import fill
 from jitcore.transforms.vmap import vmap
 from jitcore.tree_util import tree_flatten, tree_leaves, treedef_is_leaf
+
+__all__ = ["argmax", "argmin", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
+           "reduce_precision", "reduce_prod", "reduce_sum", "reduce_xor"]
 
 
 # -- monoids --------------------------------------------------------------------------------------------
@@ -98,8 +100,7 @@ def _reduction_aval(name: str, accepts: str, x: ShapedArray, *, axes) -> ShapedA
         if accepts == "biu":
             raise TypeError(f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.")
         raise TypeError(
-            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number."
-        )
+            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number.")
     check_axes(x, axes)
     return x.update(shape=_drop_axes(x.shape, axes))
 
@@ -176,9 +177,8 @@ def _jvp_extremum(primitive, primals, tangents, *, axes):
     return ans, elementwise.div(reduce_sum(elementwise.select_n(found, fill(aval_of(x), 0), t), axes), count)
 
 
-@_reduction(
-    "reduce_sum", "add", "iufc", jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes)))
+@_reduction("reduce_sum", "add", "iufc", jvp=jvp_linear(),
+            transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes)))
 def reduce_sum(operand, axes: Sequence[int]) -> Array:
     """Sum over these axes. Raises: TypeError for bools; ValueError for axes that operand lacks."""
 
@@ -237,8 +237,7 @@ def recognize_monoid(name: str, computation: Callable, dtype) -> str:
     if key is not None:
         return key
     raise NotImplementedError(
-        f"{name} needs a computation that is one of {', '.join(MONOIDS)} of its two arguments; got\n{jaxpr}"
-    )
+        f"{name} needs a computation that is one of {', '.join(MONOIDS)} of its two arguments; got\n{jaxpr}")
 
 
 def combine_with_initial(key: str, result, init_value, dtype) -> Array:

@@ -19,12 +19,23 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import own_ndarray
-from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape, check_nonnegative, product, to_ints
-from jitcore.lax.define import cast, define
+from jitcore.lax.define import (
+    canonicalize_axis,
+    canonicalize_shape,
+    cast,
+    check_nonnegative,
+    define,
+    product,
+    to_ints,
+)
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.batching import Unmapped
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 from jitcore.tree_util import tree_map
+
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcasted_iota", "copy", "dimension_size",
+           "expand_dims", "full", "full_like", "iota", "reshape", "rev", "squeeze", "stop_gradient",
+           "transpose"]
 
 
 # -- lowering -------------------------------------------------------------------------------------------
@@ -94,8 +105,7 @@ def _broadcast_in_dim_aval(x: ShapedArray, *, shape, broadcast_dimensions) -> Sh
         raise TypeError(
             f"{name} operand dimension sizes must either be 1, or be equal to their "
             f"corresponding dimensions in the target broadcast shape; got operand of shape {x.shape}, "
-            f"target broadcast shape {shape}, broadcast_dimensions {dims} "
-        )
+            f"target broadcast shape {shape}, broadcast_dimensions {dims} ")
     return x.update(shape=shape)
 
 
@@ -121,8 +131,7 @@ def _transpose_broadcast(ct, x, *, shape, broadcast_dimensions):
     batch=rebind(lambda size, *, shape, broadcast_dimensions: {
         "shape": (size, *shape), "broadcast_dimensions": (0, *shift(broadcast_dimensions))}),
     lower=_lower_broadcast_in_dim,
-    hlo=lambda b, x, *, shape, broadcast_dimensions: b.broadcast(x, shape, broadcast_dimensions),
-)
+    hlo=lambda b, x, *, shape, broadcast_dimensions: b.broadcast(x, shape, broadcast_dimensions))
 def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int]) -> Array:
     """Repeats operand to a larger shape: its axis i becomes axis `broadcast_dimensions[i]` of the result.
 
@@ -167,8 +176,7 @@ def broadcast_shapes(*shapes) -> tuple:
         wide = [extent for extent in extents if not extent == 1]
         if any(not extent == wide[0] for extent in wide):
             raise ValueError(
-                f"Incompatible shapes for broadcasting: shapes={[tuple(shape) for shape in shapes]}"
-            )
+                f"Incompatible shapes for broadcasting: shapes={[tuple(shape) for shape in shapes]}")
         result.append(wide[0] if wide else 1)
     return tuple(result)
 
@@ -179,8 +187,7 @@ def _reshape_aval(x: ShapedArray, *, new_sizes, dimensions) -> ShapedArray:
         raise TypeError(f"reshape new_sizes must all be positive, got {new_sizes}.")
     if not product(new_sizes) == x.size:
         raise TypeError(
-            f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}."
-        )
+            f"reshape total size must be unchanged, got new_sizes {new_sizes} for shape {x.shape}.")
     if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
         raise TypeError("reshape dimensions must be a permutation of operand dimensions, "
                         f"got dimensions {dimensions} for shape {x.shape}.")
@@ -407,23 +414,10 @@ def dimension_size(dim) -> Array:
     return dimension_size.primitive.bind(dim=dim)
 
 
-def _run_empty(*, shape, dtype, number):
-    return np.zeros(shape, dtype)
-
-
-def _empty_aval(*, shape, dtype, number):
-    return ShapedArray(tuple(shape), np.dtype(dtype))
-
-
-def _lower_empty(builder, *, shape, dtype, number):
-    return builder.regions(shape, dtype, None, [])
-
-
-def _batch_empty(primitive, axis, values, batched, **params):
-    return Unmapped(primitive.bind(**params))
-
-
-@define("empty", impl=_run_empty, aval=_empty_aval, batch=_batch_empty, lower=_lower_empty,
+@define("empty", impl=lambda *, shape, dtype, number: np.zeros(shape, dtype),
+        aval=lambda *, shape, dtype, number: ShapedArray(tuple(shape), np.dtype(dtype)),
+        batch=lambda primitive, axis, values, batched, **params: Unmapped(primitive.bind(**params)),
+        lower=lambda builder, *, shape, dtype, number: builder.regions(shape, dtype, None, []),
         hlo=lambda b, *, shape, dtype, number: b.full(0, shape, dtype))
 def empty(shape, dtype, *, number: int = 0):
     """An array of any elements. number: arrays of different numbers never are one in memory."""

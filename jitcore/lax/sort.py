@@ -14,8 +14,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.arguments import canonicalize_axis, product
-from jitcore.lax.define import define
+from jitcore.lax.define import canonicalize_axis, define, product
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from jitcore.lax.indexing.gather_scatter import gather
 from jitcore.lax.shape import broadcasted_iota, reshape
@@ -26,8 +25,7 @@ from jitcore.transforms.tangents import is_zero, zero_like
 def _sort_aval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
     if any(aval.shape != avals[0].shape for aval in avals):
         raise TypeError(
-            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in avals)}"
-        )
+            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in avals)}")
     return list(avals)
 
 

@@ -49,19 +49,20 @@ from jitcore.lax.elementwise import (
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.shape import broadcast, full_like
 
+__all__ = ["bessel_i0e", "bessel_i1e", "betainc", "digamma", "erf", "erf_inv", "erfc", "igamma",
+           "igamma_grad_a", "igammac", "lgamma", "log_ndtr", "ndtri", "polygamma", "zeta"]
+
 special = LazyModule("scipy.special")
+#: The family: on floats, of which halves are computed in float32.
+_smooth = functools.partial(elementwise, accepts="f", compute_half_in_float32=True)
 
 
 def _half_square(x):
     return mul(square(x), 0.5)
 
 
-def _ndtri_slope(ans):
-    return mul(exp(_half_square(ans)), math.sqrt(2 * math.pi))
-
-
-@elementwise(impl=special.ndtri, accepts="f", domain=(0.01, 0.99), compute_half_in_float32=True,
-             jvp=lambda t, ans, p: mul(t, _ndtri_slope(ans)))
+@_smooth(impl=special.ndtri, domain=(0.01, 0.99),
+         jvp=lambda t, ans, p: mul(t, mul(exp(_half_square(ans)), math.sqrt(2 * math.pi))))
 def ndtri(p):
     """x such that a standard normal number is below x with probability p. p: in [0, 1], NaN outside."""
 
@@ -71,8 +72,7 @@ def _log_ndtr_slope(ans, x):
     return exp(sub(neg(add(_half_square(x), math.log(math.sqrt(2 * math.pi)))), ans))
 
 
-@elementwise(impl=special.log_ndtr, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _log_ndtr_slope(ans, x)))
+@_smooth(impl=special.log_ndtr, domain=(-10, 10), jvp=lambda t, ans, x: mul(t, _log_ndtr_slope(ans, x)))
 def log_ndtr(x):
     """Logarithm of the probability that a standard normal number is below x."""
 
@@ -139,8 +139,7 @@ def _expand_fraction(a, x, active):
     """1 / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...)) and its derivative by a.
 
     Numerators and denominators of the convergents, and their derivatives, are scaled so that the denominator
-    is one. Rounding errors of the derivative are as large as the terms of its difference.
-    """
+    is one. Rounding errors of the derivative are as large as the terms of its difference."""
 
     one = full_like(a, 1.0)
 
@@ -174,56 +173,44 @@ def _is_active(*carry):
     return carry[-1]
 
 
-
-
 # -- with native forms --------------------------------------------------------------------------------------
 def _gauss(x, factor: float):
     """factor * exp(-x * x)"""
     return mul(exp(neg(square(x))), factor)
 
 
-@elementwise(impl=special.erf, accepts="f", domain=(-3, 3), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _gauss(x, 2 / math.sqrt(math.pi))))
+@_smooth(impl=special.erf, domain=(-3, 3), jvp=lambda t, ans, x: mul(t, _gauss(x, 2 / math.sqrt(math.pi))))
 def erf(x):
     """Error function."""
 
 
-@elementwise(impl=special.erfc, accepts="f", domain=(-3, 3), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))
+@_smooth(impl=special.erfc, domain=(-3, 3), jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))
 def erfc(x):
     """1 - erf(x), accurate for large x."""
 
 
-@elementwise(impl=special.erfinv, accepts="f", domain=(-0.95, 0.95), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, mul(exp(square(ans)), math.sqrt(math.pi) / 2)))
+@_smooth(impl=special.erfinv, domain=(-0.95, 0.95),
+         jvp=lambda t, ans, x: mul(t, mul(exp(square(ans)), math.sqrt(math.pi) / 2)))
 def erf_inv(x):
     """Inverse of the error function."""
 
 
-def _lgamma(x):
-    return np.where(np.isneginf(x), -x, special.gammaln(x))  # SciPy's is -inf there
-
-
-@elementwise(impl=_lgamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, digamma(x)))
+# At -inf SciPy's is -inf.
+@_smooth(impl=lambda x: np.where(np.isneginf(x), -x, special.gammaln(x)), domain=(0.1, 10),
+         jvp=lambda t, ans, x: mul(t, digamma(x)))
 def lgamma(x):
     """Logarithm of the magnitude of the gamma function."""
 
 
-@elementwise(impl=special.digamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))
+@_smooth(impl=special.digamma, domain=(0.1, 10), jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))
 def digamma(x):
     """Derivative of lgamma."""
 
 
-@elementwise(impl=special.i0e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))
+@_smooth(impl=special.i0e, domain=(-10, 10),
+         jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))
 def bessel_i0e(x):
     """exp(-|x|) times the modified Bessel function of order 0."""
-
-
-def _i1e_slope(ans, x):
-    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), _i1e_over_x(ans, x))
 
 
 def _i1e_over_x(ans, x):
@@ -235,8 +222,8 @@ def _i1e_over_x(ans, x):
     return select_n(is_small, div(ans, select_n(is_small, x, 1.0)), mul(exp(neg(mul(x, sign(x)))), series))
 
 
-@elementwise(impl=special.i1e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))
+@_smooth(impl=special.i1e, domain=(-10, 10),
+         jvp=lambda t, ans, x: mul(t, sub(sub(bessel_i0e(x), mul(sign(x), ans)), _i1e_over_x(ans, x))))
 def bessel_i1e(x):
     """exp(-|x|) times the modified Bessel function of order 1."""
 
@@ -248,8 +235,7 @@ def special_function(*, impl, domain: tuple[float, float], name: str | None = No
     expand: what it is in other primitives, as the pass `expand` takes it, which then comes instead."""
 
     def attach(function):
-        public = elementwise(impl=impl, accepts="f", name=name, domain=domain, compute_half_in_float32=True,
-                             jvp=jvp)(function)
+        public = _smooth(impl=impl, name=name, domain=domain, jvp=jvp)(function)
         public.primitive.lower = None
         if expand is not None:
             public.primitive.traits["expand"] = expand
@@ -271,13 +257,9 @@ def _gamma_density(a, x):
     return exp(sub(sub(mul(sub(a, 1.0), log(x)), x), lgamma(a)))
 
 
-def _gamma_density_slope(a, x):
-    return mul(_gamma_density(a, x), sub(log(x), digamma(a)))
-
-
 @special_function(impl=run_slope, expand=expand_slope, domain=(0.1, 10),
                   jvp=(_refuse("igamma_grad_a gradient with respect to a not supported", NotImplementedError),
-                       lambda t, ans, a, x: mul(t, _gamma_density_slope(a, x))))
+                       lambda t, ans, a, x: mul(t, mul(_gamma_density(a, x), sub(log(x), digamma(a))))))
 def igamma_grad_a(a, x):
     """Derivative of igamma by a. a: positive; x: not negative."""
 
@@ -316,9 +298,9 @@ def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
 
 
-@elementwise(impl=special.zeta, accepts="f", domain=(1.1, 10), compute_half_in_float32=True,
-             jvp=(_refuse("zeta gradient with respect to x is not supported"),
-                  lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))
+@_smooth(impl=special.zeta, domain=(1.1, 10),
+         jvp=(_refuse("zeta gradient with respect to x is not supported"),
+              lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))
 def zeta(x, q):
     """Hurwitz zeta function, the sum over n of (q + n)**-x. x: greater than 1."""
 
@@ -332,8 +314,8 @@ def _polygamma(m, x):
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
-@elementwise(impl=_polygamma, accepts="f", domain=(1, 10), compute_half_in_float32=True,
-             jvp=(_refuse("polygamma gradient with respect to m is not supported"),
-                  lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))
+@_smooth(impl=_polygamma, domain=(1, 10),
+         jvp=(_refuse("polygamma gradient with respect to m is not supported"),
+              lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))
 def polygamma(m, x):
     """Derivative m + 1 times of log(gamma(x)), m a whole number (as a float); NaN for another m."""

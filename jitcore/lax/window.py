@@ -26,6 +26,8 @@ from jitcore.lax.shape import expand_dims, reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 
+__all__ = ["padtype_to_pads", "reduce_window", "reduce_window_max", "reduce_window_min", "reduce_window_sum"]
+
 
 # -- geometry -------------------------------------------------------------------------------------------
 def dilated_extent(extent, dilation):
@@ -46,8 +48,7 @@ def padtype_to_pads(in_shape, window_shape, window_strides, padding) -> list[tup
     kind = padding.upper()
     if kind not in ("VALID", "SAME", "SAME_LOWER"):
         raise RuntimeError(
-            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
-        )
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
     if kind == "VALID":
         return [(0, 0)] * len(window_shape)
     pads = []
@@ -81,16 +82,14 @@ def _check_per_axis(name: str, values, ndim: int) -> None:
                         f"for an operand of rank {ndim}.")
     if name != "padding" and any(value <= 0 for value in values):
         raise TypeError(
-            f"reduce_window {name} must have every element be strictly positive, got {tuple(values)}."
-        )
+            f"reduce_window {name} must have every element be strictly positive, got {tuple(values)}.")
 
 
 def _reduce_window_aval(name: str, accepts: str, x: ShapedArray, *, window_dimensions, window_strides,
                         padding, base_dilation, window_dilation) -> ShapedArray:
     if dtypes.kind_of(x.dtype) not in accepts:
         raise TypeError(
-            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number."
-        )
+            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number.")
     facts = {"window_dimensions": window_dimensions, "window_strides": window_strides, "padding": padding,
              "base_dilation": base_dilation, "window_dilation": window_dilation}
     for fact, values in facts.items():
@@ -306,8 +305,7 @@ def _window_geometry(shape, dimensions, strides, padding, base_dilation, window_
     ones = (1,) * len(shape)
     dimensions, strides, base_dilation, window_dilation = (
         tuple(map(operator.index, ones if values is None else values))
-        for values in (dimensions, strides, base_dilation, window_dilation)
-    )
+        for values in (dimensions, strides, base_dilation, window_dilation))
     if not len(dimensions) == len(strides) == len(shape):
         raise TypeError("reduce_window got inconsistent window_strides and window_dimensions: "
                         f"got window_strides {strides} and window_dimensions {dimensions}.")
@@ -360,8 +358,7 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
     key = recognize_monoid("lax.reduce_window", computation, dtype)
     if key not in _WINDOW_REDUCTIONS:
         raise NotImplementedError(
-            f"lax.reduce_window folds with {', '.join(_WINDOW_REDUCTIONS)}, not with {key}"
-        )
+            f"lax.reduce_window folds with {', '.join(_WINDOW_REDUCTIONS)}, not with {key}")
     result = _WINDOW_REDUCTIONS[key](operand, window_dimensions, window_strides, padding, base_dilation,
                                      window_dilation)
     return combine_with_initial(key, result, init_value, dtype)

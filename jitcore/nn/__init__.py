@@ -8,40 +8,10 @@ Modules:
     normalization  Functions along an axis: softmax and its logarithm, standardisation, one-hot codes.
 """
 
-from jitcore.nn import initializers
-from jitcore.nn.activations import (
-    celu,
-    elu,
-    gelu,
-    glu,
-    hard_sigmoid,
-    hard_silu,
-    hard_swish,
-    hard_tanh,
-    identity,
-    leaky_relu,
-    log1mexp,
-    log_sigmoid,
-    mish,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    soft_sign,
-    softplus,
-    sparse_plus,
-    sparse_sigmoid,
-    squareplus,
-    swish,
-    tanh,
-)
+from jitcore.nn import activations, initializers
+from jitcore.nn.activations import *  # noqa: F403
 from jitcore.nn.normalization import log_softmax, logmeanexp, one_hot, softmax, standardize
 from jitcore.scipy.special import logsumexp
 
-__all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
-    "initializers", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp",
-    "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus",
-    "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish", "tanh",
-]
+__all__ = ["initializers", "logsumexp", *activations.__all__, "log_softmax", "logmeanexp", "one_hot",
+           "softmax", "standardize"]

@@ -15,6 +15,10 @@ from jitcore.numpy.arrays.promotion import ensure_array, promote
 from jitcore.scipy.special import expit
 from jitcore.transforms.custom_derivatives import custom_jvp
 
+__all__ = ["celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity",
+           "leaky_relu", "log1mexp", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu",
+           "soft_sign", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "swish", "tanh"]
+
 tanh = jnp.tanh
 
 

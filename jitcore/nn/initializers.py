@@ -16,11 +16,10 @@ from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.lax.shape import canonicalize_axis, canonicalize_shape
 
-__all__ = [
-    "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
-    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
-    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
-]
+__all__ = ["constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+           "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones",
+           "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform",
+           "zeros"]
 
 Initializer = Callable[..., Array]
 
@@ -101,8 +100,7 @@ def variance_scaling(scale, mode: str, distribution: str, in_axis=-2, out_axis=-
         mode: what n is: "fan_in", "fan_out", "fan_avg" or "fan_geo_avg" (the two's mean or geometric mean).
         distribution: "truncated_normal", "normal" or "uniform".
         in_axis, out_axis, batch_axis: an axis or axes of the weights; all others are the receptive field.
-    Raises: ValueError (when called) for another mode or distribution.
-    """
+    Raises: ValueError (when called) for another mode or distribution."""
 
     def draw(key, shape, dtype):
         if mode not in _FANS:
@@ -119,12 +117,9 @@ def _count_fans(shape, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     """Inputs and outputs of one unit."""
     if in_axis == -2 and len(shape) <= 1:
         raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights "
-                         "tensor with default in_axis. Must be at least 2D or specify in_axis explicitly."
-                         )
-    n_in, n_out, n_batch = (
-        math.prod(shape[i] for i in (axes if isinstance(axes, Sequence) else (axes,)))
-        for axes in (in_axis, out_axis, batch_axis)
-    )
+                         "tensor with default in_axis. Must be at least 2D or specify in_axis explicitly.")
+    n_in, n_out, n_batch = (math.prod(shape[i] for i in (axes if isinstance(axes, Sequence) else (axes,)))
+                            for axes in (in_axis, out_axis, batch_axis))
     field = math.prod(shape) / n_in / n_out / n_batch
     return n_in * field, n_out * field
 
@@ -163,11 +158,8 @@ def _to_complex(radius: Array, angle_key, shape, dtype) -> Array:
     return jnp.asarray(radius, dtype) * jnp.exp(1j * angle)
 
 
-_SCALED = {
-    "truncated_normal": _draw_scaled_truncated,
-    "normal": _draw_scaled_normal,
-    "uniform": _draw_scaled_uniform,
-}
+_SCALED = {"truncated_normal": _draw_scaled_truncated, "normal": _draw_scaled_normal,
+           "uniform": _draw_scaled_uniform}
 
 
 def _define_scaled(name: str, scale: float, mode: str, distribution: str, doc: str):

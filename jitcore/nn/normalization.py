@@ -24,8 +24,7 @@ def softmax(x, axis=-1, where=None) -> Array:
 
     Args:
         axis: int, tuple of ints, or None for all axes.
-        where: which elements count; the others give 0.
-    """
+        where: which elements count; the others give 0."""
     x = ensure_array("softmax", x)
     weights = jnp.exp(_shift_by_maximum(x, axis, where))
     result = weights / jnp.sum(weights, axis, where=where, keepdims=True)
@@ -61,8 +60,7 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
         mean, variance: computed from x when None.
         algorithm: how the variance is computed: "fast", the mean of squares minus the square of the mean, or
             "stable", the mean of squared deviations.
-    Raises: ValueError for another algorithm.
-    """
+    Raises: ValueError for another algorithm."""
     x = ensure_array("standardize", x)
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"Unknown algorithm '{algorithm}'. Expected 'fast' or 'stable'.")
@@ -83,8 +81,7 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1) -> Array:
     Args:
         x: integers.
         dtype: the default float when None.
-        axis: where the new axis stands in the result.
-    """
+        axis: where the new axis stands in the result."""
     x = jnp.asarray(x)
     dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     axis = canonicalize_axis(axis, len(x.shape) + 1)

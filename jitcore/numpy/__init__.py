@@ -69,12 +69,12 @@ from jitcore.numpy.diagonals import *  # noqa: F403
 from jitcore.numpy.grids import *  # noqa: F403
 from jitcore.numpy.indexing import searching, taking
 from jitcore.numpy.indexing.searching import *  # noqa: F403
-from jitcore.numpy.indexing.taking import *  # noqa: F403  # noqa: F403
+from jitcore.numpy.indexing.taking import *  # noqa: F403
 from jitcore.numpy.joining import *  # noqa: F403
 from jitcore.numpy.padding import *  # noqa: F403
 from jitcore.numpy.polynomial import *  # noqa: F403
 from jitcore.numpy.products import *  # noqa: F403
-from jitcore.numpy.reductions import *  # noqa: F403  # noqa: F403
+from jitcore.numpy.reductions import *  # noqa: F403
 from jitcore.numpy.sets import *  # noqa: F403
 from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
@@ -82,9 +82,9 @@ from jitcore.numpy.statistics import *  # noqa: F403
 from jitcore.numpy.ufuncs import arithmetic, logic, rounding
 from jitcore.numpy.ufuncs import methods as ufunc_methods
 from jitcore.numpy.ufuncs.arithmetic import *  # noqa: F403
+from jitcore.numpy.ufuncs.arithmetic import Ufunc as ufunc
 from jitcore.numpy.ufuncs.logic import *  # noqa: F403
 from jitcore.numpy.ufuncs.rounding import *  # noqa: F403
-from jitcore.numpy.ufuncs.ufunc import Ufunc as ufunc
 from jitcore.numpy.vectorizing import *  # noqa: F403
 
 operators.install_operators(Array)
@@ -93,11 +93,9 @@ protocols.install_protocols(Array, sys.modules[__name__])
 ufunc_methods.install_methods()
 
 __all__ = ["ndarray", "ufunc", "linalg", "fft"]
-for _chapter in (
-    closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
-    padding, polynomial, products, reductions, rounding, searching, taking, sets, shaping, sorting,
-    statistics, taking, arithmetic, vectorizing,
-):
+for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
+                 padding, polynomial, products, rounding, searching, sets, shaping, sorting, statistics,
+                 taking, arithmetic, vectorizing):
     __all__ += _chapter.__all__
 
 # An exception leaves a public function without frames of the inside; the chapters call one another unwrapped.

@@ -46,6 +46,4 @@ def array_equiv(a1, a2):
         return asarray(False)
 
 
-__all__ = [
-    "allclose", "array_equal", "array_equiv", "isclose",
-]
+__all__ = ["allclose", "array_equal", "array_equiv", "isclose"]

@@ -15,7 +15,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.core.trace import context, eval_trace, own_ndarray
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.lax.parallel.partitioning import place
 from jitcore.numpy.arrays.promotion import (
@@ -33,9 +33,8 @@ from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power,
 
 
 # -- from values --------------------------------------------------------------------------------------------
-def array(  # noqa: A002
-    object, dtype=None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *, device=None
-):
+def array(
+    object, dtype=None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *, device=None):
     """An Array of a number, a (nested) sequence, an ndarray, or an Array; tracers may stand anywhere inside.
 
     Args:
@@ -299,8 +298,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     step = (
         divide(subtract(stop, start), start.dtype.type(max(divisions, 1)))
         if divisions > 0
-        else asarray(np.nan)
-    )
+        else asarray(np.nan))
     shape = np.broadcast_shapes(start.shape, stop.shape)
     start, stop = (lax.reshape(broadcast_array(x, shape), (1, *shape)) for x in (start, stop))
     if num > 1:
@@ -370,8 +368,6 @@ def indices(dimensions, dtype=None, sparse: bool = False):
     return lax.concatenate([lax.reshape(grid, (1, *dimensions)) for grid in grids], 0)
 
 
-__all__ = [
-    "arange", "array", "asarray", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
-    "fromfunction", "fromstring", "full", "full_like", "geomspace", "indices", "linspace",
-    "logspace", "ones", "ones_like", "zeros", "zeros_like",
-]
+__all__ = ["arange", "array", "asarray", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
+           "fromfunction", "fromstring", "full", "full_like", "geomspace", "indices", "linspace", "logspace",
+           "ones", "ones_like", "zeros", "zeros_like"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (
     apply_select,
@@ -55,8 +55,7 @@ def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, iden
         if x.ndim > 1:
             raise ValueError(
                 f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
-                "The axis argument is only optional for one-dimensional arrays."
-            )
+                "The axis argument is only optional for one-dimensional arrays.")
         axis = 0
     axis = canonicalize_axis(axis, max(x.ndim, 1))
     x = x if x.ndim else ravel(x)
@@ -150,8 +149,7 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     for i in axes:
         if f.shape[i] < 2:
             raise ValueError(
-                "Shape of array too small to calculate a numerical gradient, at least 2 elements needed"
-            )
+                "Shape of array too small to calculate a numerical gradient, at least 2 elements needed")
     spacings = [asarray(h, f.dtype) if isinstance(h, (int, float)) else asarray(h) for h in spacings]
     out = [_gradient_axis(f, h, i) for h, i in zip(spacings, axes)]
     return out[0] if len(out) == 1 else out
@@ -165,11 +163,9 @@ def _gradient_axis(f, h, axis: int) -> Array:
     first, last = _slice_axis(steps, 0, 1, 0), _slice_axis(steps, n - 2, n - 1, 0)
     if h.ndim == 0:
         h = convert_dtype(h, f.dtype)
-        parts = [
-            arithmetic.divide(first, h),
-            arithmetic.divide(arithmetic.subtract(ahead, behind), arithmetic.multiply(h, 2)),
-            arithmetic.divide(last, h),
-        ]
+        parts = [arithmetic.divide(first, h),
+                 arithmetic.divide(arithmetic.subtract(ahead, behind), arithmetic.multiply(h, 2)),
+                 arithmetic.divide(last, h)]
     else:
         widths = lax.reshape(diff(convert_dtype(h, f.dtype)), (n - 1, *[1] * (f.ndim - 1)))
         left, right = _slice_axis(widths, 0, n - 2, 0), _slice_axis(widths, 1, n - 1, 0)
@@ -202,7 +198,5 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     return arithmetic.multiply(reductions.sum(arithmetic.multiply(pairs, widths), -1), 0.5)
 
 
-__all__ = [
-    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
-    "nancumprod", "nancumsum", "trapezoid",
-]
+__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
+           "nancumprod", "nancumsum", "trapezoid"]

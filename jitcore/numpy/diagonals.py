@@ -124,8 +124,7 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
     """A copy of a with val on its diagonal (`inplace` must be False). Same as: `jax.numpy.fill_diagonal`."""
     if inplace:
         raise NotImplementedError(
-            "jnp.fill_diagonal can only be used with inplace=False: arrays are immutable."
-        )
+            "jnp.fill_diagonal can only be used with inplace=False: arrays are immutable.")
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use inplace=False and wrap=False")
     a = ensure_array("fill_diagonal", a)
@@ -189,8 +188,6 @@ def mask_indices(n: int, mask_func, k: int = 0):
     return _known(np.nonzero(np.asarray(mask_func(lax.full((n, n), 1, _INDEX), k))))
 
 
-__all__ = [
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",
-    "identity", "mask_indices", "trace", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
-    "triu_indices", "triu_indices_from", "vander",
-]
+__all__ = ["diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",
+           "identity", "mask_indices", "trace", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
+           "triu_indices", "triu_indices_from", "vander"]

@@ -28,8 +28,7 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
         raise ValueError(f"Valid values for indexing are 'xy' and 'ij', got {indexing}")
     if any(x.ndim > 1 for x in arrays):
         raise ValueError(
-            "Arguments to jnp.meshgrid must be 1D, got shapes {}".format([x.shape for x in arrays])
-        )
+            "Arguments to jnp.meshgrid must be 1D, got shapes {}".format([x.shape for x in arrays]))
     rank = len(arrays)
     order = list(range(rank))
     if indexing == "xy" and rank > 1:
@@ -82,8 +81,7 @@ class _Joiner:
         keys = key if isinstance(key, tuple) else (key,)
         if any(isinstance(one, str) for one in keys):
             raise NotImplementedError(
-                "string directives of r_ and c_ are not supported; use concatenate or stack"
-            )
+                "string directives of r_ and c_ are not supported; use concatenate or stack")
         parts = [_range_of(one) if isinstance(one, slice) else array(one, ndmin=1) for one in keys]
         if self._is_column:
             parts = [lax.reshape(x, (*x.shape, 1)) if x.ndim == 1 else x for x in parts]
@@ -125,7 +123,5 @@ def kaiser(M: int, beta: float):
     return _window(M, lambda count: np.kaiser(count, float(require_static("kaiser", "beta", beta))))
 
 
-__all__ = [
-    "bartlett", "blackman", "c_", "hamming", "hanning", "index_exp", "kaiser", "meshgrid", "mgrid",
-    "ogrid", "r_", "s_",
-]
+__all__ = ["bartlett", "blackman", "c_", "hamming", "hanning", "index_exp", "kaiser", "meshgrid", "mgrid",
+           "ogrid", "r_", "s_"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays import promotion
 from jitcore.numpy.arrays.promotion import convert_dtype, ensure_array, promote_arrays, require_static
 from jitcore.numpy.creation import asarray
@@ -162,7 +162,5 @@ def unstack(x, /, *, axis: int = 0) -> tuple:
     return tuple(x[i] for i in range(x.shape[0]))
 
 
-__all__ = [
-    "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
-    "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack",
-]
+__all__ = ["append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
+           "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack"]

@@ -80,8 +80,7 @@ def _matrices(name: str, *xs, is_square: bool = False) -> list[Array]:
         wanted = "square matrices" if is_square else "at least two dimensions"
         raise ValueError(
             f"Argument to {name} must have {wanted}, i.e. shape [..., n, {'n' if is_square else 'm'}], "
-            f"got a of shape {first.shape}."
-        )
+            f"got a of shape {first.shape}.")
     return xs
 
 
@@ -229,8 +228,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
     a, b = _matrices("lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
         raise ValueError(
-            f"lstsq takes a matrix and a vector or matrix of as many rows, got {a.shape} and {b.shape}"
-        )
+            f"lstsq takes a matrix and a vector or matrix of as many rows, got {a.shape} and {b.shape}")
     columns = b if b.ndim == 2 else lax.expand_dims(b, (1,))
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None or (isinstance(rcond, (int, float)) and rcond < 0):
@@ -250,7 +248,7 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
 
 
 # -- norms --------------------------------------------------------------------------------------------------
-def norm(x, ord=None, axis=None, keepdims: bool = False):  # noqa: A002
+def norm(x, ord=None, axis=None, keepdims: bool = False):
     """Norm of vectors (one axis) or matrices (two axes); all elements by default. Same as:
     `numpy.linalg.norm`.
 
@@ -273,7 +271,7 @@ def _euclidean(x, axes, keepdims: bool) -> Array:
     return arithmetic.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
 
 
-def _vector_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
+def _vector_norm(x, ord, axes, keepdims: bool) -> Array:
     magnitude = arithmetic.absolute(x)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm.")
@@ -291,7 +289,7 @@ def _vector_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
     return arithmetic.power(total, 1.0 / ord)
 
 
-def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
+def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:
     rows, columns = axes
     if ord in (None, "fro"):
         return _euclidean(x, axes, keepdims)
@@ -308,13 +306,13 @@ def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
     raise ValueError(f"Invalid order '{ord}' for matrix norm.")
 
 
-def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):  # noqa: A002
+def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
     """Norm of vectors along axes (all elements by default). Same as: `numpy.linalg.vector_norm`."""
     (x,) = promote_arrays("vector_norm", x, to=dtypes.inexact_dtype)
     return _vector_norm(x, ord, canonicalize_axes(axis, x.ndim), keepdims)
 
 
-def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):  # noqa: A002
+def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
     """Norm of the matrices in the last two axes. Same as: `numpy.linalg.matrix_norm`."""
     return norm(x, ord, (-2, -1), keepdims)
 
@@ -414,9 +412,7 @@ def tensorinv(a, ind: int = 2):
     return lax.reshape(inv(lax.reshape(a, (size, size))), shape)
 
 
-__all__ = [
-    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
-    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
-    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
-    "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
-]
+__all__ = ["cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+           "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot",
+           "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv",
+           "tensorsolve", "trace", "vecdot", "vector_norm"]

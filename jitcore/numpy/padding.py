@@ -20,14 +20,10 @@ from jitcore.numpy.joining import stack
 from jitcore.numpy.shaping import moveaxis
 from jitcore.numpy.statistics import median
 from jitcore.numpy.ufuncs import arithmetic
-from jitcore.numpy.ufuncs.rounding import round  # noqa: A004
+from jitcore.numpy.ufuncs.rounding import round
 
-_STATISTICS = {
-    "maximum": reductions.max,
-    "minimum": reductions.min,
-    "mean": reductions.mean,
-    "median": median,
-}
+_STATISTICS = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean,
+               "median": median}
 _OPTIONS = {
     "constant": {"constant_values": 0}, "edge": {}, "empty": {}, "wrap": {}, "linear_ramp": {"end_values": 0},
     "reflect": {"reflect_type": "even"}, "symmetric": {"reflect_type": "even"},
@@ -168,6 +164,4 @@ def _pad_with_function(array, widths: list, function, options: dict) -> Array:
     return array
 
 
-__all__ = [
-    "pad",
-]
+__all__ = ["pad"]

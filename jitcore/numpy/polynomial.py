@@ -11,7 +11,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy import cumulative, diagonals, linalg, reductions, sorting
 from jitcore.numpy.arrays.promotion import apply_select, convert_dtype, ensure_array, promote_arrays
 from jitcore.numpy.creation import asarray
@@ -37,10 +37,8 @@ def _align(name: str, a1, a2) -> list[Array]:
     """Two coefficient vectors of one length: zeros stand in front of the shorter."""
     a1, a2 = (atleast_1d(x) for x in promote_arrays(name, a1, a2))
     length = max(a1.shape[0], a2.shape[0])
-    return [
-        lax.pad(x, x.dtype.type(0), [(length - x.shape[0], 0, 0)]) if x.shape[0] < length else x
-        for x in (a1, a2)
-    ]
+    return [lax.pad(x, x.dtype.type(0), [(length - x.shape[0], 0, 0)]) if x.shape[0] < length else x
+            for x in (a1, a2)]
 
 
 def polyadd(a1, a2):
@@ -218,15 +216,12 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(slope, offset), f0))
     if period is not None:
         return out
-    for side, beyond, edge in (
-        (left, logic.less(x, get_item(xp, 0)), 0),
-        (right, logic.greater(x, get_item(xp, -1)), -1),
-    ):
+    for side, beyond, edge in ((left, logic.less(x, get_item(xp, 0)), 0),
+                               (right, logic.greater(x, get_item(xp, -1)), -1)):
         if isinstance(side, str):
             if side != "extrapolate":
                 raise ValueError(
-                    f"the only valid string value of left and right is 'extrapolate', but got {side!r}"
-                )
+                    f"the only valid string value of left and right is 'extrapolate', but got {side!r}")
             continue
         value = get_item(fp, edge) if side is None else asarray(side, out.dtype)
         out = apply_select(beyond, value, out)
@@ -314,7 +309,5 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
     return moveaxis(out, -1, axis)
 
 
-__all__ = [
-    "convolve", "correlate", "interp", "poly", "polyadd", "polyder", "polydiv", "polyfit",
-    "polyint", "polymul", "polysub", "polyval", "roots", "unwrap",
-]
+__all__ = ["convolve", "correlate", "interp", "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint",
+           "polymul", "polysub", "polyval", "roots", "unwrap"]

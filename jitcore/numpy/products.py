@@ -13,7 +13,8 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
+from jitcore.lax.lazy import LazyModule
 from jitcore.numpy.arrays.promotion import (
     broadcast_array,
     broadcast_shapes,
@@ -137,8 +138,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
         count = operator.index(axes)
         if count > min(a.ndim, b.ndim):
             raise TypeError(
-                f"Number of tensordot axes (axes {count}) exceeds input ranks ({a.ndim} and {b.ndim})"
-            )
+                f"Number of tensordot axes (axes {count}) exceeds input ranks ({a.ndim} and {b.ndim})")
         a_axes, b_axes = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     a_axes = tuple(canonicalize_axis(i, a.ndim) for i in a_axes)
     b_axes = tuple(canonicalize_axis(i, b.ndim) for i in b_axes)
@@ -209,6 +209,9 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
 
 
 # -- einsum -------------------------------------------------------------------------------------------------
+opt_einsum = LazyModule("opt_einsum")  # only `einsum` needs it
+
+
 def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=None,
            preferred_element_type=None, _dot_general=None, out_sharding=None):
     """Sums of products in index notation, `einsum("ij,jk->ik", a, b)`. Same as: `numpy.einsum`.
@@ -217,9 +220,6 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
         optimize: how to find the order of pairwise contractions ("optimal", "auto", "greedy", False: left
         to right).
     Raises: ValueError for malformed subscripts or extents that differ."""
-    # Only `einsum` needs it.
-    import opt_einsum
-
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
     operands = (subscripts, *operands)
@@ -242,9 +242,6 @@ def einsum_path(subscripts, /, *operands, optimize="greedy"):
     """The order in which `einsum` contracts, as pairs of positions, and a report.
 
     Same as: `jax.numpy.einsum_path`."""
-    # Only `einsum` needs it.
-    import opt_einsum
-
     path, info = opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
     return path, str(info)
 
@@ -296,7 +293,5 @@ def _take_diagonals(x, term: str) -> tuple[Array, list]:
     return x, labels
 
 
-__all__ = [
-    "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer",
-    "tensordot", "vdot", "vecdot", "vecmat",
-]
+__all__ = ["cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer", "tensordot",
+           "vdot", "vecdot", "vecmat"]

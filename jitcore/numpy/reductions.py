@@ -12,7 +12,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
@@ -27,11 +27,9 @@ from jitcore.numpy.arrays.promotion import (
 from jitcore.numpy.creation import array, asarray
 from jitcore.numpy.ufuncs import arithmetic, logic
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean", "min",
-    "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
-    "prod", "ptp", "std", "sum", "var",
-]
+__all__ = ["all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean", "min",
+           "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
+           "prod", "ptp", "std", "sum", "var"]
 
 
 def widen_integer(dtype) -> np.dtype:
@@ -72,7 +70,7 @@ def _prepare(name: str, a, dtype, out, widen: bool) -> Array:
     return convert_dtype(a, target, a.weak_type and target == a.dtype)
 
 
-def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):  # noqa: A001
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
     """Sum of the elements. Same as: `numpy.sum`, with narrow integers widened to 32 bits."""
     a = _prepare("sum", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
@@ -125,24 +123,24 @@ def _complex_extremum(a, axes: tuple, is_max: bool, keepdims) -> Array:
     return lax.expand_dims(out, axes) if keepdims else out
 
 
-def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Largest element; NaN if there is one. Raises: ValueError for no elements. Same as: `numpy.max`."""
     return _extremum("max", a, axis, out, keepdims, initial, where)
 
 
-def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):
     """Smallest element; NaN if there is one. Raises: ValueError for no elements. Same as: `numpy.min`."""
     return _extremum("min", a, axis, out, keepdims, initial, where)
 
 
-def all(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+def all(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether no element is 0. Same as: `numpy.all`."""
     reject_out("all", out)
     a = logic.to_bool("all", a)
     return _fold("all", lax.reduce_and, a, axis, keepdims, where, True, None, None)
 
 
-def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+def any(a, axis=None, out=None, keepdims=False, *, where=None):
     """Whether some element is not 0. Same as: `numpy.any`."""
     reject_out("any", out)
     a = logic.to_bool("any", a)
@@ -253,8 +251,7 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """Square root of `var`. Same as: `numpy.std`."""
     return arithmetic.sqrt(
-        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
@@ -282,26 +279,24 @@ amax, amin = max, min
 
 
 def _replace_nan(a, value) -> Array:
-    return apply_select(logic.isnan(a), a.dtype.type(value), a)
+    return apply_select(logic.isnan(a), a.dtype.type(value), a) if dtypes.is_inexact(a.dtype) else a
 
 
-def _is_valid(a, where) -> Array:
+def _is_valid(a, where) -> Array | None:
+    if not dtypes.is_inexact(a.dtype):
+        return where
     valid = logic.logical_not(logic.isnan(a))
     return valid if where is None else logic.logical_and(valid, where)
 
 
 def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum of the elements that are not NaN. Same as: `numpy.nansum`."""
-    a = ensure_array("nansum", a)
-    a = _replace_nan(a, 0) if dtypes.is_inexact(a.dtype) else a
-    return sum(a, axis, dtype, out, keepdims, initial, where)
+    return sum(_replace_nan(ensure_array("nansum", a), 0), axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Product of the elements that are not NaN. Same as: `numpy.nanprod`."""
-    a = ensure_array("nanprod", a)
-    a = _replace_nan(a, 1) if dtypes.is_inexact(a.dtype) else a
-    return prod(a, axis, dtype, out, keepdims, initial, where)
+    return prod(_replace_nan(ensure_array("nanprod", a), 1), axis, dtype, out, keepdims, initial, where)
 
 
 def _nan_extremum(name: str, function, a, axis, out, keepdims, initial, where, limit: float) -> Array:
@@ -350,8 +345,6 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
     """Mean of the elements that are not NaN. Same as: `numpy.nanmean`."""
     reject_out("nanmean", out)
     a = ensure_array("nanmean", a)
-    if not dtypes.is_inexact(a.dtype):
-        return mean(a, axis, dtype, None, keepdims, where=where)
     return mean(a, axis, dtype, None, keepdims, where=_is_valid(a, where))
 
 
@@ -359,8 +352,6 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=Non
     """Variance of the elements that are not NaN. Same as: `numpy.nanvar`."""
     reject_out("nanvar", out)
     a = ensure_array("nanvar", a)
-    if not dtypes.is_inexact(a.dtype):
-        return var(a, axis, dtype, None, ddof, keepdims, where=where)
     return var(a, axis, dtype, None, ddof, keepdims, where=_is_valid(a, where))
 
 

@@ -123,8 +123,7 @@ def _find_first_of_equal(keys: list[Array], equal_nan: bool) -> Array:
         one = logic.not_equal(ahead, behind)
         if equal_nan and dtypes.is_inexact(key.dtype):
             one = logic.logical_and(
-                one, logic.logical_not(logic.logical_and(logic.isnan(ahead), logic.isnan(behind)))
-            )
+                one, logic.logical_not(logic.logical_and(logic.isnan(ahead), logic.isnan(behind))))
         differs = one if differs is None else logic.logical_or(differs, one)
     return concatenate([asarray([True]), differs])
 
@@ -225,7 +224,5 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
     return _select_static(first, logic.logical_and(is_new, in_one), size, fill_value)
 
 
-__all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values",
-]
+__all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
+           "unique_inverse", "unique_values"]

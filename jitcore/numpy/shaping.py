@@ -16,7 +16,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.symbolic import DimExpr
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays import promotion
 from jitcore.numpy.arrays.promotion import (
     broadcast_array,
@@ -79,13 +79,11 @@ def _infer_extent(a, shape) -> tuple:
         if isinstance(count, int) and isinstance(a.size, int) and (count == 0 or a.size % count):
             raise TypeError(
                 f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} "
-                f"because the product of specified axis sizes ({count}) does not evenly divide {a.size}"
-            )
+                f"because the product of specified axis sizes ({count}) does not evenly divide {a.size}")
         return (*known[: unknown[0]], a.size // count, *known[unknown[0] :])
     if count != a.size:
         raise TypeError(
-            f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} (size {count})"
-        )
+            f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} (size {count})")
     return known
 
 
@@ -319,9 +317,7 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
     return convert_dtype(x, dtypes.canonicalize_for(float if dtype is None else dtype, x.dtype))
 
 
-__all__ = [
-    "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
-    "ndim", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90",
-    "shape", "size", "squeeze", "swapaxes", "tile", "transpose",
-]
+__all__ = ["astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
+           "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis", "ndim",
+           "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
+           "squeeze", "swapaxes", "tile", "transpose"]

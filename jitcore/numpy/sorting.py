@@ -9,7 +9,7 @@ import operator
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays.promotion import borrow_array, convert_dtype, ensure_array, ensure_arrays
 from jitcore.numpy.shaping import flip, ravel
 from jitcore.numpy.ufuncs import arithmetic
@@ -94,6 +94,4 @@ def sort_complex(a):
     return sort(convert_dtype(a, dtypes.result_type(a.dtype, dtypes.complex64)), 0 if a.ndim == 1 else -1)
 
 
-__all__ = [
-    "argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex",
-]
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex"]

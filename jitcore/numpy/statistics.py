@@ -59,7 +59,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
     return update_item(zeros, arithmetic.maximum(x, 0), weights, "add", mode="drop")
 
 
-def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
+def histogram_bin_edges(a, bins=10, range=None, weights=None):
     """The edges of equal bins over the range of a, or `bins` itself if those are edges. Same as:
     `numpy.histogram_bin_edges`."""
     if isinstance(bins, str):
@@ -81,7 +81,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
     return linspace(low, high, count + 1, dtype=dtype)
 
 
-def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002
+def histogram(a, bins=10, range=None, weights=None, density=None):
     """(counts or summed weights per bin, edges); the last bin includes its right edge. Same as:
     `numpy.histogram`.
 
@@ -165,7 +165,7 @@ def count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bo
     return lax.reshape(counts, shape)
 
 
-def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noqa: A002
+def histogramdd(sample, bins=10, range=None, weights=None, density=None):
     """(counts per bin of several coordinates, list of edges). Same as: `numpy.histogramdd`. sample:
     [points, axes]."""
     if isinstance(sample, (list, tuple)):
@@ -196,7 +196,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noq
 _range = range
 
 
-def histogram2d(x, y, bins=10, range=None, weights=None, density=None):  # noqa: A002
+def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
     """(counts, edges of x, edges of y). Same as: `numpy.histogram2d`."""
     if isinstance(bins, (Array, np.ndarray)) and bins.ndim == 1:
         bins = [bins, bins]
@@ -334,9 +334,8 @@ def _take_last(ordered, index, shape: tuple) -> Array:
         return get_item(ordered, (Ellipsis, index))
     target = (*index.shape[: index.ndim - len(batch)], *batch)
     index = broadcast_array(index, target)
-    grids = [
-        np.arange(n, dtype=np.int32).reshape([-1] + [1] * (len(batch) - i - 1)) for i, n in enumerate(batch)
-    ]
+    grids = [np.arange(n, dtype=np.int32).reshape([-1] + [1] * (len(batch) - i - 1))
+             for i, n in enumerate(batch)]
     return get_item(ordered, (*grids, index))
 
 
@@ -409,7 +408,5 @@ def corrcoef(x, y=None, rowvar: bool = True):
     return arithmetic.minimum(arithmetic.maximum(c, -1), 1)
 
 
-__all__ = [
-    "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
-    "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]
+__all__ = ["bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+           "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jitcore import lax
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays.promotion import broadcast_shapes
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.shaping import moveaxis
@@ -51,8 +51,7 @@ def _read_signature(signature: str | None, count: int, context: str) -> _Signatu
     inputs, outputs = map(_parse_dims, signature.split("->"))
     if len(inputs) != count:
         raise TypeError(
-            f"wrong number of positional arguments: expected {len(inputs)}, got {count} {context}"
-        )
+            f"wrong number of positional arguments: expected {len(inputs)}, got {count} {context}")
     return _Signature(inputs, outputs, context)
 
 
@@ -61,8 +60,7 @@ def _note_sizes(sizes: dict[str, Any], shape: tuple, names: CoreDims, context: s
     for name, extent in zip(names, shape):
         if sizes.setdefault(name, extent) != extent:
             raise ValueError(
-                f"inconsistent size for core dimension {name!r}: {extent} vs {sizes[name]} {context}"
-            )
+                f"inconsistent size for core dimension {name!r}: {extent} vs {sizes[name]} {context}")
 
 
 def vectorize(pyfunc: Callable, *, excluded: Collection = frozenset(),
@@ -77,8 +75,7 @@ def vectorize(pyfunc: Callable, *, excluded: Collection = frozenset(),
         signature: axes that pyfunc takes and gives, such as "(n,m),(m)->(n)"; the others broadcast.
 
     Raises: TypeError and ValueError for a signature that is malformed, or that arguments or results do not
-        fit.
-    """
+        fit."""
     if not all(isinstance(entry, (int, str)) for entry in excluded):
         raise TypeError("jitcore.numpy.vectorize can only exclude integer or string arguments, "
                         f"but excluded={excluded!r}")
@@ -144,8 +141,7 @@ def _check_results(function: Callable, sizes: dict[str, Any], dims: _Signature) 
             shape = aval_of(out).shape
             if len(shape) != len(names):
                 raise ValueError(
-                    f"output shape {shape} does not match core dimensions {names} {dims.context}"
-                )
+                    f"output shape {shape} does not match core dimensions {names} {dims.context}")
             _note_sizes(sizes, shape, names, dims.context)
         return result
 

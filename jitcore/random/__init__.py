@@ -17,65 +17,13 @@ Modules:
                   Threefry-2x32 hash.
 """
 
-from jitcore.random.continuous import (
-    bits,
-    cauchy,
-    double_sided_maxwell,
-    exponential,
-    gumbel,
-    laplace,
-    logistic,
-    lognormal,
-    maxwell,
-    normal,
-    pareto,
-    rayleigh,
-    triangular,
-    truncated_normal,
-    uniform,
-    wald,
-    weibull_min,
-)
-from jitcore.random.discrete import (
-    bernoulli,
-    categorical,
-    choice,
-    geometric,
-    permutation,
-    rademacher,
-    randint,
-)
-from jitcore.random.gamma import (
-    ball,
-    beta,
-    chisquare,
-    dirichlet,
-    f,
-    gamma,
-    generalized_normal,
-    loggamma,
-    poisson,
-    t,
-)
-from jitcore.random.keys import (
-    PRNGKey,
-    PRNGKeyArray,
-    clone,
-    fold_in,
-    key,
-    key_data,
-    key_dtype,
-    key_impl,
-    split,
-    wrap_key_data,
-)
+from jitcore.random import continuous, discrete, keys
+from jitcore.random.continuous import *  # noqa: F403
+from jitcore.random.discrete import *  # noqa: F403
+from jitcore.random.gamma import *  # noqa: F403
+from jitcore.random.gamma import __all__ as _of_gamma  # the name is that of a function, too
+from jitcore.random.keys import *  # noqa: F403
 from jitcore.random.multivariate import multivariate_normal, orthogonal
 
-__all__ = [
-    "PRNGKey", "PRNGKeyArray", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare",
-    "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma",
-    "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace",
-    "loggamma", "logistic", "lognormal", "maxwell", "multivariate_normal", "normal", "orthogonal",
-    "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
-    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
-]
+__all__ = [*continuous.__all__, *discrete.__all__, *_of_gamma, *keys.__all__, "multivariate_normal",
+           "orthogonal"]

@@ -22,6 +22,10 @@ from jitcore.random.keys import read_words, split_keys
 from jitcore.random.parameters import read_call, read_shape, spread_parameter, to_parameter
 from jitcore.random.threefry import UNSIGNED_DTYPES, draw_bits
 
+__all__ = ["bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic",
+           "lognormal", "maxwell", "normal", "pareto", "rayleigh", "triangular", "truncated_normal",
+           "uniform", "wald", "weibull_min"]
+
 
 def bits(key, shape=(), dtype=None) -> Array:
     """Random bits as unsigned integers; `dtype` is uint32 by default (uint64 under `enable_x64`).
@@ -171,8 +175,7 @@ def gumbel(key, shape=(), dtype=None, mode: str | None = None) -> Array:
     Args:
         mode: "low" (default) or "high": the latter draws twice as many bits, so that the upper tail is as
             fine as the lower one.
-    Raises: ValueError for another mode.
-    """
+    Raises: ValueError for another mode."""
     words, shape, dtype = read_call("gumbel", key, shape, dtype)
     return draw_gumbel(words, shape, dtype, mode)
 

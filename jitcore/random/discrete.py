@@ -24,6 +24,8 @@ from jitcore.random.keys import read_words, split_keys
 from jitcore.random.parameters import read_shape, to_parameter
 from jitcore.random.threefry import UNSIGNED_DTYPES, draw_bits
 
+__all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher", "randint"]
+
 
 # -- integers ---------------------------------------------------------------------------------------------
 def randint(key, shape, minval, maxval, dtype=None) -> Array:
@@ -33,8 +35,7 @@ def randint(key, shape, minval, maxval, dtype=None) -> Array:
         minval, maxval: integers that broadcast against shape. A maxval above the dtype's largest number
             includes that number.
         dtype: the default integer when None.
-    Raises: TypeError for a dtype that is no integer; ValueError for bounds that do not fit the shape.
-    """
+    Raises: TypeError for a dtype that is no integer; ValueError for bounds that do not fit the shape."""
     words = read_words("randint", key)
     dtype = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_integer(dtype):
@@ -104,8 +105,7 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low") -> Array:
     Args:
         p: float; its shape is the result's by default.
         mode: "low", or "high" to draw twice as many bits, for p that is tiny.
-    Raises: TypeError for a p that is no float; ValueError for another mode.
-    """
+    Raises: TypeError for a p that is no float; ValueError for another mode."""
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
     words = read_words("bernoulli", key)
@@ -148,8 +148,7 @@ def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
 
     Args:
         independent: whether every vector along the axis gets an order of its own.
-    Raises: TypeError for a scalar that is no integer.
-    """
+    Raises: TypeError for a scalar that is no integer."""
     words = read_words("permutation", key)
     if not aval_of(x).ndim:
         if not dtypes.is_integer(aval_of(x).dtype):
@@ -180,8 +179,7 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
         mode: as in `gumbel`, for draws without replacement by p.
     Returns: array of shape a.shape[:axis] + shape + a.shape[axis+1:].
     Raises: TypeError for a shape that is no sequence; ValueError for an empty population, one smaller than a
-        sample without replacement, or a p of another size.
-    """
+        sample without replacement, or a p of another size."""
     words = read_words("choice", key)
     if not isinstance(shape, Sequence):
         raise TypeError(f"shape argument of jitcore.random.choice must be a sequence, got {shape}")
@@ -235,8 +233,7 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
         shape: what logits without that axis broadcast to; leading extents count draws from one distribution.
         mode: as in `gumbel`.
     Returns: default integers of that shape.
-    Raises: ValueError for more draws without replacement than categories.
-    """
+    Raises: ValueError for more draws without replacement than categories."""
     words = read_words("categorical", key)
     logits = jnp.asarray(logits)
     axis = canonicalize_axis(axis, len(logits.shape))

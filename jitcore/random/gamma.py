@@ -20,6 +20,9 @@ from jitcore.random.parameters import read_call, read_shape, spread_parameter
 from jitcore.random.threefry import split_words
 from jitcore.scipy.special import softmax
 
+__all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma",
+           "poisson", "t"]
+
 
 # -- gamma ------------------------------------------------------------------------------------------------
 def gamma(key, a, shape=None, dtype=None) -> Array:

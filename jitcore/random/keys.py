@@ -20,6 +20,9 @@ from jitcore.lax.shape import canonicalize_axis, canonicalize_shape, reshape, sq
 from jitcore.random import threefry
 from jitcore.tree_util import register_pytree_node
 
+__all__ = ["PRNGKey", "PRNGKeyArray", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split",
+           "wrap_key_data"]
+
 IMPLEMENTATION = "threefry2x32"
 
 
@@ -47,8 +50,7 @@ class PRNGKeyArray:
     """An array of keys. Indexing and reshaping act on the keys; `key_data` gives their words.
 
     Args:
-        words: uint32[*shape, 2], concrete or traced.
-    """
+        words: uint32[*shape, 2], concrete or traced."""
 
     __slots__ = ("_words", "__weakref__")
     __hash__ = None
@@ -189,8 +191,7 @@ def key(seed, *, impl: str | None = None, dtype: str | KeyDtype | None = None) -
         seed: integer scalar of at most 64 bits. A Python int counts as one of the default width: its lower
             32 bits are used, all 64 under `enable_x64`.
         impl, dtype: "threefry2x32", the one implementation; at most one of the two.
-    Raises: TypeError for a seed that is no integer scalar; OverflowError; ValueError for another `impl`.
-    """
+    Raises: TypeError for a seed that is no integer scalar; OverflowError; ValueError for another `impl`."""
     if impl is not None and dtype is not None:
         raise ValueError("Cannot specify both `impl` and `dtype` arguments to jitcore.random.key")
     _check_implementation(dtype if impl is None else impl)
@@ -259,8 +260,7 @@ def fold_in(key, data):
 
     Args:
         data: scalar; taken as uint32.
-    Raises: OverflowError for a Python int that is no uint32; ValueError for several keys.
-    """
+    Raises: OverflowError for a Python int that is no uint32; ValueError for several keys."""
     words = read_words("fold_in", key)
     if aval_of(data).ndim:
         shape = aval_of(data).shape

@@ -22,8 +22,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method: str = "c
         shape: what the leading axes of both broadcast to; just that by default.
         method: how the covariance is factored: "cholesky", "eigh" or "svd".
     Returns: float[*shape, n].
-    Raises: ValueError for operands that do not fit, or another method.
-    """
+    Raises: ValueError for operands that do not fit, or another method."""
     if method not in ("cholesky", "eigh", "svd"):
         raise ValueError("method must be one of {'svd', 'eigh', 'cholesky'}")
     dtype = dtypes.canonicalize(float if dtype is None else dtype)

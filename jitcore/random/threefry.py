@@ -36,8 +36,7 @@ def seed_words(seed) -> Array:
 
     Args:
         seed: integer scalar; a Python int has the default integer's width, at most 64 bits.
-    Raises: OverflowError for a Python int of more than 64 bits; TypeError for what is not an integer.
-    """
+    Raises: OverflowError for a Python int of more than 64 bits; TypeError for what is not an integer."""
     if isinstance(seed, int):
         if not -(2**63) <= seed < 2**63:
             raise OverflowError("Python int too large to convert to a 64-bit seed")

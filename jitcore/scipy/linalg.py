@@ -18,10 +18,8 @@ from jitcore.lax.linalg.solve import solve_positive
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.numpy.arrays.promotion import promote_arrays
 
-__all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "inv", "lu", "lu_factor",
-    "lu_solve", "qr", "solve", "solve_triangular", "svd",
-]
+__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "inv", "lu",
+           "lu_factor", "lu_solve", "qr", "solve", "solve_triangular", "svd"]
 
 _TRANSPOSED = {0: (False, False), "N": (False, False), 1: (True, False), "T": (True, False), 2: (True, True),
                "C": (True, True)}
@@ -68,8 +66,7 @@ def solve_triangular(a, b, trans=0, lower: bool = False, unit_diagonal: bool = F
         trans: 0 or "N" (a itself), 1 or "T" (transposed), 2 or "C" (conjugate transposed).
         lower: whether a's lower triangle is read.
         unit_diagonal: take the diagonal as ones.
-    Raises: ValueError for another `trans`.
-    """
+    Raises: ValueError for another `trans`."""
     if trans not in _TRANSPOSED:
         raise ValueError(f"Invalid 'trans' value {trans}")
     a, b = _promote("solve_triangular", a, b)
@@ -94,8 +91,7 @@ def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: boo
     Args:
         assume_a: "pos" for a positive definite matrix, of which `lower` names the triangle that is read;
             "gen", "sym" and "her" use an LU factorisation.
-    Raises: ValueError for another `assume_a`.
-    """
+    Raises: ValueError for another `assume_a`."""
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ValueError(f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got {assume_a!r}")
     a, b = _promote("solve", a, b)
@@ -221,8 +217,7 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array
         A: [..., n, n].
         upper_triangular: accepted for JAX's signature, without effect.
         max_squarings: matrices that would need more give NaN.
-    Raises: ValueError for a matrix that is not square.
-    """
+    Raises: ValueError for a matrix that is not square."""
     (a,) = _promote("expm", A)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError("expected A to be a square matrix")

@@ -18,12 +18,10 @@ from jitcore.lax import special
 from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
 from jitcore.transforms.custom_derivatives import custom_jvp
 
-__all__ = [
-    "beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "factorial",
-    "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div",
-    "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma",
-    "rel_entr", "softmax", "xlog1py", "xlogy", "zeta",
-]
+__all__ = ["beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "factorial",
+           "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div",
+           "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma",
+           "rel_entr", "softmax", "xlog1py", "xlogy", "zeta"]
 
 
 def _apply(name: str, function, *args) -> Array:
@@ -266,8 +264,7 @@ def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = 
         axis: int, tuple of ints, or None for all axes.
         b: weights that broadcast against a; 1 by default.
         return_sign: whether to return (log of the sum's magnitude, its sign); else a negative sum gives NaN.
-        where: which elements count.
-    """
+        where: which elements count."""
     operands = _to_floats("logsumexp", *((a,) if b is None else (a, b)))
     if b is not None:
         operands = jnp.broadcast_arrays(*operands)

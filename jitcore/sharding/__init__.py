@@ -31,20 +31,8 @@ from jitcore.sharding.mesh import (
     use_mesh,
 )
 
-__all__ = [
-    "AxisType",
-    "Device",
-    "Mesh",
-    "NamedSharding",
-    "P",
-    "PartitionSpec",
-    "PositionalSharding",
-    "Sharding",
-    "SingleDeviceSharding",
-    "get_mesh",
-    "set_mesh",
-    "use_mesh",
-]
+__all__ = ["AxisType", "Device", "Mesh", "NamedSharding", "P", "PartitionSpec", "PositionalSharding",
+           "Sharding", "SingleDeviceSharding", "get_mesh", "set_mesh", "use_mesh"]
 
 
 # -- shardings ----------------------------------------------------------------------------------------------
@@ -105,8 +93,7 @@ class Sharding:
                     "the dimension "
                     f"size is {extent} (full shape: {shape}, per-dimension tiling factors: {list(counts)} "
                     "should evenly "
-                    "divide the shape)"
-                )
+                    "divide the shape)")
         return tuple(extent // count for extent, count in zip(shape, counts))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
@@ -117,10 +104,8 @@ class Sharding:
         return {
             device: tuple(
                 slice(None) if count == 1 else slice(i * size, (i + 1) * size)
-                for i, size, count in zip(tile, part, counts)
-            )
-            for device, tile in zip(self.device_order, tiles)
-        }
+                for i, size, count in zip(tile, part, counts))
+            for device, tile in zip(self.device_order, tiles)}
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         found = self.devices_indices_map(global_shape)
@@ -131,8 +116,7 @@ class Sharding:
         return (
             isinstance(other, Sharding)
             and self.device_order == other.device_order
-            and self.find_tiles(ndim) == other.find_tiles(ndim)
-        )
+            and self.find_tiles(ndim) == other.find_tiles(ndim))
 
     def with_memory_kind(self, kind: str) -> Sharding:
         """The sharding itself. Raises: ValueError for another memory than the device's."""
@@ -171,10 +155,8 @@ class NamedSharding(Sharding):
         if not isinstance(mesh, Mesh):
             raise TypeError(f"NamedSharding takes a Mesh, got {mesh!r} of type {type(mesh)}")
         if not isinstance(spec, PartitionSpec):
-            raise TypeError(
-                f"Unexpected type {type(spec)} for sharding spec {spec!r}: NamedSharding takes a "
-                "PartitionSpec"
-            )
+            raise TypeError(f"Unexpected type {type(spec)} for sharding spec {spec!r}: NamedSharding takes a "
+                            "PartitionSpec")
         seen: set = set()
         for name in [name for names in list_names(spec) for name in names]:
             if name not in mesh.axis_names:
@@ -182,8 +164,7 @@ class NamedSharding(Sharding):
             if name in seen:
                 raise ValueError(
                     "A single NamedSharding spec specification can map every mesh axis to at most one "
-                    f"positional dimension, but {spec} has duplicate entries for `{name}`"
-                )
+                    f"positional dimension, but {spec} has duplicate entries for `{name}`")
             seen.add(name)
         self.mesh, self.spec = mesh, spec
         self.with_memory_kind(memory_kind or self.memory_kind)
@@ -196,17 +177,14 @@ class NamedSharding(Sharding):
     def find_tiles(self, ndim: int):
         names = list_names(self.spec)
         if len(names) > ndim:
-            raise ValueError(
-                f"Sharding {self!r} is only valid for values of rank at least {len(names)}, "
-                f"but was applied to a value of rank {ndim}"
-            )
+            raise ValueError(f"Sharding {self!r} is only valid for values of rank at least {len(names)}, "
+                             f"but was applied to a value of rank {ndim}")
         names += [()] * (ndim - len(names))
         axes = [[self.mesh.axis_names.index(name) for name in entry] for entry in names]
         sizes = self.mesh.devices.shape
         tiles = [
             tuple(_number([place[axis] for axis in entry], [sizes[axis] for axis in entry]) for entry in axes)
-            for place in np.ndindex(sizes)
-        ]
+            for place in np.ndindex(sizes)]
         return tuple(math.prod(sizes[axis] for axis in entry) for entry in axes), tiles
 
     @property
@@ -218,8 +196,7 @@ class NamedSharding(Sharding):
 
     def __eq__(self, other) -> bool:
         return self is other or (
-            isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh
-        )
+            isinstance(other, NamedSharding) and self.spec == other.spec and self.mesh == other.mesh)
 
     def __hash__(self) -> int:
         return self._hash
@@ -240,8 +217,7 @@ class PositionalSharding(Sharding):
     """An array cut as a grid of devices is: its axes are those of the array, from the last one on.
 
     Args:
-        devices: sequence or grid of devices. `reshape`, `transpose` and `replicate` give other grids.
-    """
+        devices: sequence or grid of devices. `reshape`, `transpose` and `replicate` give other grids."""
 
     def __init__(self, devices: Any, *, memory_kind: str | None = None):
         grid = np.asarray(devices, dtype=object)
@@ -295,14 +271,11 @@ class PositionalSharding(Sharding):
 
     def find_tiles(self, ndim: int):
         if self.ndim > ndim:
-            raise ValueError(
-                f"Sharding {self!r} is only valid for values of rank at least {self.ndim}, "
-                f"but was applied to a value of rank {ndim}"
-            )
+            raise ValueError(f"Sharding {self!r} is only valid for values of rank at least {self.ndim}, "
+                             f"but was applied to a value of rank {ndim}")
         before = (0,) * (ndim - self.ndim)
-        place_of = {
-            device: (*before, *place) for place in np.ndindex(self.shape) for device in self._cells[place]
-        }
+        place_of = {device: (*before, *place) for place in np.ndindex(self.shape)
+                    for device in self._cells[place]}
         return (1,) * (ndim - self.ndim) + self.shape, [place_of[device] for device in self._order]
 
     @property
@@ -354,8 +327,7 @@ def resolve_sharding(sharding: Any, purpose: str) -> Any:
         if mesh is None:
             raise RuntimeError(
                 f"{purpose} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
-                f"got {sharding}. To fix: use `with mesh:`, or pass NamedSharding(mesh, spec)."
-            )
+                f"got {sharding}. To fix: use `with mesh:`, or pass NamedSharding(mesh, spec).")
         return NamedSharding(mesh, sharding)
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{purpose} takes shardings, got {sharding!r} of type {type(sharding)}")

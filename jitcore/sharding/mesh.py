@@ -24,8 +24,7 @@ class Device:
     """One device.
 
     platform: 'cpu', 'gpu' or 'tpu'; id: its number there; backend: entry-point name of the backend that runs
-    programs on it; process_index: of the process that it belongs to.
-    """
+    programs on it; process_index: of the process that it belongs to."""
 
     platform: str
     id: int = 0
@@ -70,8 +69,7 @@ class Mesh:
         axis_names: one for each axis of the grid; a single name for one axis.
         axis_types: kept for comparison; all Auto by default.
 
-    Raises: ValueError for names that are not one for each axis, or not different ones.
-    """
+    Raises: ValueError for names that are not one for each axis, or not different ones."""
 
     def __init__(self, devices: Any, axis_names: Any,
                  axis_types: Sequence[AxisType] | AxisType | None = None):
@@ -81,14 +79,12 @@ class Mesh:
         names = (
             (axis_names,)
             if isinstance(axis_names, str) or not isinstance(axis_names, Sequence)
-            else tuple(axis_names)
-        )
+            else tuple(axis_names))
         if grid.ndim != len(names):
             raise ValueError(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
                 f"argument (`axis_names`), but got devices.ndim == {grid.ndim} and len(axis_names) == "
-                f"{len(names)}."
-            )
+                f"{len(names)}.")
         if len(set(names)) < len(names):
             raise ValueError(f"Mesh axis names must be different, got {names}")
         for device in grid.flat:
@@ -100,8 +96,7 @@ class Mesh:
         types = (types,) * len(names) if isinstance(types, AxisType) else tuple(types)
         if len(types) != len(names):
             raise ValueError(
-                f"Mesh takes one axis type for each axis, got {len(types)} for {len(names)} axes"
-            )
+                f"Mesh takes one axis type for each axis, got {len(types)} for {len(names)} axes")
         grid.flags.writeable = False
         self.devices, self.axis_names, self.axis_types = grid, names, types
         self._overrides: list[Override] = []
@@ -173,8 +168,7 @@ class Mesh:
 
     def __repr__(self) -> str:
         return (
-            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})"
-        )
+            f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})")
 
 
 def get_mesh() -> Mesh | None:
@@ -278,7 +272,5 @@ def _normalize_entry(entry: Any) -> Any:
 
 def list_names(spec: PartitionSpec) -> list[tuple]:
     """For each entry of a spec its names."""
-    return [
-        () if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
-        for entry in spec
-    ]
+    return [() if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
+            for entry in spec]

@@ -24,8 +24,7 @@ def rebind(change: Callable[..., dict] | None = None) -> Callable:
     """The rule of a primitive that takes one more leading axis: all operands get it, some params change.
 
     Args:
-        change: `change(size, **params)` gives the parameters that differ; None for none.
-    """
+        change: `change(size, **params)` gives the parameters that differ; None for none."""
 
     def rule(primitive, axis, values, batched, /, **params):
         if change is not None:

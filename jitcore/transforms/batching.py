@@ -27,14 +27,7 @@ from jitcore.core import source
 from jitcore.core.aval import aval_of
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, eval_jaxpr, sub_jaxprs
 from jitcore.core.primitive import Primitive, registry
-from jitcore.core.trace import (
-    Trace,
-    Tracer,
-    context,
-    run_transformed,
-    set_current_trace,
-    trace_to_jaxpr,
-)
+from jitcore.core.trace import Trace, Tracer, context, run_transformed, set_current_trace, trace_to_jaxpr
 
 Flags = Sequence[bool]
 
@@ -82,8 +75,7 @@ class BatchTrace(Trace):
         axis: that is mapped.
         parent: the enclosing trace.
         debug_info: of the mapped function, for error messages.
-        tag: common to the traces of one `vmap`, whose elements go together; by default, of this one alone.
-    """
+        tag: common to the traces of one `vmap`, whose elements go together; by default, of this one alone."""
 
     def __init__(self, axis: BatchAxis, parent: Trace, debug_info: DebugInfo | None = None,
                  tag: object = None):
@@ -228,8 +220,7 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags,
         in_batched: which inputs have a batch axis, their first.
         out_wanted: outputs that shall have one even if they are the same for all elements.
 
-    Returns: (jaxpr, which outputs have a batch axis, their first).
-    """
+    Returns: (jaxpr, which outputs have a batch axis, their first)."""
     wanted = (False,) * len(closed.out_avals) if out_wanted is None else tuple(out_wanted)
     known = _batched_jaxprs.setdefault(closed, {})
     key = (axis, tuple(in_batched), wanted, config.trace_key)

@@ -52,8 +52,7 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True, poli
         static_argnums, static_argnames: arguments that are no arrays, or that Python control flow depends on.
 
     Raises: TypeError for arguments and results that are not arrays, or a `prevent_cse` that is no bool;
-        ValueError for positions that a call does not have.
-    """
+        ValueError for positions that a call does not have."""
     numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
     if not isinstance(prevent_cse, (bool, tuple, list)):

@@ -39,8 +39,7 @@ class CustomCall:
         info: of the user's function, for names in messages and in the jaxpr.
         num_consts: so many leading operands are values that the function closes over; rules do not see them.
         closed: the jaxpr of `fun`, once there is one.
-        out_batched: of a call that `batch` made, which results have a batch axis; known when it has run.
-    """
+        out_batched: of a call that `batch` made, which results have a batch axis; known when it has run."""
 
     primitive: Primitive
 
@@ -196,8 +195,7 @@ class JvpCall(CustomCall):
     Attributes:
         rule: `rule(primals, tangents) -> (results, tangents)`; tangents may be `Zero` on both sides.
         transposed: where the function is linear in some operands, `transposed(cotangents, operands) ->
-            cotangents` in the form of a transposition rule; None transposes the function's own equations.
-    """
+            cotangents` in the form of a transposition rule; None transposes the function's own equations."""
 
     def __init__(self, fun, rule: Callable, transposed: Callable | None, *facts, **more_facts):
         super().__init__(fun, *facts, **more_facts)
@@ -292,8 +290,7 @@ class CustomVJPException(Exception):
             "Detected differentiation of a custom_vjp function with respect to a closed-over value. That "
             "isn't supported because the custom VJP rule only specifies how to differentiate the custom_vjp "
             "function with respect to explicit input parameters.\n"
-            "To fix: pass the value as an argument, and give fwd and bwd one for it."
-        )
+            "To fix: pass the value as an argument, and give fwd and bwd one for it.")
 
 
 class VjpCall(CustomCall):
@@ -302,8 +299,7 @@ class VjpCall(CustomCall):
     Attributes:
         fwd: `fwd(primals, perturbed) -> (results, residuals, bwd)`, where `bwd(residuals, cotangents) ->
             cotangents` of the primals; cotangents may be `Zero` on both sides. perturbed: which primals have
-            a tangent.
-    """
+            a tangent."""
 
     def __init__(self, fun, fwd: Callable, *facts, **more_facts):
         super().__init__(fun, *facts, **more_facts)
@@ -347,9 +343,8 @@ class VjpCall(CustomCall):
 
             def pull_back(residuals, cotangents):
                 num_res = len(residuals)
-                cts, has_axis = _run_on_elements(
-                    trace, lambda given: bwd(given[:num_res], given[num_res:]), [*residuals, *cotangents],
-                    [*found[count:], *outs_have_axis])
+                cts, has_axis = _run_on_elements(trace, lambda given: bwd(given[:num_res], given[num_res:]),
+                                                 [*residuals, *cotangents], [*found[count:], *outs_have_axis])
                 return [_sum_cotangent(axis, *each) for each in zip(cts, has_axis, batched[n:])]
 
             outs = [_give_axis(axis, *each) for each in zip(flat, found, outs_have_axis)]
@@ -390,8 +385,7 @@ def _refuse(*args, **params):
     raise TypeError(
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function.\n"
         "Its rule gives cotangents, from which tangents cannot be computed.\n"
-        "To fix: use grad, vjp or jacrev, or define the derivative with custom_jvp, which serves both modes."
-    )
+        "To fix: use grad, vjp or jacrev, or define the derivative with custom_jvp, which serves both modes.")
 
 
 def _jvp_custom_lin(primitive, primals, tangents, *, num_res, **params):

@@ -66,8 +66,7 @@ class _Arguments:
     """The arguments of one call, apart by whether they are differentiated.
 
     Traced values among those that are not travel as leading operands, `hidden`, so that rules may read them
-    in whichever trace they run.
-    """
+    in whichever trace they run."""
 
     def __init__(self, args: tuple, nondiff: Sequence[int]):
         self.count, self.nondiff = len(args), [n % len(args) for n in nondiff] if args else []
@@ -170,8 +169,7 @@ class custom_jvp(_CustomFunction[R]):  # noqa: N801  JAX's name
         @f.defjvp
         def f_jvp(primals, tangents):
             (x, y), (dx, dy) = primals, tangents
-            return f(x, y), jnp.cos(x) * dx * y + jnp.sin(x) * dy
-    """
+            return f(x, y), jnp.cos(x) * dx * y + jnp.sin(x) * dy"""
 
     def __init__(self, fun: Callable[..., R], nondiff_argnums: int | Sequence[int] = (),
                  nondiff_argnames: str | Sequence[str] = ()):
@@ -186,8 +184,7 @@ class custom_jvp(_CustomFunction[R]):  # noqa: N801  JAX's name
             jvp: `jvp(*nondiff_args, primals, tangents) -> (primal_out, tangent_out)`, the tuples of all
                 other arguments and of their tangents. tangent_out has the structure, shapes and dtypes of
                 primal_out, and depends on the tangents linearly.
-            symbolic_zeros: pass tangents known to be zero as `SymbolicZero`s; the rule may return such.
-        """
+            symbolic_zeros: pass tangents known to be zero as `SymbolicZero`s; the rule may return such."""
         self.jvp, self.symbolic_zeros, self._rule_sees_zeros = jvp, symbolic_zeros, symbolic_zeros
         return jvp
 
@@ -295,8 +292,7 @@ class custom_vjp(_CustomFunction[R]):  # noqa: N801  JAX's name
             cos_x, sin_x, y = residuals
             return cos_x * ct * y, sin_x * ct
 
-        f.defvjp(f_fwd, f_bwd)
-    """
+        f.defvjp(f_fwd, f_bwd)"""
 
     def __init__(self, fun: Callable[..., R], nondiff_argnums: int | Sequence[int] = (),
                  nondiff_argnames: str | Sequence[str] = ()):
@@ -314,8 +310,7 @@ class custom_vjp(_CustomFunction[R]):  # noqa: N801  JAX's name
                 differentiated, of its structure, shapes and dtypes; None stands for zeros.
             symbolic_zeros: `fwd` gets `CustomVJPPrimal`s in place of arrays, `bwd` gets `SymbolicZero`s where
                 cotangents are known to be zero.
-            optimize_remat: accepted; a recomputed `fwd` never computes residuals that nothing reads.
-        """
+            optimize_remat: accepted; a recomputed `fwd` never computes residuals that nothing reads."""
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
     @source.api_boundary
@@ -419,8 +414,7 @@ def custom_gradient(fun: Callable) -> Callable:
         fun: `fun(*args) -> (out, rule)`, where `rule(cotangent)` gives the cotangents of the arguments: a
             tuple with one for each, or the cotangent itself of a single argument.
 
-    Returns: a function of the same arguments with the value `out`.
-    """
+    Returns: a function of the same arguments with the value `out`."""
 
     @functools.wraps(fun)
     def run(*args, **kwargs):
@@ -447,8 +441,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
     Args:
         fun: a function of pytrees of arrays. example_args: of the structure, shapes and dtypes of its later
             arguments.
-    Raises: the converted function raises TypeError for arguments of another structure.
-    """
+    Raises: the converted function raises TypeError for arguments of another structure."""
     leaves, in_tree = tree_flatten(example_args)
     out_tree: Any = None
 

@@ -90,21 +90,17 @@ def check_primal_output(rule: Rule, found: Output, expected: Output | None) -> N
     must = f"{rule} must produce a pair (list or tuple of length two) where the first element represents the "
     must += f"primal output (equal in value to the output of {rule.function})"
     if found.tree != expected.tree:
-        raise build_error(
-            TypeError,
-            f"{must}, in the same containers.",
-            detail=f"The rule's first element had the structure {found.tree}, "
-            f"the function's output {expected.tree}.",
-            fix=f"return {rule.function}(...) itself as the first element.",
-        )
+        raise build_error(TypeError, f"{must}, in the same containers.",
+                          detail=f"The rule's first element had the structure {found.tree}, "
+                          f"the function's output {expected.tree}.",
+                          fix=f"return {rule.function}(...) itself as the first element.")
     if not _same_types(found.avals, expected.avals):
         raise build_error(
             TypeError,
             f"{must}, with leaves of the same shape/dtype.",
             detail=f"The rule's first element had shapes/dtypes {found.describe_avals()}, the function's "
             f"output {expected.describe_avals()}.",
-            fix=f"return {rule.function}(...) itself as the first element.",
-        )
+            fix=f"return {rule.function}(...) itself as the first element.")
 
 
 def read_tangents(rule: Rule, tangents, primals: Output) -> list:
@@ -113,34 +109,26 @@ def read_tangents(rule: Rule, tangents, primals: Output) -> list:
     Raises: TypeError where structure, shapes or dtypes are not those of the primal results."""
     leaves, tree = tree_flatten(tangents)
     if tree != primals.tree:
-        raise build_error(
-            TypeError,
-            f"{rule} must produce primal and tangent outputs with equal container (pytree) "
-            f"structures, but got {primals.tree} and {tree} respectively.",
-            fix="return one tangent for each array of the output.",
-        )
+        raise build_error(TypeError,
+                          f"{rule} must produce primal and tangent outputs with equal container (pytree) "
+                          f"structures, but got {primals.tree} and {tree} respectively.",
+                          fix="return one tangent for each array of the output.")
     expected = list(map(tangent_aval, primals.avals))
     given = [leaf.aval if isinstance(leaf, SymbolicZero) else aval_of(leaf) for leaf in leaves]
     if not _same_types(expected, given):
         raise _tangent_types_error(primals.avals, expected, given)
-    return [
-        Zero(aval) if isinstance(leaf, SymbolicZero) or aval.dtype == dtypes.float0 else leaf
-        for leaf, aval in zip(leaves, expected)
-    ]
+    return [Zero(aval) if isinstance(leaf, SymbolicZero) or aval.dtype == dtypes.float0 else leaf
+            for leaf, aval in zip(leaves, expected)]
 
 
 def _tangent_types_error(primals, expected, given) -> Exception:
     text = "Custom JVP rule must produce primal and tangent outputs with corresponding shapes and dtypes"
     fix = "a tangent has the shape and dtype of its primal; t.astype(x.dtype) converts it."
     if len(primals) == 1:
-        return build_error(
-            TypeError,
-            f"{text}. Expected {expected[0].long()} (tangent type of "
-            f"{primals[0].long()}) but got {given[0].long()}.",
-            fix=fix,
-        )
-    differing = "; ".join(f"primal {p.long()} with tangent {t.long()}, expecting tangent {e.long()}" for p, e,
-                          t in zip(primals, expected, given) if not _same_types([e], [t]))
+        return build_error(TypeError, f"{text}. Expected {expected[0].long()} (tangent type of "
+                           f"{primals[0].long()}) but got {given[0].long()}.", fix=fix)
+    differing = "; ".join(f"primal {p.long()} with tangent {t.long()}, expecting tangent {e.long()}"
+                          for p, e, t in zip(primals, expected, given) if not _same_types([e], [t]))
     return build_error(TypeError, f"{text}, but got:", detail=differing, fix=fix)
 
 
@@ -160,12 +148,9 @@ def read_cotangents(cotangents, in_tree: PyTreeDef, in_avals: Sequence[ShapedArr
             "as the args tuple of the primal function, and in particular must produce a tuple of length "
             "equal to the number of arguments to the primal function, but got bwd output structure "
             f"{structure} for primal input structure {in_tree}.",
-            fix="return a tuple, (ct,) for one argument; None stands for an argument without cotangent.",
-        )
-    return [
-        _read_cotangent(leaf, aval, place, in_tree)
-        for place, (leaf, aval) in enumerate(zip(leaves, in_avals))
-    ]
+            fix="return a tuple, (ct,) for one argument; None stands for an argument without cotangent.")
+    return [_read_cotangent(leaf, aval, place, in_tree)
+            for place, (leaf, aval) in enumerate(zip(leaves, in_avals))]
 
 
 def _match_arguments(tree: tuple, in_tree: PyTreeDef) -> list | None:
@@ -198,8 +183,7 @@ def _read_cotangent(leaf, aval: ShapedArray, place: int, in_tree: PyTreeDef):
             "Custom VJP bwd rule must produce an output with the same type as the args tuple of the "
             f"primal function, but at output{keystr(path)} the bwd rule produced an output of type "
             f"{given.long()} corresponding to an input of type {aval.long()}",
-            fix="a cotangent has the shape and dtype of its argument: sum over broadcast axes, convert.",
-        )
+            fix="a cotangent has the shape and dtype of its argument: sum over broadcast axes, convert.")
     if isinstance(leaf, SymbolicZero):
         return Zero(expected)
     if given.dtype == expected.dtype:

@@ -32,8 +32,7 @@ def jvp_elementwise(*derivatives: Callable | None) -> Callable:
 
     Args:
         derivatives: for each operand `d(t, ans, *operands, **params)`, the tangent of the result by a tangent
-            t of this operand, which may be a `Zero`; None where it is zero.
-    """
+            t of this operand, which may be a `Zero`; None where it is zero."""
 
     def rule(primitive, primals, tangents, /, **params):
         ans = primitive.bind(*primals, **params)
@@ -100,8 +99,7 @@ def transpose_elementwise(*transposed: Callable | None, sparse: tuple = ()) -> C
     Args:
         transposed: for each operand `f(ct, *operands, **params)`, its cotangent before the sum over elements
             that a scalar operand was broadcast to; None where the primitive is not linear.
-        sparse: the same for a cotangent that is sparse, where factors may be infinite.
-    """
+        sparse: the same for a cotangent that is sparse, where factors may be infinite."""
 
     def rule(primitive, ct, operands, /, **params):
         masked = ct if isinstance(ct, Masked) else Masked(ct)

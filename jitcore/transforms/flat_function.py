@@ -27,8 +27,7 @@ class FlatFunction:
 
     Attributes, after a call:
         out_tree: structure of the result.
-        aux: what the function returned besides, with values in place of tracers.
-    """
+        aux: what the function returned besides, with values in place of tracers."""
 
     __slots__ = ("fun", "in_tree", "has_aux", "out_tree", "aux")
 
@@ -134,8 +133,7 @@ def read_derivative(value, expected: ShapedArray, fail: Callable[[str], Exceptio
     """A tangent or cotangent that a user gave, of the expected type; None where that is `float0`.
 
     A Python scalar is of single or double precision, as it is needed.
-    Raises: `fail(text of its type)` where it does not fit.
-    """
+    Raises: `fail(text of its type)` where it does not fit."""
     if not (is_array_like(value) or is_float0(value)):
         raise fail(str(type(value)))
     given = aval_of(value)

@@ -47,8 +47,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         ValueError for other shapes; NotImplementedError for a primitive without derivative.
     Cost: about twice that of `fun`, whatever the number of arguments.
 
-    >>> value, slope = jvp(jnp.sin, (0.0,), (2.0,))    # 0.0, 2.0
-    """
+    >>> value, slope = jvp(jnp.sin, (0.0,), (2.0,))    # 0.0, 2.0"""
     check_callable(fun)
     if not (isinstance(primals, (tuple, list)) and isinstance(tangents, (tuple, list))):
         raise derivatives.jvp_containers_error(type(primals).__name__, type(tangents).__name__)
@@ -91,8 +90,7 @@ class Linearization:
     Attributes:
         jaxpr: of the tangents that are not zero, by the tangents of inexact inputs; residuals are constvars.
         in_avals, out_avals: of all leaves of arguments and result.
-        out_tangents: as `LinearMap.out_tangents`.
-    """
+        out_tangents: as `LinearMap.out_tangents`."""
 
     def __init__(self, linear: LinearMap, trees: tuple[PyTreeDef, PyTreeDef],
                  in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]):
@@ -142,15 +140,13 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> tuple[Any, ...]
     Cost: memory grows with the number of operations.
 
     >>> value, f_jvp = linearize(jnp.sin, 0.0)
-    >>> f_jvp(2.0)    # 2.0
-    """
+    >>> f_jvp(2.0)    # 2.0"""
     check_callable(fun)
     given, in_tree = tree_flatten(primals)
     leaves = read_leaves(given)
     flat = FlatFunction(fun, in_tree, has_aux)
     outs, linear = linearize_flat(flat, leaves, list(map(has_tangent, leaves)),
                                   describe_function(fun, "linearize"))
-    function = Linearization(
-        linear, (in_tree, flat.out_tree), map(aval_of, leaves), map(aval_of, outs))
+    function = Linearization(linear, (in_tree, flat.out_tree), map(aval_of, leaves), map(aval_of, outs))
     result = flat.out_tree.unflatten(outs), Partial(function, list(linear.residuals))
     return (*result, flat.aux) if has_aux else result

@@ -54,8 +54,7 @@ def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
     Raises: when called, TypeError for arguments that are not real, or not complex where holomorphic.
     Cost: `fun` on as many tangents as the arguments have elements: right for tall Jacobians.
 
-    >>> jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))    # [[2, 0], [0, 4]]
-    """
+    >>> jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))    # [[2, 0], [0, 4]]"""
 
     def find_rows(partial: Callable, leaves: list, in_tree: PyTreeDef) -> tuple[FlatFunction, list]:
         check_forward_inputs("jacfwd", leaves, holomorphic=holomorphic)
@@ -80,8 +79,7 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
         where holomorphic.
     Cost: pulls back as many cotangents as the value has elements: right for wide Jacobians.
 
-    >>> jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))    # [[2, 0], [0, 4]]
-    """
+    >>> jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))    # [[2, 0], [0, 4]]"""
 
     def find_rows(partial: Callable, leaves: list, in_tree: PyTreeDef) -> tuple[FlatFunction, list]:
         check_reverse_inputs("jacrev", leaves, holomorphic=holomorphic, allow_int=allow_int)
@@ -113,8 +111,7 @@ def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bo
         shape (n, n); for pytrees it is the tree of the value with, at each leaf, the tree of the arguments
         with, at each leaf, such a tree again.
 
-    >>> hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 2.0]))    # [[4, 2], [2, 0]]
-    """
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 2.0]))    # [[4, 2], [2, 0]]"""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 
 

@@ -36,9 +36,8 @@ def slice_jaxpr(closed: ClosedJaxpr, wanted: Flags) -> tuple[ClosedJaxpr, list[b
     eqns, needed = slice_eqns(jaxpr.eqns, outvars)
     used = [var in needed for var in jaxpr.invars]
     kept = [var in needed for var in jaxpr.constvars]
-    sliced = jaxpr.replace(
-        constvars=list(compress(jaxpr.constvars, kept)), invars=list(compress(jaxpr.invars, used)),
-        eqns=eqns, outvars=outvars)
+    sliced = jaxpr.replace(constvars=list(compress(jaxpr.constvars, kept)),
+                           invars=list(compress(jaxpr.invars, used)), eqns=eqns, outvars=outvars)
     return ClosedJaxpr(sliced, list(compress(closed.consts, kept))), used
 
 
@@ -86,8 +85,7 @@ def settle_carry(transform: Callable[[list[bool]], tuple[Any, Sequence[bool]]],
         transform: flags of the carry before an iteration -> (result, flags of all outputs, the carry first).
         carry: the flags before the first iteration.
 
-    Returns: (result, flags of the carry, flags of the other outputs).
-    """
+    Returns: (result, flags of the carry, flags of the other outputs)."""
     carry = list(carry)
     while True:
         result, outs = transform(carry)

@@ -134,8 +134,7 @@ def jvp_jaxpr(closed: ClosedJaxpr, in_nonzero: Flags,
         out_wanted: outputs that shall have one even if it is zero.
 
     Returns: (jaxpr, which outputs have a tangent). Inputs are the primals, then the tangents that there are;
-        so are the outputs.
-    """
+        so are the outputs."""
     wanted = (False,) * len(closed.out_avals) if out_wanted is None else tuple(out_wanted)
     known = _derivatives.setdefault(closed, {})
     key = (tuple(in_nonzero), wanted, config.trace_key)
@@ -152,8 +151,7 @@ def _trace_jvp(closed: ClosedJaxpr, in_nonzero: Flags, wanted: Flags):
     def run(*values):
         primals, given = values[:count], iter(values[count:])
         tangents = [next(given) if flag else zero_like(x) for x, flag in zip(primals, in_nonzero)]
-        outs, found = run_jvp(
-            lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, args), primals, tangents)
+        outs, found = run_jvp(lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, args), primals, tangents)
         out_nonzero.extend(want or not is_zero(t) for t, want in zip(found, wanted))
         return [*outs, *(instantiate(t) for t, flag in zip(found, out_nonzero) if flag)]
 

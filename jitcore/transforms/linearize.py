@@ -18,8 +18,7 @@ class LinearMap:
     Attributes:
         jaxpr, residuals: of the outputs that are not zero, by the inputs that are differentiated.
         in_linear: which inputs of the function these are.
-        out_tangents: for each output of the function a `Zero`, or None for the next output of the jaxpr.
-    """
+        out_tangents: for each output of the function a `Zero`, or None for the next output of the jaxpr."""
 
     def __init__(self, jaxpr: Jaxpr, residuals: Sequence, in_linear: Flags, out_tangents: Sequence):
         self.jaxpr, self.residuals = jaxpr, residuals

@@ -66,8 +66,7 @@ class SplitJaxpr(NamedTuple):
     unknown: from the residuals and the unknown inputs to the unknown outputs.
     out_unknown: which outputs of the whole are unknown.
     residuals: for each residual its place among the known inputs, or None for the next additional output of
-        `known`.
-    """
+        `known`."""
 
     known: ClosedJaxpr
     unknown: ClosedJaxpr
@@ -132,8 +131,7 @@ def _separate_consts(jaxpr, values: Sequence, places: Sequence[int | None]):
     """The jaxpr with its residuals as leading inputs; constvars that have a value keep it."""
     fixed = [(var, value) for var, value in zip(jaxpr.constvars, values) if value is not None]
     passed: list[tuple[Var, int | None]] = [
-        (var, place) for var, value, place in zip(jaxpr.constvars, values, places) if value is None
-    ]
+        (var, place) for var, value, place in zip(jaxpr.constvars, values, places) if value is None]
     changed = jaxpr.replace(
         constvars=[var for var, _ in fixed], invars=[*(var for var, _ in passed), *jaxpr.invars])
     return ClosedJaxpr(changed, [value for _, value in fixed]), tuple(place for _, place in passed)

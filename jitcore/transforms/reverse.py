@@ -124,8 +124,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False) -> tuple[Any, ...]:
         operations.
 
     >>> value, f_vjp = vjp(lambda x, y: x * y, 2.0, 3.0)
-    >>> f_vjp(1.0)    # (3.0, 2.0)
-    """
+    >>> f_vjp(1.0)    # (3.0, 2.0)"""
     check_callable(fun)
     given, in_tree = tree_flatten(primals)
     call = LinearizedCall(fun, read_leaves(given), in_tree, has_aux, describe_function(fun, "vjp"))
@@ -153,8 +152,7 @@ def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_au
         gradient has structure, shapes and dtypes of the argument; for several arguments it is a tuple. By a
         complex argument of a real function it is the conjugate of the direction of steepest ascent.
     Raises: when called, TypeError for a value that is no scalar, for arguments or values of other dtypes, and
-        for too few arguments.
-    """
+        for too few arguments."""
     check_callable(fun)
     numbers, name = read_argnums(argnums), source.locate_function(fun)[0]
 
@@ -179,8 +177,7 @@ def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool 
     Returns: a function of the same arguments that returns the gradient, or (gradient, aux) with `has_aux`.
     Raises: as `value_and_grad`.
 
-    >>> grad(lambda x: x**3)(2.0)    # 12.0
-    """
+    >>> grad(lambda x: x**3)(2.0)    # 12.0"""
     check_callable(fun)
     numbers, name = read_argnums(argnums), source.locate_function(fun)[0]
 
@@ -237,10 +234,8 @@ class TransposedFunction:
         cts = [self._read(aval, leaf, leaves) for aval, leaf in zip(self.jaxpr.out_avals, leaves)]
         operands = [Linear(aval) for aval in self.jaxpr.in_avals]
         found = transpose(self.jaxpr, consts, operands, cts)
-        return self.in_tree.unflatten(
-            to_array(fill(aval, 0)) if isinstance(ct, Zero) else to_array(ct)
-            for ct, aval in zip(found, self.jaxpr.in_avals)
-        )
+        return self.in_tree.unflatten(to_array(fill(aval, 0)) if isinstance(ct, Zero) else to_array(ct)
+                                      for ct, aval in zip(found, self.jaxpr.in_avals))
 
     def _read(self, aval: ShapedArray, leaf, leaves):
         return read_derivative(leaf, aval, lambda given: derivatives.linear_cotangent_error(
@@ -263,8 +258,7 @@ def linear_transpose(fun: Callable, *primals) -> Callable:
 
     Returns: a function of one argument like the result of `fun` that returns a tuple like the primals.
     Raises: TypeError for functions between floats and integers; the returned function raises TypeError for an
-        argument of another structure or type, and NotImplementedError where `fun` is not linear.
-    """
+        argument of another structure or type, and NotImplementedError where `fun` is not linear."""
     check_callable(fun)
     leaves, in_tree = tree_flatten(primals)
     flat = FlatFunction(fun, in_tree)

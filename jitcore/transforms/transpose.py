@@ -55,8 +55,7 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         cotangents: one for each output, some may be `Zero`.
 
     Returns: for each input a cotangent or `Zero`; None where the operand was a value.
-    Raises: NotImplementedError for a primitive that is not linear.
-    """
+    Raises: NotImplementedError for a primitive that is not linear."""
     values: dict[Var, object] = dict(zip(jaxpr.constvars, consts))
     values.update((var, x) for var, x in zip(jaxpr.invars, operands) if not is_linear(x))
 
@@ -136,8 +135,7 @@ def transpose_jaxpr(closed: ClosedJaxpr, in_linear: Flags, ct_nonzero: Flags,
         in_wanted: inputs (among the linear ones) that shall have a cotangent even if it is zero.
 
     Returns: (jaxpr, which of the linear inputs have a cotangent). Its inputs are the values of the other
-        inputs, then the cotangents that there are; its outputs the cotangents that there are.
-    """
+        inputs, then the cotangents that there are; its outputs the cotangents that there are."""
     wanted = (False,) * sum(in_linear) if in_wanted is None else tuple(in_wanted)
     known = _transposed.setdefault(closed, {})
     key = (tuple(in_linear), tuple(ct_nonzero), wanted, config.trace_key)

@@ -20,13 +20,7 @@ from jitcore.core.jaxpr import DebugInfo
 from jitcore.core.trace import to_array
 from jitcore.errors import arguments
 from jitcore.transforms.batching import BatchAxis, add_axis, move_axis, run_batched
-from jitcore.tree_util import (
-    PyTreeDef,
-    flatten_axes,
-    tree_flatten,
-    tree_leaves,
-    tree_leaves_with_path,
-)
+from jitcore.tree_util import PyTreeDef, flatten_axes, tree_flatten, tree_leaves, tree_leaves_with_path
 from jitcore.tree_util.nodes import keystr
 
 P = ParamSpec("P")
@@ -55,8 +49,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[Any] = 0, out_axes:
 
     Returns: a function of the same arguments.
     Raises: TypeError for axes that are no integers; ValueError for those that arguments lack, or that differ
-        in size.
-    """
+        in size."""
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
@@ -209,8 +202,7 @@ def _check_output(out):
     """Raises: TypeError for a result that is no array."""
     if not is_array_like(out):
         raise TypeError(
-            f"Output from batched function {out!r} with type {type(out)} is not a valid jitcore type"
-        )
+            f"Output from batched function {out!r} with type {type(out)} is not a valid jitcore type")
     return out
 
 

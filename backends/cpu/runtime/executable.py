@@ -139,8 +139,8 @@ class CpuExecutable:
         return prepared.native_call()
 
     def store(self) -> tuple[str, bytes] | None:
-        """What a process without a compiler opens the program with: a module with `open_program`, and the bytes
-        that it gets. None for shapes that are not known, and for what belongs to this process."""
+        """What a process without a compiler opens the program with: a module with `open_program`, and bytes.
+        None for shapes that are not known, and for what belongs to this process."""
         bind = None if self._fixed is None else self._fixed.bind
         if not isinstance(bind, partial) or bind.func is not write_call:
             return None

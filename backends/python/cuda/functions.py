@@ -138,6 +138,5 @@ class DeviceText(Statements):
         if name not in self.HELPERS:
             what = name.removeprefix("special_").replace("complex_", "complex ")
             raise NotImplementedError(
-                f"this program cannot be written for numba.cuda, whose kernels have no function {what!r}"
-            )
+                f"this program cannot be written for numba.cuda, whose kernels have no function {what!r}")
         return super()._use_helper(name)

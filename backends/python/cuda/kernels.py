@@ -48,8 +48,7 @@ class KernelWriter(DeviceText):
     Attributes:
         thread, team: what numbers the threads of an item, and how many there are.
         column: what a thread asks before it touches anything, where a block has several items.
-        extents: what extents are called; shared: (name, value) of shared memory, by dtype and use.
-    """
+        extents: what extents are called; shared: (name, value) of shared memory, by dtype and use."""
 
     def __init__(self, file: Writer, name: str, body: Sequence, local: Sequence[Buffer] = ()):
         super().__init__(Names(file.names.taken))
@@ -316,8 +315,5 @@ class KernelWriter(DeviceText):
         self.line(f"cuda.atomic.{name}({array}, {place}, {self.text(s.value)})")
 
 
-_SHARERS = {
-    Loop: KernelWriter._share_loop,
-    Reduce: KernelWriter._share_reduce,
-    Scan: KernelWriter._share_scan,
-}
+_SHARERS = {Loop: KernelWriter._share_loop, Reduce: KernelWriter._share_reduce,
+            Scan: KernelWriter._share_scan}

@@ -60,8 +60,7 @@ class _HostWriter(Writer):
 
     Attributes:
         starts: numbers that loops count from, by counter: these are variables of the host.
-        users: the statements of kernels that touch a buffer, by their ids.
-    """
+        users: the statements of kernels that touch a buffer, by their ids."""
 
     HELPERS = DEVICE_HELPERS
     has_pieces, tuning = True, Tuning()

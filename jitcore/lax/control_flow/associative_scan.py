@@ -36,8 +36,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     Returns: pytree like elems. Floats may differ from the loop by rounding: operations are grouped otherwise.
     Raises: TypeError when fn is not callable; ValueError when extents differ or fn changes the structure.
     Cost: about two applications of fn per element, in 2 log2(n) steps.
-    Source: Blelloch, Prefix sums and their applications, CMU-CS-90-190.
-    """
+    Source: Blelloch, Prefix sums and their applications, CMU-CS-90-190."""
     control.check_callable("lax.associative_scan: fn argument should be callable.", fn)
     leaves, tree, avals = control.flatten_operands(elems)
     if not leaves:
@@ -84,8 +83,7 @@ def _interleave(even, odd, axis: int):
     extents = aval_of(odd).shape
     count = extents[axis]
     paired = [shape.expand_dims(slice_in_dim(part, 0, count, 1, axis), (axis + 1,)) for part in (even, odd)]
-    merged = shape.reshape(
-        concatenate(paired, axis + 1), (*extents[:axis], 2 * count, *extents[axis + 1 :]))
+    merged = shape.reshape(concatenate(paired, axis + 1), (*extents[:axis], 2 * count, *extents[axis + 1 :]))
     if aval_of(even).shape[axis] == count:
         return merged
     return concatenate([merged, slice_in_dim(even, count, count + 1, 1, axis)], axis)

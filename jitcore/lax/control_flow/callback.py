@@ -31,9 +31,8 @@ ORDERED_IO = Effect("OrderedIO", ordered=True)
 DEBUG = Effect("Debug", ordered=False)
 ORDERED_DEBUG = Effect("OrderedDebug", ordered=True)
 
-VMAP_METHODS = (
-    None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
-)
+VMAP_METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all",
+                "legacy_vectorized")
 
 
 class FlatCallback:
@@ -42,8 +41,7 @@ class FlatCallback:
     Args:
         callback: called as `callback(*args, **kwargs)` with `Array`s as leaves.
         in_tree: structure of `(args, kwargs)`.
-        statics: `(position, value)` of leaves that are no operands but fixed Python objects.
-    """
+        statics: `(position, value)` of leaves that are no operands but fixed Python objects."""
 
     __slots__ = ("callback", "in_tree", "statics", "__weakref__")
 
@@ -99,10 +97,8 @@ def _check_result(callback: FlatCallback, position: int, result, aval: ShapedArr
 
 
 # The 64-bit dtypes in which NumPy computes unless told otherwise, and what may be declared for them.
-_NARROWED = {
-    dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32, dtypes.float64: dtypes.float32,
-    dtypes.complex128: dtypes.complex64,
-}
+_NARROWED = {dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32, dtypes.float64: dtypes.float32,
+             dtypes.complex128: dtypes.complex64}
 
 
 def _may_convert(result, found: np.dtype, declared: np.dtype) -> bool:
@@ -116,8 +112,7 @@ def _result_error(callback: FlatCallback, headline: str, expected, actual) -> Ex
     return errors.build_error(
         errors.JitcoreRuntimeError, f"{headline} Expected: {expected}, Actual: {actual}",
         detail=f"The callback is {place}.",
-        fix="return from the callback what result_shape_dtypes says, or correct result_shape_dtypes.",
-    )
+        fix="return from the callback what result_shape_dtypes says, or correct result_shape_dtypes.")
 
 
 def _result_avals(*avals, callback, result_avals, **_) -> list[ShapedArray]:
@@ -157,8 +152,7 @@ def _batch_pure_callback(primitive, axis, values, batched, *, callback, result_a
         methods = ", ".join(map(repr, VMAP_METHODS[1:-1]))
         raise NotImplementedError(
             "vmap is only supported for the pure_callback primitive when vmap_method is one of "
-            f"{methods}, or {VMAP_METHODS[-1]!r}. Got vmap_method=None."
-        )
+            f"{methods}, or {VMAP_METHODS[-1]!r}. Got vmap_method=None.")
     if vmap_method.startswith("sequential"):
         return call_for_each(primitive, axis, values, batched, result_avals=result_avals, **params)
     if vmap_method == "broadcast_all":
@@ -208,15 +202,13 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
 
     Returns: pytree of arrays. A 64-bit result may stand for a declared 32-bit dtype and is converted.
     Raises: JitcoreRuntimeError when the callback returns other shapes or dtypes than declared; whatever the
-        callback raises.
-    """
+        callback raises."""
     if vmap_method not in VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {VMAP_METHODS}, got {vmap_method!r}")
     result_avals, out_tree = _flatten_results(result_shape_dtypes)
     leaves, in_tree, _ = flatten_operands((args, kwargs))
-    outs = pure_callback.primitive.bind(
-        *leaves, callback=flatten_callback(callback, in_tree), result_avals=result_avals,
-        vmap_method=vmap_method)
+    outs = pure_callback.primitive.bind(*leaves, callback=flatten_callback(callback, in_tree),
+                                        result_avals=result_avals, vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
 
@@ -231,13 +223,11 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
         callback, result_shape_dtypes, args, kwargs, sharding: as for `pure_callback`.
         ordered: ordered callbacks happen in the order of the program.
 
-    Raises: as `pure_callback`.
-    """
+    Raises: as `pure_callback`."""
     result_avals, out_tree = _flatten_results(result_shape_dtypes)
     leaves, in_tree, _ = flatten_operands((args, kwargs))
-    outs = io_callback.primitive.bind(
-        *leaves, callback=flatten_callback(callback, in_tree), result_avals=result_avals,
-        ordered=bool(ordered))
+    outs = io_callback.primitive.bind(*leaves, callback=flatten_callback(callback, in_tree),
+                                      result_avals=result_avals, ordered=bool(ordered))
     return out_tree.unflatten(outs)
 
 
@@ -254,8 +244,7 @@ def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwar
 
     Args:
         callback: gets an Array for each array among the leaves of args and kwargs, other leaves as they are.
-        ordered: ordered callbacks happen in the order of the program.
-    """
+        ordered: ordered callbacks happen in the order of the program."""
     leaves, in_tree = tree_flatten((args, kwargs))
     operands, statics = [], []
     for position, leaf in enumerate(leaves):
@@ -264,6 +253,5 @@ def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwar
             operands.append(leaf)
         else:
             statics.append((position, leaf))
-    debug_callback.primitive.bind(
-        *operands, callback=flatten_callback(callback, in_tree, statics),
-        effect=ORDERED_DEBUG if ordered else DEBUG)
+    debug_callback.primitive.bind(*operands, callback=flatten_callback(callback, in_tree, statics),
+                                  effect=ORDERED_DEBUG if ordered else DEBUG)

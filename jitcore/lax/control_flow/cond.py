@@ -69,10 +69,6 @@ def _hlo_cond(b, index, *operands, branches, **_):
     return b.ops("case", [index], [(aval.shape, aval.dtype) for aval in branches[0].out_avals], regions)
 
 
-def _lower_cond(builder, index, *operands, branches, **_):
-    return builder.switch(index, branches, operands)
-
-
 def _batch_cond(primitive, axis, values, batched, *, branches):
     index, *operands = values
     index_batched, *flags = batched
@@ -107,8 +103,10 @@ def _spread(which, like):
 
 
 @define("cond", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
-        batch=_batch_cond, lower=_lower_cond, hlo=_hlo_cond, multiple_results=True,
-        effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
+        batch=_batch_cond,
+        lower=lambda builder, index, *operands, branches, **_: builder.switch(index, branches, operands),
+        hlo=_hlo_cond, multiple_results=True, effects=control.effects_of_jaxprs, stores_result=True,
+        control_flow=True)
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`.
 
@@ -123,8 +121,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand:
 
     Returns: the output of the chosen function. Where one branch's output is strongly typed, the result is.
     Raises: TypeError when the outputs differ in structure, shape or dtype, or pred is no scalar.
-    Cost: both functions are traced, one runs.
-    """
+    Cost: both functions are traced, one runs."""
     if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
         true_fun, false_fun, operands = _share_operands(true_fun, false_fun, *operands)
     operands = _merge_operand(operands, operand)
@@ -161,8 +158,7 @@ def switch(index, branches: Sequence[Callable], *operands: Any, operand: Any = _
 
     Raises: ValueError for an empty sequence; TypeError as `cond` does, or when the index is no integer
         scalar.
-    Cost: all branches are traced, one runs.
-    """
+    Cost: all branches are traced, one runs."""
     operands = _merge_operand(operands, operand)
     control.check_callable("lax.switch: branches argument should be a sequence of callables.", *branches)
     aval = control.as_scalar("Branch index", index)

@@ -88,8 +88,7 @@ def split_cond(trace, primitive, args, *, branches: Branches):
     rest = [_read_slots(split, passed, slots, own) for split, own in zip(splits, slot_of)]
     rest, values = _lift_all(rest)
     given = list(compress(operands, unknown))
-    unknown_outs = trace.record_unknown(
-        primitive, [index, *values, *residuals, *given], {"branches": rest})
+    unknown_outs = trace.record_unknown(primitive, [index, *values, *residuals, *given], {"branches": rest})
     return splits[0].merge_outputs(outs, unknown_outs)
 
 

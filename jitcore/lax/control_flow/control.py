@@ -23,12 +23,17 @@ from jitcore.tree_util import PyTreeDef, tree_flatten, tree_flatten_with_path
 from jitcore.tree_util.nodes import flatten_one_level, keystr
 
 
+def split_operands(args, first: int, second: int) -> tuple:
+    """The operands of a loop in three groups, given the sizes of the first two: (consts, init, xs) of `scan`,
+    (cond_consts, body_consts, carry) of `while`."""
+    return args[:first], args[first : first + second], args[first + second :]
+
+
 class TracedFunction(NamedTuple):
     """A function of pytrees as a jaxpr.
 
     consts: the values of `jaxpr.constvars`, arrays or outer tracers. out_example: the output with avals as
-    leaves, for error texts.
-    """
+    leaves, for error texts."""
 
     jaxpr: Jaxpr
     consts: list
@@ -192,8 +197,7 @@ def check_carry(loop: str, fun: Callable, parameter: int, in_tree: PyTreeDef, in
 
     Args:
         parameter: which parameter of `fun` is the carry.
-        out_example: the carry that the body returned, with avals as leaves.
-    """
+        out_example: the carry that the body returned, with avals as leaves."""
     out_leaves, out_tree = tree_flatten(out_example)
     example = in_tree.unflatten(in_avals)
     root = root_name(name_parameters(fun), parameter)
@@ -255,8 +259,7 @@ def batch_loop_body(body: ClosedJaxpr, axis: BatchAxis, consts: Flags, carry: Fl
         body: inputs are constants, carry, elements; outputs carry and others.
         consts, carry, xs: which inputs have a batch axis before the first iteration.
 
-    Returns: (jaxpr, which carries have a batch axis, which other outputs have one).
-    """
+    Returns: (jaxpr, which carries have a batch axis, which other outputs have one)."""
     count, carry = len(carry), list(carry)
     rest = [False] * (len(body.out_avals) - count)
     while True:

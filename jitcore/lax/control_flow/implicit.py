@@ -85,8 +85,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
         has_aux: `solve` returns a pair, of which the second part is handed on.
 
     Returns: what `solve` returned; `f(root) == 0` is not checked.
-    Raises: TypeError when one of the functions returns something of another structure.
-    """
+    Raises: TypeError when one of the functions returns something of another structure."""
     leaves, tree, avals = control.flatten_operands(initial_guess)
     operand = tree, avals
     function, _ = _trace(f, "f", "initial_guess", operand)
@@ -151,8 +150,7 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_sol
 
     Returns: what `solve` returned; `matvec(x) == b` is not checked.
     Raises: TypeError when one of the functions returns something of another structure, and in reverse mode
-        without `transpose_solve`; ValueError for other shapes than those of b.
-    """
+        without `transpose_solve`; ValueError for other shapes than those of b."""
     if transpose_solve is None and symmetric:
         transpose_solve = solve
     leaves, tree, avals = control.flatten_operands(b)

@@ -98,6 +98,5 @@ def raise_if(predicate: Any, error: BaseException) -> None:
         predicate: bool scalar; of a batch, one element is enough.
         error: its traceback and context are dropped.
 
-    Raises: NotImplementedError by `vmap` of a `cond` that chooses for each element and has it in a branch.
-    """
+    Raises: NotImplementedError by `vmap` of a `cond` that chooses for each element and has it in a branch."""
     raise_if.primitive.bind(predicate, callback=flatten_callback(Raiser(error), _NOTHING))

@@ -86,8 +86,7 @@ class Back:
             cotangents of constants and of the carry; without inputs that it does not read. None if all are
             zero.
         ct_flags: which carries have a cotangent. sum_flags: which of the wanted constants have one.
-        reads_carry: which parts of the carry it reads.
-    """
+        reads_carry: which parts of the carry it reads."""
 
     def __init__(self, loop: Loop, wanted: Flags, ct_given: Flags):
         body, num_consts = loop.body_jaxpr, loop.body_nconsts
@@ -132,8 +131,7 @@ class Forward:
     """The loop, on a state that is as small as can be: the parts of the carry that change and that are read.
 
     Args:
-        reads_carry: the parts that the reverse pass reads.
-    """
+        reads_carry: the parts that the reverse pass reads."""
 
     def __init__(self, loop: Loop, reads_carry: Flags, cond_consts, body_consts, init):
         self.loop, self.cond_consts, self.body_consts, self.init = loop, cond_consts, body_consts, init

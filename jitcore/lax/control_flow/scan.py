@@ -20,7 +20,7 @@ from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, to_array, to_numpy, user_snippet
 from jitcore.lax.control_flow import control
-from jitcore.lax.control_flow.scan_derivatives import jvp_scan, split_operands, split_scan, transpose_scan
+from jitcore.lax.control_flow.scan_derivatives import jvp_scan, split_scan, transpose_scan
 from jitcore.lax.define import define
 from jitcore.transforms.batching import Unmapped, batch_values, move_axis
 from jitcore.tree_util import tree_flatten, treedef_tuple
@@ -29,7 +29,7 @@ from jitcore.tree_util import tree_flatten, treedef_tuple
 def _run_scan(*args: np.ndarray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
               num_carry: int, unroll: int | bool) -> list[np.ndarray]:
     body = build_program(jaxpr)
-    consts, carry, xs = split_operands(args, num_consts, num_carry)
+    consts, carry, xs = control.split_operands(args, num_consts, num_carry)
     stacked = [np.empty((length, *aval.shape), aval.dtype) for aval in jaxpr.out_avals[num_carry:]]
     with np.errstate(all="ignore"):
         for i in range(length - 1, -1, -1) if reverse else range(length):
@@ -42,7 +42,7 @@ def _run_scan(*args: np.ndarray, jaxpr: ClosedJaxpr, length: int, reverse: bool,
 
 def _scan_aval(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
                num_carry: int, unroll: int | bool) -> list[ShapedArray]:
-    consts, carry, xs = split_operands(avals, num_consts, num_carry)
+    consts, carry, xs = control.split_operands(avals, num_consts, num_carry)
     elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
     expected = [(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
     if expected != [(aval.shape, aval.dtype) for aval in (*consts, *carry, *elements)]:
@@ -54,12 +54,12 @@ def _scan_aval(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, reverse: bo
 
 
 def _lower_scan(builder, *operands, jaxpr, length, reverse, num_consts, num_carry, unroll):
-    return builder.scan(jaxpr, length, reverse, *split_operands(operands, num_consts, num_carry))
+    return builder.scan(jaxpr, length, reverse, *control.split_operands(operands, num_consts, num_carry))
 
 
 def _hlo_scan(b, *operands, jaxpr, length, reverse, num_consts, num_carry, unroll):
     """A `while` that counts, reads the elements and writes the outputs of each iteration."""
-    consts, init, xs = split_operands(operands, num_consts, num_carry)
+    consts, init, xs = control.split_operands(operands, num_consts, num_carry)
     outs = [((length, *aval.shape), aval.dtype) for aval in jaxpr.out_avals[num_carry:]]
     if length == 0:
         return [*init, *[b.full(0, *kind) for kind in outs]]
@@ -77,9 +77,8 @@ def _hlo_scan(b, *operands, jaxpr, length, reverse, num_consts, num_carry, unrol
         carry, stacks = state[:num_carry], state[num_carry:]
         found = b.inline(jaxpr, [*consts, *carry, *[take(x, count) for x in xs]])
         rows = [b.reshape(y, (1, *y.shape)) for y in found[num_carry:]]
-        stacks = [
-            b.op("dynamic_update_slice", stack, row, *at(count, row.ndim)) for stack, row in zip(stacks, rows)
-        ]
+        stacks = [b.op("dynamic_update_slice", stack, row, *at(count, row.ndim))
+                  for stack, row in zip(stacks, rows)]
         return [b.map("add", count, b.constant(1, dtypes.int32)), *found[:num_carry], *stacks]
 
     start = [b.constant(0, dtypes.int32), *init, *[b.full(0, *kind) for kind in outs]]
@@ -87,9 +86,9 @@ def _hlo_scan(b, *operands, jaxpr, length, reverse, num_consts, num_carry, unrol
 
 
 def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carry, **params):
-    const_flags, init_flags, x_flags = split_operands(batched, num_consts, num_carry)
+    const_flags, init_flags, x_flags = control.split_operands(batched, num_consts, num_carry)
     jaxpr, carry_flags, y_flags = control.batch_loop_body(jaxpr, axis, const_flags, init_flags, x_flags)
-    consts, init, xs = split_operands(values, num_consts, num_carry)
+    consts, init, xs = control.split_operands(values, num_consts, num_carry)
     # Behind the axis of the loop, the batch axis is the first one that the body sees.
     xs = [move_axis(x, 0, 1) if flag else x for x, flag in zip(xs, x_flags)]
     init = batch_values(axis, init, init_flags, carry_flags)
@@ -146,9 +145,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     body = control.widen_outputs(body, carry_avals)
     control.check_carry("scan", f, 0, carry_tree, carry_avals, body.out_example[0])
     jaxpr, consts = body.close()
-    outs = scan.primitive.bind(
-        *consts, *carry, *x_leaves, jaxpr=jaxpr, length=length, reverse=bool(reverse), num_consts=len(consts),
-        num_carry=len(carry), unroll=unroll)
+    outs = scan.primitive.bind(*consts, *carry, *x_leaves, jaxpr=jaxpr, length=length, reverse=bool(reverse),
+                               num_consts=len(consts), num_carry=len(carry), unroll=unroll)
     return body.out_tree.unflatten(outs)
 
 
@@ -226,8 +224,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None):
     Args:
         f: x -> pytree of arrays.
         xs: pytree of arrays with one leading extent.
-        batch_size: accepted for compatibility; it bounds memory elsewhere and never changes values.
-    """
+        batch_size: accepted for compatibility; it bounds memory elsewhere and never changes values."""
     if batch_size is not None and operator.index(batch_size) <= 0:
         raise ValueError(f"batch_size must be positive, got {batch_size}")
     return scan(lambda _, x: ((), f(x)), (), xs)[1]

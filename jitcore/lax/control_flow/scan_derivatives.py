@@ -16,6 +16,7 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr, find_dependent, slice_eqns
 from jitcore.core.primitive import registry
 from jitcore.core.trace import trace_to_jaxpr
+from jitcore.lax.control_flow.control import split_operands
 from jitcore.transforms.checkpoint import remat_primitive
 from jitcore.transforms.jaxpr_parts import depends_on, lift_consts, pair_order, rearrange, settle_carry
 from jitcore.transforms.jvp import jvp_jaxpr
@@ -24,12 +25,6 @@ from jitcore.transforms.tangents import Zero, add_derivatives, instantiate, is_z
 from jitcore.transforms.transpose import Linear, is_linear, transpose, transpose_jaxpr
 
 Flags = Sequence[bool]
-
-
-def split_operands(args, num_consts: int, num_carry: int) -> tuple:
-    """(consts, init, xs) of a `scan` equation's operands."""
-    first_x = num_consts + num_carry
-    return args[:num_consts], args[num_consts:first_x], args[first_x:]
 
 
 def bind_scan(primitive, consts, init, xs, *, jaxpr: ClosedJaxpr, **params) -> list:
@@ -56,8 +51,7 @@ def jvp_scan(primitive, primals, tangents, *, jaxpr, num_consts, num_carry, **pa
     consts, init, xs = [
         [*values, *map(instantiate, compress(ts, group))]
         for values, ts, group in zip(split_operands(primals, num_consts, num_carry),
-                                     split_operands(tangents, num_consts, num_carry), flags)
-    ]
+                                     split_operands(tangents, num_consts, num_carry), flags)]
     outs = bind_scan(primitive, consts, init, xs, jaxpr=body, **params)
     carries = num_carry + sum(carry_flags)
     values = [*outs[:num_carry], *outs[carries : carries + len(ys_flags)]]
@@ -117,8 +111,7 @@ class _Known:
 
     Attributes:
         residuals: atoms of the known body. hoisted: those that are computed before the loop.
-        stacked: those that the known loop stacks.
-    """
+        stacked: those that the known loop stacks."""
 
     def __init__(self, split: SplitJaxpr, consts: list, init: list, xs: list):
         body, values = lift_consts(split.known)
@@ -302,8 +295,7 @@ def _accumulate(body: ClosedJaxpr, num_values: int, num_sums: int, num_carry: in
             and elements.
 
     Returns: from constants, sums, cotangents of the carry, elements and cotangents of ys, to the new sums,
-        cotangents of the carry and of elements.
-    """
+        cotangents of the carry and of elements."""
     avals = body.in_avals
     values, x_values, rest = split_operands(avals, num_values, num_x)
     ct_carry, ct_ys = rest[:num_carry], rest[num_carry:]

@@ -32,13 +32,7 @@ from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow.loops import Loop, make_loop
 from jitcore.lax.control_flow.reverse_loop import reverse_while
 from jitcore.transforms.batching import Unmapped, batch_values, run_batched
-from jitcore.transforms.jaxpr_parts import (
-    depends_on,
-    drop_effects,
-    pair_order,
-    rearrange,
-    settle_carry,
-)
+from jitcore.transforms.jaxpr_parts import depends_on, drop_effects, pair_order, rearrange, settle_carry
 from jitcore.transforms.jvp import jvp_jaxpr, run_jvp
 from jitcore.transforms.partial_eval import split_jaxpr
 from jitcore.transforms.tangents import Zero, instantiate, is_zero, tangent_aval, zero_like
@@ -57,8 +51,7 @@ def add_tangents(loop: Loop, cond_consts, body_consts, init, const_tangents, tan
         wanted: carries that shall have a tangent in any case.
 
     Returns: (loop, cond_consts, body_consts, init, which carries have a tangent). The carry is the values,
-        then the tangents that there are.
-    """
+        then the tangents that there are."""
     const_flags = [not is_zero(t) for t in const_tangents]
     start = [not is_zero(t) for t in tangents]
     start = start if wanted is None else [a or b for a, b in zip(start, wanted)]
@@ -261,17 +254,15 @@ def _batch_vjp(primitive, axis, values, batched, **params):
     return primitive.bind(*operands, **reverse._replace(loop=batched_loop).params())
 
 
-while_vjp = Primitive(
-    "while_vjp", impl=_run_vjp, aval=_vjp_avals, jvp=_jvp_vjp, transpose=_transpose_vjp, batch=_batch_vjp,
-    multiple_results=True, effects=_effects, expand=expand_vjp)
+while_vjp = Primitive("while_vjp", impl=_run_vjp, aval=_vjp_avals, jvp=_jvp_vjp, transpose=_transpose_vjp,
+                      batch=_batch_vjp, multiple_results=True, effects=_effects, expand=expand_vjp)
 
 
 # -- higher derivatives -------------------------------------------------------------------------------------
 class Moved(NamedTuple):
     """A `while_vjp_jvp`: a `while_vjp` and its derivative. Operands: those of the `while_vjp`, then the
     tangents of the loop's inputs, of the cotangents, where flags say that there are some. Results:
-    cotangents, their tangents.
-    """
+    cotangents, their tangents."""
 
     reverse: Reverse
     moved: tuple[bool, ...]
@@ -313,9 +304,8 @@ class Moved(NamedTuple):
         lifted = len(joint_operands[1]) - split_at - sum(const_flags)
         wanted, order = self._find_wanted(const_flags, flags, lifted)
         given_cts = [ct for ct in all_cts if ct is not None]
-        outs = while_vjp.bind(
-            *(x for group in joint_operands for x in group), *given_cts,
-            **Reverse(joint, wanted, ct_flags).params())
+        outs = while_vjp.bind(*(x for group in joint_operands for x in group), *given_cts,
+                              **Reverse(joint, wanted, ct_flags).params())
         return [outs[place] for place in order]
 
     def _find_wanted(self, const_flags: Flags, flags: Flags, lifted: int) -> tuple[tuple, list[int]]:
@@ -388,7 +378,6 @@ def _batch_vjp_jvp(primitive, axis, values, batched, **params):
     return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
 
 
-while_vjp_jvp = Primitive(
-    "while_vjp_jvp", impl=_run_vjp_jvp, aval=_vjp_jvp_avals, jvp=_jvp_vjp_jvp, transpose=_transpose_vjp_jvp,
-    partial=_split_vjp_jvp, batch=_batch_vjp_jvp, multiple_results=True, effects=_effects,
-    expand=expand_vjp_jvp)
+while_vjp_jvp = Primitive("while_vjp_jvp", impl=_run_vjp_jvp, aval=_vjp_jvp_avals, jvp=_jvp_vjp_jvp,
+                          transpose=_transpose_vjp_jvp, partial=_split_vjp_jvp, batch=_batch_vjp_jvp,
+                          multiple_results=True, effects=_effects, expand=expand_vjp_jvp)

@@ -34,7 +34,7 @@ from jitcore.tree_util import tree_leaves, tree_map, treedef_is_leaf, treedef_tu
 def _run_while(*args: np.ndarray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
                body_jaxpr: ClosedJaxpr) -> list[np.ndarray]:
     holds, body = build_program(cond_jaxpr), build_program(body_jaxpr)
-    cond_consts, body_consts, carry = split_operands(args, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, carry = control.split_operands(args, cond_nconsts, body_nconsts)
     with np.errstate(all="ignore"):
         if not _is_batched(cond_jaxpr=cond_jaxpr):
             while holds([*cond_consts, *carry])[0]:
@@ -58,15 +58,9 @@ def _keep_stopped(active: np.ndarray, stepped: Sequence[np.ndarray], carry: Sequ
     return [np.where(mask, new, old) for mask, new, old in zip(masks, stepped, carry)]
 
 
-def split_operands(args, cond_nconsts: int, body_nconsts: int) -> tuple:
-    """(cond_consts, body_consts, carry) of a `while` equation's operands."""
-    first_carry = cond_nconsts + body_nconsts
-    return args[:cond_nconsts], args[cond_nconsts:first_carry], args[first_carry:]
-
-
 def _while_aval(*avals: ShapedArray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
                 body_jaxpr: ClosedJaxpr) -> list[ShapedArray]:
-    cond_consts, body_consts, carry = split_operands(avals, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, carry = control.split_operands(avals, cond_nconsts, body_nconsts)
     for jaxpr, consts in ((cond_jaxpr, cond_consts), (body_jaxpr, body_consts)):
         expected = [(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
         if expected != [(aval.shape, aval.dtype) for aval in (*consts, *carry)]:
@@ -78,12 +72,12 @@ def _while_aval(*avals: ShapedArray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr,
 
 
 def _lower_while(builder, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
-    cond_consts, body_consts, init = split_operands(operands, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, init = control.split_operands(operands, cond_nconsts, body_nconsts)
     return builder.while_loop(cond_jaxpr, cond_consts, body_jaxpr, body_consts, init)
 
 
 def _hlo_while(b, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
-    cond_consts, body_consts, init = split_operands(operands, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, init = control.split_operands(operands, cond_nconsts, body_nconsts)
     batch_shape = cond_jaxpr.out_avals[0].shape
 
     def test(carry):
@@ -130,8 +124,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
         init_val: pytree of arrays. A weakly typed leaf takes the dtype that the body returns for it.
 
     Raises: TypeError naming the component of the carry that the body changes, or when cond_fun returns no
-        bool.
-    """
+        bool."""
     message = "lax.while_loop: body_fun and cond_fun arguments should be callable."
     control.check_callable(message, cond_fun, body_fun)
     init, in_tree, avals = control.flatten_operands(init_val)
@@ -188,8 +181,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         unroll: iterations that a compiled loop does per round, as in `scan`; only for bounds that are known.
 
     Raises: TypeError for bounds that are not integers of one dtype, and as `while_loop` does; ValueError for
-        `unroll` with traced bounds.
-    """
+        `unroll` with traced bounds."""
     control.check_callable("lax.fori_loop: body_fun argument should be callable.", body_fun)
     lower, upper = _join_bounds(lower, upper)
     if control.runs_in_python(lower, upper, *tree_leaves(init_val)):

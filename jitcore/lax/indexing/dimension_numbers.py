@@ -11,12 +11,13 @@ from typing import NamedTuple
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray
 
+__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]
+
 
 class GatherScatterMode(enum.Enum):
     """What happens to slices that leave the operand: shifted inside, filled (or dropped), trusted, refused.
 
-    CHECK raises IndexError; indexing chooses it where `config.check_bounds` is on.
-    """
+    CHECK raises IndexError; indexing chooses it where `config.check_bounds` is on."""
 
     CLIP = 1
     FILL_OR_DROP = 2
@@ -50,8 +51,7 @@ class GatherDimensionNumbers(NamedTuple):
         collapsed_slice_dims: axes of operand, of slice size 1, that the result lacks.
         start_index_map: axis of operand that each entry of an index vector positions.
         operand_batching_dims: axes of operand that run along with axes of the indices.
-        start_indices_batching_dims: those axes of the indices.
-    """
+        start_indices_batching_dims: those axes of the indices."""
 
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
@@ -82,8 +82,7 @@ class ScatterDimensionNumbers(NamedTuple):
         inserted_window_dims: axes of operand, of slice size 1, that the updates lack.
         scatter_dims_to_operand_dims: axis of operand that each entry of an index vector positions.
         operand_batching_dims: axes of operand that run along with axes of the indices.
-        scatter_indices_batching_dims: those axes of the indices.
-    """
+        scatter_indices_batching_dims: those axes of the indices."""
 
     update_window_dims: tuple[int, ...]
     inserted_window_dims: tuple[int, ...]
@@ -188,15 +187,13 @@ def scatter_aval(name: str, accepts: str, x: ShapedArray, indices: ShapedArray, 
     if len(window_dims) != len(dnums.update_window_dims):
         raise TypeError(
             "Scatter op has window of size "
-            f"{len(dnums.update_window_dims) + len(dropped)}; doesn't match operand of rank {x.ndim}."
-        )
+            f"{len(dnums.update_window_dims) + len(dropped)}; doesn't match operand of rank {x.ndim}.")
     for position, dim in zip(dnums.update_window_dims, window_dims):
         if updates.shape[position] > x.shape[dim]:
             raise TypeError(
                 "Bounds of the window dimensions of updates must not exceed the bounds of the "
                 f"corresponding dimensions of operand. For dimension {position}, updates bound is "
-                f"{updates.shape[position]}, operand bound is {x.shape[dim]}."
-            )
+                f"{updates.shape[position]}, operand bound is {x.shape[dim]}.")
     batch = tuple(extent for dim, extent in enumerate(updates.shape) if dim not in dnums.update_window_dims)
     if batch != indices.shape[:-1]:
         raise TypeError(f"Updates scatter shape {batch} must be that of the indices, {indices.shape[:-1]}.")

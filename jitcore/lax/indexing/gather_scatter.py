@@ -16,9 +16,8 @@ from jitcore.array import Array
 from jitcore.core.aval import aval_of
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, to_numpy
-from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.bits import or_
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import canonicalize_shape, define, product, to_operands
 from jitcore.lax.elementwise import div, eq, mul, ne, neg, select_n
 from jitcore.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
@@ -34,6 +33,8 @@ from jitcore.transforms.batching import batch_values
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill, instantiate, is_zero
 from jitcore.transforms.transpose import is_linear
+
+__all__ = ["gather", "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub"]
 
 
 # -- lowering -------------------------------------------------------------------------------------------
@@ -99,16 +100,13 @@ def _hlo_inside(b, indices, shape, index_map, sizes):
     """Whether the slice that each index vector names lies inside of an operand of this shape."""
     limits = [shape[dim] - sizes[dim] for dim in index_map]
     last = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max).astype(indices.dtype)
-    bounds = [
-        b.broadcast(b.constant(bound), indices.shape, (indices.ndim - 1,))
-        for bound in (np.zeros_like(last), last)
-    ]
+    bounds = [b.broadcast(b.constant(bound), indices.shape, (indices.ndim - 1,))
+              for bound in (np.zeros_like(last), last)]
     inside = b.map("and", b.compare("GE", indices, bounds[0]), b.compare("LE", indices, bounds[1]))
     return b.reduce("and", inside, (indices.ndim - 1,))
 
 
-def _hlo_gather(b, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted,
-                **_):
+def _hlo_gather(b, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted, **_):
     dnums = dimension_numbers
     shape = dnums.result_shape(slice_sizes, indices.shape)
     numbers = b.join_fields("gather", offset_dims=dnums.offset_dims,
@@ -239,10 +237,9 @@ _COMBINE_OPS = {"scatter": None, "scatter-add": "add", "scatter-sub": "sub", "sc
 def _read_back(x, indices, updates_shape, *, dimension_numbers, mode, **promises):
     """The slices of x that updates of this shape are put to; zero for those that are dropped."""
     x_aval = aval_of(x)
-    return gather.primitive.bind(
-        x, indices, dimension_numbers=dimension_numbers.invert(), mode=mode,
-        slice_sizes=dimension_numbers.slice_sizes(x_aval.ndim, updates_shape),
-        fill_value=_zero_fill(mode, x_aval.dtype), **promises)
+    return gather.primitive.bind(x, indices, dimension_numbers=dimension_numbers.invert(), mode=mode,
+                                 slice_sizes=dimension_numbers.slice_sizes(x_aval.ndim, updates_shape),
+                                 fill_value=_zero_fill(mode, x_aval.dtype), **promises)
 
 
 def _writes_once(indices, *, dimension_numbers, unique_indices, mode, **_) -> bool:
@@ -395,8 +392,7 @@ def scatter_sub(operand, scatter_indices, updates, dimension_numbers: ScatterDim
     """operand with updates subtracted. Arguments as in `scatter`."""
 
 
-@_scatter_family("scatter-mul", np.multiply, "iufc", jvp=_jvp_scatter_mul,
-                 transpose=_transpose_scatter_mul)
+@_scatter_family("scatter-mul", np.multiply, "iufc", jvp=_jvp_scatter_mul, transpose=_transpose_scatter_mul)
 def scatter_mul(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
                 indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """operand multiplied by updates. Arguments as in `scatter`."""

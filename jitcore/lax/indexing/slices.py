@@ -16,8 +16,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, to_numpy
-from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape
-from jitcore.lax.define import define, to_operands
+from jitcore.lax.define import canonicalize_axis, canonicalize_shape, define, to_operands
 from jitcore.lax.elementwise import add, convert_element_type, lt, select_n
 from jitcore.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
@@ -33,6 +32,9 @@ from jitcore.transforms.batching import batch_values
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill
 from jitcore.transforms.transpose import is_linear
+
+__all__ = ["dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+           "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "slice", "slice_in_dim"]
 
 
 def check_slice_sizes(sizes, shape) -> None:
@@ -75,9 +77,8 @@ def _slice(x, *, start_indices, limit_indices, strides):
 
 def _lower_slice(builder, x, *, start_indices, limit_indices, strides):
     steps = strides or (1,) * len(start_indices)
-    shape = [
-        (limit - start + step - 1) // step for start, limit, step in zip(start_indices, limit_indices, steps)
-    ]
+    shape = [(limit - start + step - 1) // step
+             for start, limit, step in zip(start_indices, limit_indices, steps)]
     return builder.view(
         x, shape, lambda index: tuple(i * step + start for i, step, start in zip(index, steps, start_indices))
     )
@@ -193,8 +194,7 @@ def _check_start_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArra
                         f"got: {', '.join(index.dtype.name for index in indices)}")
     if any(index.shape for index in indices):
         raise TypeError(
-            f"{name} start_indices must be scalars, got shapes {[index.shape for index in indices]}"
-        )
+            f"{name} start_indices must be scalars, got shapes {[index.shape for index in indices]}")
 
 
 def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes, in_bounds=None) -> ShapedArray:
@@ -239,10 +239,9 @@ def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes, in_bo
     if not any(start_flags):
         return primitive.bind(x, _first_start(starts), *starts, slice_sizes=(axis.size, *slice_sizes))
     dims = tuple(range(len(starts)))
-    return gather.primitive.batch(
-        gather.primitive, axis, [x, _stack_starts(axis, starts, start_flags)], [x_batched, True],
-        dimension_numbers=GatherDimensionNumbers(dims, (), dims), slice_sizes=slice_sizes, fill_value=None,
-        **_AT_CLAMPED_STARTS)
+    return gather.primitive.batch(gather.primitive, axis, [x, _stack_starts(axis, starts, start_flags)],
+                                  [x_batched, True], dimension_numbers=GatherDimensionNumbers(dims, (), dims),
+                                  slice_sizes=slice_sizes, fill_value=None, **_AT_CLAMPED_STARTS)
 
 
 def _transpose_dynamic_slice(ct, x, *starts, slice_sizes, in_bounds=None):
@@ -348,8 +347,7 @@ def normalize_start_indices(name: str, operand, start_indices, allow_negative) -
         convert_element_type(index, target)
         if isinstance(index, Tracer)
         else np.asarray(min(int(index), int(np.iinfo(target).max))).astype(target)[()]  # clamped anyway
-        for index in indices
-    ]
+        for index in indices]
 
 
 def _as_scalars(start_indices) -> list:

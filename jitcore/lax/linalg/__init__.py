@@ -33,6 +33,9 @@ from jitcore.transforms.derivative_rules import jvp_zero
 from jitcore.transforms.tangents import is_zero, zero_like
 from jitcore.transforms.transpose import is_linear
 
+__all__ = ["cholesky", "eig", "eigh", "lu", "lu_pivots_to_permutation", "qr", "schur", "svd",
+           "triangular_solve"]
+
 scipy_linalg = LazyModule("scipy.linalg")
 
 
@@ -41,8 +44,7 @@ def _check_matrix(name: str, x: ShapedArray, square: bool = False) -> None:
     if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
         raise TypeError(
             f"{name} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes at position 0 "
-            "are 32 and 64 bit subtypes of floating, complexfloating."
-        )
+            "are 32 and 64 bit subtypes of floating, complexfloating.")
     if x.ndim < 2:
         raise TypeError(f"Input 0 to {name} must have rank at least 2, but got shape={x.shape}")
     if square and not x.shape[-1] == x.shape[-2]:
@@ -165,13 +167,11 @@ def lu(x) -> list[Array]:
 def _permutation_aval(pivots: ShapedArray, *, permutation_size: int) -> ShapedArray:
     if not dtypes.is_integer(pivots.dtype) or not pivots.ndim:
         raise TypeError(
-            f"Argument to lu_pivots_to_permutation must be a vector of integers, got {pivots.long()}"
-        )
+            f"Argument to lu_pivots_to_permutation must be a vector of integers, got {pivots.long()}")
     if permutation_size < pivots.shape[-1]:
         raise ValueError(
             f"Output permutation size {permutation_size} has to exceed the trailing dimension of the "
-            f"pivots. Got pivots size {pivots.shape[-1]}"
-        )
+            f"pivots. Got pivots size {pivots.shape[-1]}")
     return ShapedArray((*pivots.shape[:-1], permutation_size), dtypes.int32)
 
 
@@ -257,9 +257,8 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
         subset_by_index: (start, stop) of the eigenvalues wanted.
     Returns: (vectors [..., n, k] as columns, real values [..., k])."""
     _check_matrix("eigh", aval_of(x), square=True)
-    vectors, values = eigh.primitive.bind(
-        _symmetrize(x) if symmetrize_input else x, lower=lower, sort_eigenvalues=sort_eigenvalues,
-        subset_by_index=subset_by_index)
+    vectors, values = eigh.primitive.bind(_symmetrize(x) if symmetrize_input else x, lower=lower,
+                                          sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
     return vectors, values
 
 
@@ -294,9 +293,8 @@ def _jvp_eig(primitive, primals, tangents, *, compute_left_eigenvectors: bool,
             "jitcore cannot check (see the enable_eigvec_derivs argument to lax.linalg.eig). Pass "
             "enable_eigvec_derivs=True to lax.linalg.eig to opt in.")
     (x,), (t,) = primals, tangents
-    values, *vectors = primitive.bind(
-        x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
-        enable_eigvec_derivs=enable_eigvec_derivs)
+    values, *vectors = primitive.bind(x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
+                                      enable_eigvec_derivs=enable_eigvec_derivs)
     t = cast(t, aval_of(t), aval_of(values).dtype, False)
     if not (left or right):
         return [values], [derivatives.eigenvalue_tangents(vectors[-1], t)]

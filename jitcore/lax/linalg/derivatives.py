@@ -121,9 +121,8 @@ def _rows(x, start: int, stop: int):
 
 def solve_triangular(a, b, *, left: bool, lower: bool, adjoint: bool = False, unit: bool = False):
     """`op(a)**-1 @ b`, or `b @ op(a)**-1`, where op is the conjugate transpose or nothing."""
-    return registry["triangular_solve"].bind(
-        a, b, left_side=left, lower=lower, transpose_a=adjoint, conjugate_a=adjoint,
-        unit_diagonal=unit)
+    return registry["triangular_solve"].bind(a, b, left_side=left, lower=lower, transpose_a=adjoint,
+                                             conjugate_a=adjoint, unit_diagonal=unit)
 
 
 def _cast_like(x, like):

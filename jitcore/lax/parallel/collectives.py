@@ -17,8 +17,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
-from jitcore.lax.arguments import product
-from jitcore.lax.define import define
+from jitcore.lax.define import define, product
 from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n
 from jitcore.lax.reduce import reduce_max, reduce_min, reduce_sum
 from jitcore.lax.shape import broadcasted_iota, expand_dims, reshape
@@ -27,6 +26,8 @@ from jitcore.transforms.batching import BatchAxis, MeshAxis, Unmapped, add_axis,
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill
 from jitcore.tree_util import tree_map
+
+__all__ = ["all_gather", "axis_index", "axis_size", "pcast", "pmax", "pmean", "pmin", "psum", "pvary"]
 
 AxisName = Hashable
 
@@ -55,10 +56,8 @@ def find_axes(function: str, names: tuple) -> list[BatchAxis | MeshAxis]:
     known = {axis.name: axis for axis in reversed(list_named_axes())}
     for name in names:
         if name not in known:
-            raise NameError(
-                f"Found an unbound axis name: {name}. To fix this, please call {function} under "
-                f"`jitcore.vmap(..., axis_name={name!r})` or `jitcore.shard_map`."
-            )
+            raise NameError(f"Found an unbound axis name: {name}. To fix this, please call {function} under "
+                            f"`jitcore.vmap(..., axis_name={name!r})` or `jitcore.shard_map`.")
     return [known[name] for name in names]
 
 
@@ -200,8 +199,7 @@ def _repeat_sum(x, size):
 
 
 @_collective_reduction("psum", reduce_sum, _repeat_sum, jvp=jvp_linear(),
-                       transpose=transpose_unary(lambda ct, x, *, axes: psum.primitive.bind(ct, axes=axes))
-                       )
+                       transpose=transpose_unary(lambda ct, x, *, axes: psum.primitive.bind(ct, axes=axes)))
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Sum over all elements of a named axis.
 
@@ -209,8 +207,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
         x: pytree of arrays; bools count as int32. The sum of a Python number is known while tracing.
         axis_name: name of an enclosing axis, or a tuple of names; integers among them are axes of x itself.
 
-    Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups.
-    """
+    Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups."""
     if isinstance(x, (int, float, complex)) and axis_index_groups is None:
         return x * axis_size(axis_name)
     return _fold_over(psum, x, axis_name, axis_index_groups)
@@ -287,8 +284,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int
         tiled: join the values along an axis that they have.
 
     Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups or
-        several axes of `vmap`.
-    """
+        several axes of `vmap`."""
     axes, names, size = read_axes("all_gather", axis_name, axis_index_groups)
 
     def gather(leaf):

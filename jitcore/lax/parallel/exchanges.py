@@ -58,8 +58,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axi
         scatter_dimension: the axis of x that is dealt out: into equal parts when tiled, else index by index.
         tiled: whether parts keep that axis.
 
-    Raises: ValueError where that axis cannot be dealt out.
-    """
+    Raises: ValueError where that axis cannot be dealt out."""
     axes, names, size = read_axes("psum_scatter", axis_name, axis_index_groups)
 
     def scatter(leaf):
@@ -70,8 +69,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axi
             need = "be divisible by" if tiled else "be"
             raise ValueError(
                 f"psum_scatter over {axis_name!r}: axis {dimension} of the operand of shape {shape} must "
-                f"{need} {size}, the size of the named axis"
-            )
+                f"{need} {size}, the size of the named axis")
         if not names:
             return leaf if tiled else squeeze(leaf, (dimension,))
         return psum_scatter.primitive.bind(vary(leaf, axes), axes=names, dimension=dimension, size=size,
@@ -111,8 +109,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]):
     for ends in zip(*pairs):
         if len(set(ends)) < len(ends) or not all(0 <= end < size for end in ends):
             raise ValueError(
-                f"ppermute sources and destinations must be unique and less than {size}, got {pairs}"
-            )
+                f"ppermute sources and destinations must be unique and less than {size}, got {pairs}")
 
     def permute(leaf):
         if not names:
@@ -163,19 +160,16 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
         split_axis: of x, that is dealt out: into equal parts when tiled, else index by index.
         concat_axis: along which the parts are put together; when not tiled, where they stand as a new axis.
 
-    Raises: ValueError where that axis cannot be dealt out.
-    """
+    Raises: ValueError where that axis cannot be dealt out."""
     axes, names, size = read_axes("all_to_all", axis_name, axis_index_groups)
 
     def exchange(leaf):
         shape = aval_of(leaf).shape
         split, concat = split_axis % len(shape), concat_axis % len(shape)
         if shape[split] % size if tiled else shape[split] != size:
-            raise ValueError(
-                "all_to_all requires the size of the mapped axis axis_name to "
-                f"{'divide' if tiled else 'equal'} "
-                f"x.shape[split_axis], but they are {size} and {shape[split]} respectively."
-            )
+            raise ValueError("all_to_all requires the size of the mapped axis axis_name to "
+                             f"{'divide' if tiled else 'equal'} "
+                             f"x.shape[split_axis], but they are {size} and {shape[split]} respectively.")
         leaf, is_new = vary(leaf, axes), not tiled and split != concat
         if is_new:
             concat += split < concat  # it says where the new axis stands once the dealt one is gone

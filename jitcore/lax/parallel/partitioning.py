@@ -31,8 +31,7 @@ def _batch_constraint(primitive, axis, values, batched, *, sharding):
     if not isinstance(sharding, NamedSharding):
         return values[0]  # it says nothing of arrays with one more axis
     return primitive.bind(
-        values[0], sharding=NamedSharding(sharding.mesh, add_axis_to_spec(sharding.spec, UNCONSTRAINED))
-    )
+        values[0], sharding=NamedSharding(sharding.mesh, add_axis_to_spec(sharding.spec, UNCONSTRAINED)))
 
 
 def _refuse(*values, **_):
@@ -46,10 +45,8 @@ def _refuse(*values, **_):
     jvp=jvp_linear(),
     batch=_batch_constraint,
     transpose=transpose_unary(
-        lambda ct, x, *, sharding: with_sharding_constraint.primitive.bind(ct, sharding=sharding)
-    ),
-    mesh=lambda *, sharding: sharding,
-)
+        lambda ct, x, *, sharding: with_sharding_constraint.primitive.bind(ct, sharding=sharding)),
+    mesh=lambda *, sharding: sharding)
 def with_sharding_constraint(x: Any, shardings: Any):
     """The arrays, cut over devices as the shardings say.
 
@@ -59,15 +56,13 @@ def with_sharding_constraint(x: Any, shardings: Any):
             partitioner. A `PartitionSpec` refers to the current mesh.
 
     Raises: ValueError for an array that cannot be cut into equal parts; RuntimeError for a `PartitionSpec`
-        without a mesh.
-    """
+        without a mesh."""
     leaves, treedef = tree_flatten(x)
     if isinstance(shardings, list) and not isinstance(x, list):
         shardings = tuple(shardings)
     given = flatten_axes("with_sharding_constraint shardings", treedef, shardings)
     return treedef.unflatten(
-        [leaf if one is None else _constrain(leaf, one) for leaf, one in zip(leaves, given)]
-    )
+        [leaf if one is None else _constrain(leaf, one) for leaf, one in zip(leaves, given)])
 
 
 def _constrain(x, sharding):

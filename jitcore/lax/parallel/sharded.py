@@ -63,9 +63,8 @@ class Frame(NamedTuple):
         return tuple(name for name in self.axes if self.mesh.shape[name] > 1 and name not in cut)
 
     def count_parts(self, spec: PartitionSpec, ndim: int) -> list[int]:
-        counts = [
-            int(np.prod([self.mesh.shape[name] for name in names], dtype=int)) for names in list_names(spec)
-        ]
+        counts = [int(np.prod([self.mesh.shape[name] for name in names], dtype=int))
+                  for names in list_names(spec)]
         return counts + [1] * (ndim - len(counts))
 
     def cut(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
@@ -94,10 +93,8 @@ def _infer_avals(*avals, jaxpr, frame, in_specs, out_specs):
 def _batch(primitive, axis, values, batched, *, jaxpr, frame, in_specs, out_specs):
     with frame.enter():
         jaxpr, out_batched = batch_jaxpr(jaxpr, axis, batched)
-    in_specs, out_specs = (
-        tuple(add_axis_to_spec(spec) if flag else spec for spec, flag in zip(specs, flags))
-        for specs, flags in ((in_specs, batched), (out_specs, out_batched))
-    )
+    in_specs, out_specs = (tuple(add_axis_to_spec(spec) if flag else spec for spec, flag in zip(specs, flags))
+                           for specs, flags in ((in_specs, batched), (out_specs, out_batched)))
     outs = primitive.bind(*values, jaxpr=jaxpr, frame=frame, in_specs=in_specs, out_specs=out_specs)
     return [out if flag else Unmapped(out) for out, flag in zip(outs, out_batched)]
 
@@ -106,9 +103,8 @@ def _jvp(primitive, primals, tangents, *, jaxpr, frame, in_specs, out_specs):
     nonzero = [not is_zero(t) for t in tangents]
     with frame.enter():
         derivative, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
-    in_specs, out_specs = (
-        specs + _choose(specs, flags) for specs, flags in ((in_specs, nonzero), (out_specs, out_nonzero))
-    )
+    in_specs, out_specs = (specs + _choose(specs, flags)
+                           for specs, flags in ((in_specs, nonzero), (out_specs, out_nonzero)))
     given = [t for t in tangents if not is_zero(t)]
     outs = primitive.bind(*primals, *given, jaxpr=derivative, frame=frame, in_specs=in_specs,
                           out_specs=out_specs)
@@ -130,8 +126,7 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
         tuple(name for name in frame.axes if name in aval.varying)
         if frame.is_checked
         else frame.names_besides(PartitionSpec())
-        for aval in split.known.out_avals[n_outs:]
-    ]
+        for aval in split.known.out_avals[n_outs:]]
     specs = [PartitionSpec(names) if names else PartitionSpec() for names in axes]
 
     def run_known(*values):
@@ -148,10 +143,8 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
 
     computed = iter(zip(specs, axes))
     handed = [next(computed) if place is None else (in_specs_known[place], ()) for place in split.residuals]
-    avals = [
-        aval.update(shape=(1, *aval.shape)) if names else aval
-        for aval, (_, names) in zip(split.unknown.in_avals, handed)
-    ]
+    avals = [aval.update(shape=(1, *aval.shape)) if names else aval
+             for aval, (_, names) in zip(split.unknown.in_avals, handed)]
 
     def run_unknown(*values):
         residuals = [squeeze(x, (0,)) if names else x for x, (_, names) in zip(values, handed)]
@@ -168,8 +161,7 @@ def _split(trace, primitive, args, *, jaxpr, frame, in_specs, out_specs):
             "frame": frame,
             "in_specs": tuple(spec for spec, _ in handed) + _choose(in_specs, unknown),
             "out_specs": _choose(out_specs, split.out_unknown),
-        },
-    )
+        })
     return split.merge_outputs(known_outs, outs)
 
 
@@ -210,9 +202,7 @@ def _transpose(primitive, cotangents, operands, *, jaxpr, frame, in_specs, out_s
             frame=frame,
             jaxpr=frame.trace(run, transposed.in_avals, jaxpr.jaxpr.debug_info),
             in_specs=value_specs + ct_specs,
-            out_specs=result_specs,
-        )
-    )
+            out_specs=result_specs))
     found = iter([next(outs) if flag else None for flag in nonzero])
     return [next(found) if flag else None for flag in in_linear]
 
@@ -246,8 +236,7 @@ def shard_map(f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any
             serves them.
 
     Raises: ValueError for arrays that specs cannot cut; for a result that may differ along an axis that its
-        spec does not name.
-    """
+        spec does not name."""
     options = {
         "mesh": mesh,
         "in_specs": in_specs,
@@ -283,10 +272,8 @@ def _run(f: Callable, args: tuple, *, mesh, in_specs, out_specs, check_vma, axis
         outs, result["tree"] = tree_flatten(f(*tree.unflatten(values)))
         result["specs"] = _read_specs(f"shard_map out_specs of {name}", result["tree"], out_specs)
         paths = [path for path, _ in tree_leaves_with_path(result["tree"].unflatten(range(len(outs))))]
-        return [
-            _check_output(frame, name, path, out, spec)
-            for path, out, spec in zip(paths, outs, result["specs"])
-        ]
+        return [_check_output(frame, name, path, out, spec)
+                for path, out, spec in zip(paths, outs, result["specs"])]
 
     info = control.DebugInfo(*locate_function(f), "shard_map", control.name_arguments(f, tree))
     with frame.enter():
@@ -303,13 +290,11 @@ def _read_frame(mesh: Any, axis_names: Any, auto: Any, is_checked: bool) -> Fram
         raise ValueError(
             "shard_map takes a mesh, or needs a current one (`with mesh:`, `set_mesh`)"
             if mesh is None
-            else f"shard_map takes a Mesh, got {mesh!r}"
-        )
+            else f"shard_map takes a Mesh, got {mesh!r}")
     seen = {axis_names} if isinstance(axis_names, str) else set(axis_names or mesh.axis_names)
     if unknown := (seen | set(auto)) - set(mesh.axis_names):
         raise ValueError(
-            f"shard_map names the axes {sorted(map(str, unknown))}, the mesh has {mesh.axis_names}"
-        )
+            f"shard_map names the axes {sorted(map(str, unknown))}, the mesh has {mesh.axis_names}")
     return Frame(mesh, tuple(name for name in mesh.axis_names if name in seen and name not in auto),
                  bool(is_checked))
 
@@ -330,14 +315,12 @@ def _check_cut(frame: Frame, spec: PartitionSpec, aval: ShapedArray, where: str)
     if len(spec) > aval.ndim:
         raise ValueError(
             f"shard_map {where} is {spec}, which is too long for an array of type {aval.long()}: "
-            f"it has {len(spec)} entries for {aval.ndim} axes"
-        )
+            f"it has {len(spec)} entries for {aval.ndim} axes")
     for axis, (extent, count) in enumerate(zip(aval.shape, frame.count_parts(spec, aval.ndim))):
         if extent % count:
             raise ValueError(
                 f"shard_map {where} is {spec}, but axis {axis} of the array of type {aval.long()} has "
-                f"{extent} elements, which is not evenly divisible by {count}"
-            )
+                f"{extent} elements, which is not evenly divisible by {count}")
 
 
 def _check_output(frame: Frame, name: str, path, out: Any, spec: PartitionSpec) -> Any:
@@ -348,8 +331,7 @@ def _check_output(frame: Frame, name: str, path, out: Any, spec: PartitionSpec) 
     if len(spec) > aval.ndim:
         raise ValueError(
             f"shard_map applied to the function '{name}' was given {where} = {spec}, which is too long for "
-            f"its result of type {aval.long()}: it has {len(spec)} entries for {aval.ndim} axes"
-        )
+            f"its result of type {aval.long()}: it has {len(spec)} entries for {aval.ndim} axes")
     if not frame.is_checked:
         return out
     if rest := [repr(axis) for axis in frame.names_besides(spec) if axis in aval.varying]:
@@ -358,7 +340,6 @@ def _check_output(frame: Frame, name: str, path, out: Any, spec: PartitionSpec) 
             f"which can't be statically inferred given the mesh: {where} is {spec}, which does not name "
             f"{', '.join(rest)}, along which the result of type {aval.long()} may vary.\n"
             "To fix: name the axis in out_specs, combine the devices' results (jitcore.lax.psum, pmean), "
-            "or pass check_vma=False."
-        )
+            "or pass check_vma=False.")
     missing = tuple(axis for axis in frame.names_of(spec) if axis not in aval.varying)
     return pvary(out, missing) if missing else out

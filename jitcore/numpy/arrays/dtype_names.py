@@ -57,11 +57,10 @@ def _define_scalar_type(name: str, of: np.dtype) -> ScalarType:
     return ScalarType(name, (), {"dtype": of, "__doc__": doc, "__module__": "jitcore.numpy"})
 
 
-bool_ = bool = _define_scalar_type("bool", dtypes.bool_)  # noqa: A001
+bool_ = bool = _define_scalar_type("bool", dtypes.bool_)
 int8, int16, int32, int64 = (_define_scalar_type(f"int{n}", np.dtype(f"int{n}")) for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (
-    _define_scalar_type(f"uint{n}", np.dtype(f"uint{n}")) for n in (8, 16, 32, 64)
-)
+uint8, uint16, uint32, uint64 = (_define_scalar_type(f"uint{n}", np.dtype(f"uint{n}"))
+                                 for n in (8, 16, 32, 64))
 float16, float32, float64 = (_define_scalar_type(f"float{n}", np.dtype(f"float{n}")) for n in (16, 32, 64))
 bfloat16 = _define_scalar_type("bfloat16", dtypes.bfloat16)
 complex64, complex128 = (_define_scalar_type(f"complex{n}", np.dtype(f"complex{n}")) for n in (64, 128))
@@ -105,8 +104,7 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
                 return True
         elif isinstance(one, str):
             raise ValueError(
-                f"Unrecognized kind={one!r}; expected one of {list(kinds)}, a dtype, or a tuple."
-            )
+                f"Unrecognized kind={one!r}; expected one of {list(kinds)}, a dtype, or a tuple.")
         elif np.dtype(one) == dtype:
             return True
     return False
@@ -129,11 +127,9 @@ def iinfo(int_type):
     return np.iinfo(dtypes.canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type))
 
 
-__all__ = [
-    "ScalarType", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128",
-    "complex64", "complex_", "complexfloating", "csingle", "double", "dtype", "e", "euler_gamma",
-    "finfo", "flexible", "float16", "float32", "float64", "float_", "floating", "generic", "half",
-    "iinfo", "inexact", "inf", "int16", "int32", "int64", "int8", "int_", "integer", "isdtype",
-    "issubdtype", "nan", "newaxis", "number", "object_", "pi", "promote_types", "result_type",
-    "signedinteger", "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
-]
+__all__ = ["ScalarType", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128",
+           "complex64", "complex_", "complexfloating", "csingle", "double", "dtype", "e", "euler_gamma",
+           "finfo", "flexible", "float16", "float32", "float64", "float_", "floating", "generic", "half",
+           "iinfo", "inexact", "inf", "int16", "int32", "int64", "int8", "int_", "integer", "isdtype",
+           "issubdtype", "nan", "newaxis", "number", "object_", "pi", "promote_types", "result_type",
+           "signedinteger", "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger"]

@@ -57,7 +57,7 @@ def copy(self, order: str = "K"):
     return creation.array(self, copy=True)
 
 
-def view(self, dtype=None, type=None):  # noqa: A002
+def view(self, dtype=None, type=None):
     """The same bits read as another dtype; the last axis takes a change of width. Same as:
     `numpy.ndarray.view`."""
     if type is not None:
@@ -87,10 +87,8 @@ def to_device(self, device, *, stream=None):
     return self
 
 
-PLAIN_METHODS = {
-    "reshape": reshape, "transpose": transpose, "compress": compress, "copy": copy, "view": view,
-    "byteswap": byteswap, "clone": clone, "to_device": to_device,
-}
+PLAIN_METHODS = {"reshape": reshape, "transpose": transpose, "compress": compress, "copy": copy, "view": view,
+                 "byteswap": byteswap, "clone": clone, "to_device": to_device}
 PROPERTIES = {
     "T": (shaping.transpose, "The array with its axes reversed."),
     "mT": (shaping.matrix_transpose, "The array with its last two axes exchanged."),

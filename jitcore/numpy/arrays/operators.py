@@ -183,10 +183,8 @@ COMPARISONS = {
     "gt": _define_direct(logic.greater, np.greater, "comparison"),
     "ge": _define_direct(logic.greater_equal, np.greater_equal, "comparison"),
 }
-UNARY_OPERATORS = {
-    "neg": arithmetic.negative, "pos": arithmetic.positive, "abs": arithmetic.absolute,
-    "invert": arithmetic.bitwise_not,
-}
+UNARY_OPERATORS = {"neg": arithmetic.negative, "pos": arithmetic.positive, "abs": arithmetic.absolute,
+                   "invert": arithmetic.bitwise_not}
 
 
 def _round(self, ndigits=None):

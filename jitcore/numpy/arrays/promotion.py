@@ -29,8 +29,7 @@ from jitcore.core.trace import (
     user_snippet,
 )
 from jitcore.errors import arguments
-from jitcore.lax.arguments import canonicalize_axis
-from jitcore.lax.define import cast
+from jitcore.lax.define import canonicalize_axis, cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 
 _SCALAR_TYPES = {bool: "b", int: "i", float: "f", complex: "c"}
@@ -183,8 +182,7 @@ def broadcast_array(x, shape: tuple):
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
 
 
-# -- application
-# ----------------------------------------------------------------------------------------------
+# -- application --------------------------------------------------------------------------------------------
 def apply_elementwise(primitive: Primitive, operands: Sequence):
     """An elementwise primitive on operands of one dtype whose shapes broadcast.
 
@@ -236,8 +234,7 @@ def apply_select(condition, on_true, on_false):
     return lax.select_n.primitive.bind(condition, on_false, on_true)
 
 
-# -- axes and other static arguments
-# ----------------------------------------------------------------------------
+# -- axes and other static arguments ------------------------------------------------------------------------
 def canonicalize_axes(axis, rank: int) -> tuple[int, ...]:
     """Axes of a reduction: all for None, one, or several. Raises: ValueError for a repeated axis, AxisError
     for an absent one."""
@@ -256,8 +253,7 @@ def canonicalize_shape(shape) -> tuple:
 
     Raises: ConcretizationTypeError for traced extents; TypeError for other values."""
     if isinstance(shape, np.ndarray) or (
-        isinstance(shape, Array) and shape.ndim == 1 and not isinstance(shape, Tracer)
-    ):
+        isinstance(shape, Array) and shape.ndim == 1 and not isinstance(shape, Tracer)):
         shape = tuple(np.asarray(shape).tolist())
     extents = tuple(shape) if isinstance(shape, (tuple, list, range)) else (shape,)
     return tuple(_canonicalize_extent(extent, shape) for extent in extents)

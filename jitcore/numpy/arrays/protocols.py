@@ -22,8 +22,7 @@ from jitcore.numpy.creation import asarray
 # Parameters for which NumPy takes a list as an array; called by their own name, functions here refuse it.
 _ARRAY_PARAMETERS = frozenset(
     "a a1 a2 a_max a_min append ar1 ar2 arr array ary aweights b condition element fp fweights m max "
-    "mask min p prepend q seq_of_zeros test_elements u v values vals w weights where x x1 x2 xp y z".split()
-)
+    "mask min p prepend q seq_of_zeros test_elements u v values vals w weights where x x1 x2 xp y z".split())
 
 # What Python's binary operators of ndarrays call.
 _OPERATORS = frozenset((

@@ -268,8 +268,7 @@ class IndexPlan(NamedTuple):
     window_dims: axes of the result (without new axes) that run through a slice. collapsed: axes of the
     array that the result lacks. slice_sizes: extent of a slice along each axis. shape: of the result with
     its new axes;
-    core_shape: without. new_axes: their positions. is_known: no index depends on an Array.
-    """
+    core_shape: without. new_axes: their positions. is_known: no index depends on an Array."""
 
     indices: object
     index_map: tuple[int, ...]
@@ -311,12 +310,11 @@ def plan_index(shape: tuple, entries: Sequence[Entry]) -> IndexPlan:
                 index_map.append(entry.axis)
     collapsed = [entry.axis for entry in entries if entry.kind in ("integer", "scalar", "array")]
     collapsed += [entry.axis for entry in entries if entry.kind == "slice" and entry.step != 1]
-    return IndexPlan(
-        _assemble_indices(components, batch_shape), tuple(index_map),
-        tuple(i for i, (kind, *_) in enumerate(core) if kind == "window"), tuple(sorted(collapsed)),
-        tuple(slice_sizes), tuple(size for _, size in core), tuple(new_axes),
-        tuple(1 if kind == "new" else size for kind, size in result),
-        not any(isinstance(value, Array) for value, _ in components))
+    return IndexPlan(_assemble_indices(components, batch_shape), tuple(index_map),
+                     tuple(i for i, (kind, *_) in enumerate(core) if kind == "window"),
+                     tuple(sorted(collapsed)), tuple(slice_sizes), tuple(size for _, size in core),
+                     tuple(new_axes), tuple(1 if kind == "new" else size for kind, size in result),
+                     not any(isinstance(value, Array) for value, _ in components))
 
 
 def _join_index_shapes(entries: Sequence[Entry]) -> tuple:

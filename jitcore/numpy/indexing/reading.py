@@ -94,8 +94,7 @@ def _read_dynamic(x, entries: list[Entry]):
     by_axis = [entry for entry in entries if entry.kind != "new"]
     starts = [entry.start if entry.kind == "slice" else entry.value for entry in by_axis]
     sizes = [entry.size if entry.kind == "slice" else 1 for entry in by_axis]
-    return _drop_and_add_axes(
-        lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), entries)
+    return _drop_and_add_axes(lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), entries)
 
 
 def gather_plan(x, plan: IndexPlan, mode=None, fill_value=None, is_sorted: bool = False,
@@ -119,7 +118,6 @@ def read_with_mode(x, index, *, mode=None, fill_value=None, indices_are_sorted=F
     mode = lax.GatherScatterMode.from_any(mode)
     if fill_value is not None:
         fill_value = (
-            np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value)
-        )
+            np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value))
     plan = plan_index(x.shape, parse_index(x.shape, index, UNCHECKED))
     return gather_plan(x, plan, mode, fill_value, indices_are_sorted, unique_indices)

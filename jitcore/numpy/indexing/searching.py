@@ -48,8 +48,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
         return tuple(asarray(np.ascontiguousarray(found).astype(index_dtype)) for found in places)
     size = operator.index(require_static("nonzero", "size", size))
     fills = (
-        fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
-    )
+        fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim)
     mask = ravel(logic.to_bool("nonzero", a))
     if size == 0 or a.size == 0:
         return tuple(lax.full((size,), f, dtypes.int32) for f in fills)
@@ -110,8 +109,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
         half = arithmetic.right_shift(arithmetic.add(length, 1), 1)
         before = _read_in_bounds(a, arithmetic.add(place, arithmetic.subtract(half, 1)))
         goes_right = (
-            _sorts_before(before, v) if side == "left" else logic.logical_not(_sorts_before(v, before))
-        )
+            _sorts_before(before, v) if side == "left" else logic.logical_not(_sorts_before(v, before)))
         return apply_select(goes_right, arithmetic.add(place, half), place), arithmetic.subtract(length, half)
 
     start = lax.full(v.shape, 0, index), index.type(a.shape[0])
@@ -191,7 +189,5 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
     return flat
 
 
-__all__ = [
-    "argwhere", "digitize", "flatnonzero", "nonzero", "ravel_multi_index", "searchsorted",
-    "unravel_index",
-]
+__all__ = ["argwhere", "digitize", "flatnonzero", "nonzero", "ravel_multi_index", "searchsorted",
+           "unravel_index"]

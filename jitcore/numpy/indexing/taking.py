@@ -14,7 +14,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays.promotion import (
     apply_select,
     broadcast_array,
@@ -22,7 +22,6 @@ from jitcore.numpy.arrays.promotion import (
     convert_dtype,
     ensure_array,
     ensure_arrays,
-    promote,
     promote_arrays,
     reject_out,
     require_static,
@@ -34,35 +33,9 @@ from jitcore.numpy.indexing.searching import nonzero, searchsorted
 from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.shaping import broadcast_arrays, broadcast_to, moveaxis, ravel
 from jitcore.numpy.ufuncs import arithmetic, logic
-from jitcore.numpy.ufuncs.logic import to_bool
 
-__all__ = [
-    "choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
-    "put_along_axis", "repeat", "select", "take", "take_along_axis", "trim_zeros", "where",
-]
-
-
-def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
-    """x where the condition holds, else y; with the condition alone, its `nonzero`. Same as: `numpy.where`.
-
-    Args:
-        size, fill_value: as for `nonzero`; only without x and y.
-    Raises: ValueError for only one of x and y.
-
-    Derivatives: what is not selected has no part in them. `where(x > 0, log(x), 0)` has the derivative 0
-    at 0, and so has every chain of elementwise operations in a case. Where a case sums, contracts or
-    broadcasts, infinity times zero is NaN as ever; select its operand as well:
-    `where(x > 0, f(where(x > 0, x, 1)), 0)`."""
-    if x is None and y is None:
-        return nonzero(condition, size=size, fill_value=fill_value)
-    if x is None or y is None:
-        raise ValueError("Either both or neither of the x and y arguments should be provided to jnp.where, "
-                         f"got {x} and {y}.")
-    if size is not None or fill_value is not None:
-        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
-    condition = to_bool("where", condition)
-    x, y = promote("where", x, y)
-    return apply_select(condition, x, y)
+__all__ = ["choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
+           "put_along_axis", "repeat", "select", "take", "take_along_axis", "trim_zeros"]
 
 
 def _as_index(name: str, indices, extent, mode) -> tuple:
@@ -134,8 +107,7 @@ def _index_along_axis(arr, indices, axis: int, mode):
         else:
             extent = joint[i - (i > axis)]
             index.append(
-                np.arange(extent, dtype=np.int32).reshape([-1 if j == i else 1 for j in range(arr.ndim)])
-            )
+                np.arange(extent, dtype=np.int32).reshape([-1 if j == i else 1 for j in range(arr.ndim)]))
     joint.insert(axis, arr.shape[axis])
     return (tuple(index), mode), tuple(joint)
 
@@ -263,8 +235,7 @@ def select(condlist, choicelist, default=0):
     """The choice of the first condition that holds, else `default`. Same as: `numpy.select`."""
     if len(condlist) != len(choicelist):
         raise ValueError(
-            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
-        )
+            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
     if not condlist:
         raise ValueError("condlist must be non-empty")
     *choices, out = promote_arrays("select", *choicelist, default)
@@ -303,8 +274,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(functions) != len(conditions) + 1:
         raise ValueError(
             f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
-            f"functions are expected; got {len(functions)}"
-        )
+            f"functions are expected; got {len(functions)}")
 
     def evaluate(function):
         value = function(x, *args, **kw) if callable(function) else function
@@ -344,8 +314,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     repeats = np.asarray(repeats)
     if repeats.size != 1:
         return get_item(
-            a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),)
-        )
+            a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),))
     count = int(repeats.reshape(()))
     spread = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
     dims = tuple(i for i in range(a.ndim + 1) if i != axis + 1)

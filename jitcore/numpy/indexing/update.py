@@ -135,9 +135,8 @@ def update_item(x, index, values, combination: str = "set", is_sorted=False, is_
     if mask is not None:
         return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)
     entries = parse_index(x.shape, index, RULES if mode is None else UNCHECKED)
-    if mode is None and all(
-        e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1) for e in entries
-    ):
+    if mode is None and all(e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1)
+                            for e in entries):
         out = _update_static(x, entries, values, combination)
     else:
         out = _scatter(x, entries, values, combination, is_sorted, is_unique, mode)

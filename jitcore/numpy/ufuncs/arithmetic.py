@@ -7,6 +7,7 @@ functions). Most are one line: a name, the primitive, and how the dtype is chose
 from __future__ import annotations
 
 import builtins
+import functools
 import inspect
 import math
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
@@ -26,7 +28,34 @@ from jitcore.numpy.arrays.promotion import (
     promote_typed,
     to_numeric,
 )
-from jitcore.numpy.ufuncs.ufunc import Ufunc
+
+
+class Ufunc:
+    """A broadcasting function of two operands, such as `jnp.add`; its methods stand in `methods.py`.
+
+    Args:
+        function: `function(x, y, /)`.
+        identity: what `reduce` gives for an empty axis; None where there is none."""
+
+    nin, nargs = 2, 3
+
+    def __init__(self, function, identity=None):
+        functools.update_wrapper(self, function)
+        self.__name__ = self.__qualname__ = function.__name__.rstrip("_")
+        self.__signature__ = inspect.signature(function)
+        self._function, self.identity = function, identity
+        self.nout = 2 if self.__name__ == "divmod" else 1
+
+    @api_boundary
+    def __call__(self, x, y, /):
+        return self._function(x, y)
+
+    def __reduce__(self):
+        return self.__qualname__  # found there by name
+
+    def __repr__(self) -> str:
+        return f"<jnp.ufunc '{self.__name__}'>"
+
 
 _UNARY = inspect.Signature([inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)])
 
@@ -209,8 +238,7 @@ def divmod_(x, y, /):
     return floor_divide(*operands), remainder(*operands)
 
 
-# -- powers and exponentials
-# ----------------------------------------------------------------------------------
+# -- powers and exponentials --------------------------------------------------------------------------------
 @ufunc()
 def power(x, y, /):
     """x to the power y. Same as: `numpy.power`.
@@ -327,8 +355,7 @@ def hypot(x, y, /):
     return convert_dtype(apply_select(is_infinite, larger, scaled), larger.dtype, larger.weak_type)
 
 
-# -- extrema
-# --------------------------------------------------------------------------------------------------
+# -- extrema ------------------------------------------------------------------------------------------------
 def compare_complex(primitive, x, y):
     """An ordering of complex numbers: by their real, then imaginary parts."""
     same_real = apply_elementwise(lax.eq.primitive, (real(x), real(y)))
@@ -345,9 +372,8 @@ def _define_extremum(name: str, function, compare, doc: str) -> Ufunc:
         return apply_elementwise(function.primitive, (x, y))
 
     extremum.__name__ = extremum.__qualname__ = name
-    extremum.__doc__ = (
-        f"{doc} Same as: `numpy.{name}`; complex numbers are ordered by their real, then imaginary parts."
-    )
+    order = "complex numbers are ordered by their real, then imaginary parts."
+    extremum.__doc__ = f"{doc} Same as: `numpy.{name}`; {order}"
     return Ufunc(extremum)
 
 
@@ -394,8 +420,7 @@ def bitwise_count(x, /):
     return convert_dtype(apply_elementwise(lax.population_count.primitive, (x,)), dtypes.uint8)
 
 
-# -- angles
-# ---------------------------------------------------------------------------------------------------
+# -- angles -------------------------------------------------------------------------------------------------
 def deg2rad(x, /):
     """Degrees to radians. Same as: `numpy.deg2rad`."""
     return multiply(*promote("deg2rad", x, to=_INEXACT), np.pi / 180)
@@ -424,8 +449,7 @@ def _sinc_near_zero(angle):
     return total
 
 
-# -- complex parts
-# --------------------------------------------------------------------------------------------
+# -- complex parts ------------------------------------------------------------------------------------------
 def real(val, /):
     """Real part; val itself where it is real. Same as: `numpy.real`."""
     val = ensure_array("real", val)
@@ -435,9 +459,8 @@ def real(val, /):
 def imag(val, /):
     """Imaginary part; zeros for real val. Same as: `numpy.imag`."""
     val = ensure_array("imag", val)
-    if dtypes.is_complex(val.dtype):
-        return apply_elementwise(lax.imag.primitive, (val,))
-    return lax.full_like(val, 0)
+    is_complex = dtypes.is_complex(val.dtype)
+    return apply_elementwise(lax.imag.primitive, (val,)) if is_complex else lax.full_like(val, 0)
 
 
 def conjugate(x, /):
@@ -454,27 +477,24 @@ def angle(z, deg: bool = False):
 
 
 divide = true_divide
-pow = power  # noqa: A001
+pow = power
 mod = remainder
-divmod = divmod_  # noqa: A001
+divmod = divmod_
 conj = conjugate
-abs = absolute  # noqa: A001
+abs = absolute
 radians, degrees = deg2rad, rad2deg
 invert = bitwise_invert = bitwise_not
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
 
-
-__all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "cbrt", "conj", "conjugate", "copysign", "cos", "cosh",
-    "deg2rad", "degrees", "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power",
-    "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "log", "log10",
-    "log1p", "log2", "logaddexp", "logaddexp2", "maximum", "minimum", "mod", "multiply", "negative",
-    "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
-    "remainder", "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan",
-    "tanh", "true_divide",
-]
+__all__ = ["abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
+           "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+           "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+           "bitwise_right_shift", "bitwise_xor", "cbrt", "conj", "conjugate", "copysign", "cos", "cosh",
+           "deg2rad", "degrees", "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power",
+           "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "log", "log10",
+           "log1p", "log2", "logaddexp", "logaddexp2", "maximum", "minimum", "mod", "multiply", "negative",
+           "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
+           "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
+           "true_divide"]

@@ -1,4 +1,4 @@
-"""Comparison, logical functions, and predicates on values and types.
+"""Comparison, logical functions, predicates on values and types, and selection by them.
 
 In: arrays and scalars that broadcast. Out: arrays of bools; Python bools where NumPy gives those.
 """
@@ -12,9 +12,14 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote, promote_typed
-from jitcore.numpy.ufuncs.arithmetic import absolute, compare_complex, imag, real
-from jitcore.numpy.ufuncs.ufunc import Ufunc
+from jitcore.numpy.arrays.promotion import (
+    apply_elementwise,
+    apply_select,
+    ensure_array,
+    promote,
+    promote_typed,
+)
+from jitcore.numpy.ufuncs.arithmetic import Ufunc, absolute, compare_complex, imag, real
 
 
 def zeros_of(x):
@@ -22,8 +27,7 @@ def zeros_of(x):
     return lax.full(x.shape, False, dtypes.bool_)
 
 
-# -- comparison
-# -----------------------------------------------------------------------------------------------
+# -- comparison ---------------------------------------------------------------------------------------------
 def _define_comparison(name: str, function, symbol: str) -> Ufunc:
     primitive = function.primitive
     is_ordering = symbol not in ("==", "!=")
@@ -48,8 +52,7 @@ greater = _define_comparison("greater", lax.gt, ">")
 greater_equal = _define_comparison("greater_equal", lax.ge, ">=")
 
 
-# -- logic
-# ----------------------------------------------------------------------------------------------------
+# -- logic --------------------------------------------------------------------------------------------------
 def to_bool(name: str, x, position: int = 0):
     """Whether each element differs from 0, as an Array of bools."""
     x = ensure_array(name, x, position)
@@ -76,8 +79,7 @@ def logical_not(x, /):
     return apply_elementwise(lax.bitwise_not.primitive, (to_bool("logical_not", x),))
 
 
-# -- predicates
-# -----------------------------------------------------------------------------------------------
+# -- predicates ---------------------------------------------------------------------------------------------
 def _of_parts(name: str, x, predicate, combine, otherwise: bool):
     """A predicate of floats, on both parts of complex numbers; integers give `otherwise`."""
     x = ensure_array(name, x)
@@ -157,8 +159,30 @@ def iterable(y) -> bool:
     return isinstance(y, Iterable) and not (isinstance(y, (np.ndarray, Array)) and y.ndim == 0)
 
 
-__all__ = [
-    "equal", "greater", "greater_equal", "iscomplex", "iscomplexobj", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable", "less", "less_equal",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
-]
+# -- selection ----------------------------------------------------------------------------------------------
+def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+    """x where the condition holds, else y; with the condition alone, its `nonzero`. Same as: `numpy.where`.
+
+    Args:
+        size, fill_value: as for `nonzero`; only without x and y.
+    Raises: ValueError for only one of x and y.
+
+    Derivatives: what is not selected has no part in them. `where(x > 0, log(x), 0)` has the derivative 0
+    at 0, and so has every chain of elementwise operations in a case. Where a case sums, contracts or
+    broadcasts, infinity times zero is NaN as ever; select its operand as well:
+    `where(x > 0, f(where(x > 0, x, 1)), 0)`."""
+    if x is None and y is None:
+        return ensure_array("nonzero", condition).nonzero(size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("Either both or neither of the x and y arguments should be provided to jnp.where, "
+                         f"got {x} and {y}.")
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+    condition = to_bool("where", condition)
+    x, y = promote("where", x, y)
+    return apply_select(condition, x, y)
+
+
+__all__ = ["equal", "greater", "greater_equal", "iscomplex", "iscomplexobj", "isfinite", "isinf", "isnan",
+           "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable", "less", "less_equal",
+           "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "where"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (
     canonicalize_axes,
@@ -21,7 +21,7 @@ from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.shaping import moveaxis
-from jitcore.numpy.ufuncs.ufunc import Ufunc
+from jitcore.numpy.ufuncs.arithmetic import Ufunc
 
 #: By ufunc: the function that folds as it does; the one of partial folds; the update that combines with it.
 REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",

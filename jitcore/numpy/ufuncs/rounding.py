@@ -89,7 +89,7 @@ def _round_parts(x, function=_round_half_even):
     return apply_elementwise(lax.complex.primitive, list(map(function, parts)))
 
 
-def round(a, decimals: int = 0, out=None):  # noqa: A001
+def round(a, decimals: int = 0, out=None):
     """a rounded to this many decimals, halves to the even digit; negative `decimals` round tens and up.
 
     Same as: `numpy.round`."""
@@ -123,7 +123,7 @@ def _round_at(x, decimals: int):
     return apply_select(logic.isfinite(scaled), divide(_round_half_even(scaled), power), x)
 
 
-def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None, out=None):  # noqa: A002
+def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None, out=None):
     """arr limited to [min, max]; a bound that is None does not limit. Same as: `numpy.clip`.
 
     The dtype is where arr and both bounds meet. Raises: ValueError for complex operands."""
@@ -148,10 +148,8 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     if not dtypes.is_inexact(x.dtype):
         return x
     if dtypes.is_complex(x.dtype):
-        parts = [
-            nan_to_num(apply_elementwise(p.primitive, (x,)), copy, nan, posinf, neginf)
-            for p in (lax.real, lax.imag)
-        ]
+        parts = [nan_to_num(apply_elementwise(p.primitive, (x,)), copy, nan, posinf, neginf)
+                 for p in (lax.real, lax.imag)]
         return apply_elementwise(lax.complex.primitive, parts)
     limits = finfo(x.dtype)
     scalar = x.dtype.type
@@ -163,8 +161,7 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     return x
 
 
-# -- parts of floats
-# ------------------------------------------------------------------------------------------
+# -- parts of floats ----------------------------------------------------------------------------------------
 def modf(x, /, out=None):
     """(fractional part, integral part), both with the sign of x. Same as: `numpy.modf`."""
     reject_out("modf", out)
@@ -263,8 +260,7 @@ def heaviside(x, y, /):
     return convert_dtype(apply_select(logic.equal(x, 0), y, signed), x.dtype, x.weak_type and y.weak_type)
 
 
-# -- integers
-# -------------------------------------------------------------------------------------------------
+# -- integers -----------------------------------------------------------------------------------------------
 def _gcd_steps(dtype) -> int:
     """Euclid's algorithm needs the most steps for Fibonacci numbers: 1.44 per bit."""
     return int(dtype.itemsize * 8 * 1.45) + 2
@@ -278,10 +274,7 @@ def gcd(x, y, /):
     x, y = absolute(x), absolute(y)
     for _ in range(_gcd_steps(x.dtype)):
         done = logic.equal(y, 0)
-        x, y = (
-            apply_select(done, x, y),
-            apply_select(done, y, fmod(x, y)),
-        )
+        x, y = (apply_select(done, x, y), apply_select(done, y, fmod(x, y)))
     return convert_dtype(x, x.dtype, weak)
 
 
@@ -328,7 +321,5 @@ def _scale_up(primitive, x):
 around = round
 
 
-__all__ = [
-    "around", "ceil", "clip", "fix", "floor", "frexp", "gcd", "heaviside", "i0", "lcm", "ldexp",
-    "modf", "nan_to_num", "rint", "round", "signbit", "spacing", "trunc",
-]
+__all__ = ["around", "ceil", "clip", "fix", "floor", "frexp", "gcd", "heaviside", "i0", "lcm", "ldexp",
+           "modf", "nan_to_num", "rint", "round", "signbit", "spacing", "trunc"]

@@ -16,7 +16,7 @@ from jitcore import lax
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import context
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.equality import is_visible

@@ -40,20 +40,5 @@ from jitcore.scipy.stats import (
     uniform,
 )
 
-__all__ = [
-    "bernoulli",
-    "beta",
-    "binom",
-    "cauchy",
-    "chi2",
-    "expon",
-    "gamma",
-    "geom",
-    "laplace",
-    "logistic",
-    "norm",
-    "pareto",
-    "poisson",
-    "t",
-    "uniform",
-]
+__all__ = ["bernoulli", "beta", "binom", "cauchy", "chi2", "expon", "gamma", "geom", "laplace", "logistic",
+           "norm", "pareto", "poisson", "t", "uniform"]

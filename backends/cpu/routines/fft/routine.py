@@ -13,7 +13,7 @@ from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.routines.fft.plan import Request, Transform, plan_transform
 from jitcore.core.jaxpr import Equation
-from jitcore.lax.arguments import product
+from jitcore.lax.define import product
 from jitcore.lax.fft import FftType
 from jitcore.loopir.index import Address
 from jitcore.schedule.nest import RunTimeSize

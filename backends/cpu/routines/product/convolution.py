@@ -19,8 +19,8 @@ from jitcore import dtypes
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, PANEL_BYTES, SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.parts import list_parts
 from jitcore.core.jaxpr import Equation
-from jitcore.lax.arguments import product
 from jitcore.lax.conv import is_plain_convolution
+from jitcore.lax.define import product
 from jitcore.loopir.expr import Buffer
 from jitcore.schedule.nest import RunTimeSize
 

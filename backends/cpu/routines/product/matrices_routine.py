@@ -17,7 +17,7 @@ from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, list_parts
 from jitcore.backends.cpu.routines.product.vector_routine import ColumnsRoutine, RowsRoutine
 from jitcore.core.jaxpr import Equation
-from jitcore.lax.arguments import product
+from jitcore.lax.define import product
 from jitcore.lax.dot import free_dims, order_contraction, runs_together
 from jitcore.lax.dot import prefers_loops as prefers_complex_loops
 from jitcore.loopir.expr import Buffer
