@@ -24,7 +24,7 @@ from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handl
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
 
 __all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_assigned",
-           "list_parameters"]
+           "list_parameters", "list_read"]
 
 #: The exit that is none: the loop goes on at its head.
 HEAD = -1
@@ -34,7 +34,9 @@ _ENDS = frozenset("RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE JUMP_FORWARD 
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
 #: Of co_flags: a function; variadic, a generator, a coroutine.
 _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
-_NAME_SHIFTS = {"LOAD_GLOBAL": 1, "LOAD_NAME": 0, "LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
+#: Instructions that name something, and how far that is shifted.
+_NAMES = {"LOAD_GLOBAL": 1, "LOAD_NAME": 0}
+_ATTRIBUTES = {"LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
@@ -86,8 +88,8 @@ class Loop(NamedTuple):
         body: offsets of its instructions.
         exits: offsets behind it, where control may go on; end: of a `for` the one of them behind its last
             iteration.
-        sides: parts of it that not every iteration comes to and that call something, as names that they read
-            by the offsets where they begin: control may leave the loop there too, and come back to its head.
+        sides: parts of it that not every iteration comes to and that call something, as offsets of their
+            instructions by that of the first: control may leave the loop there too and come back to its head.
         depth: of the stack at its head. level: number of loops around it.
         line: of its `for` or `while`.
     """
@@ -97,7 +99,7 @@ class Loop(NamedTuple):
     body: frozenset[int]
     exits: tuple[int, ...]
     end: int
-    sides: dict[int, frozenset[str]]
+    sides: dict[int, frozenset[int]]
     depth: int
     level: int
     line: int
@@ -111,7 +113,7 @@ class _Flow:
     """
 
     def __init__(self, code: CodeType):
-        self.raw, self.names = list(read_raw(code)), code.co_names
+        self.raw = list(read_raw(code))
         self.handlers = list(read_handlers(code))
         offsets = [item.offset for item in self.raw]
         self.following = dict(zip(offsets, offsets[1:]))
@@ -178,7 +180,7 @@ class _Flow:
         return Loop(head, is_for, frozenset(body), tuple(sorted(exits)), end, self._find_sides(head, body),
                     self.depths[head], level, line)
 
-    def _find_sides(self, head: int, body: set[int]) -> dict[int, frozenset[str]]:
+    def _find_sides(self, head: int, body: set[int]) -> dict[int, frozenset[int]]:
         """Of the larger ones of parts inside of each other."""
         found: dict[int, set[int]] = {}
         for offset in sorted(body):
@@ -190,12 +192,7 @@ class _Flow:
                     is_inside = any(target in other for other in found.values())
                     if calls and not is_inside and not self._ends_all(head, body, part):
                         found[target] = part
-        return {target: frozenset(map(self._name, part)) for target, part in found.items()}
-
-    def _name(self, offset: int) -> str:
-        item = self.by_offset[offset]
-        place = item.arg >> _NAME_SHIFTS.get(item.name, 99)
-        return self.names[place] if item.name in _NAME_SHIFTS else ""
+        return {target: frozenset(part) for target, part in found.items()}
 
     def _reach(self, head: int, body: set[int]) -> set[int]:
         seen, waiting = set(), [head]
@@ -239,6 +236,16 @@ def _find_body(head: int, latches: Iterable[int], before: dict[int, list[int]]) 
             body.add(offset)
             waiting += before.get(offset, ())
     return body
+
+
+def list_read(code: CodeType, offsets: Container[int], with_attributes: bool = False) -> frozenset[str]:
+    """Names of variables and globals, and of attributes, that instructions at these offsets read."""
+    read = [raw for raw in read_raw(code) if raw.offset in offsets]
+    found = {code.co_varnames[raw.arg] for raw in read if raw.name in ("LOAD_FAST", "LOAD_FAST_CHECK")}
+    found |= {code.co_names[raw.arg >> _NAMES[raw.name]] for raw in read if raw.name in _NAMES}
+    if with_attributes:
+        found |= {code.co_names[raw.arg >> _ATTRIBUTES[raw.name]] for raw in read if raw.name in _ATTRIBUTES}
+    return frozenset(found)
 
 
 def list_assigned(code: CodeType, body: Container[int]) -> frozenset[str]:

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Described", "Opaque", "Rebuilt", "describe", "load"]
+from jitcore.rewriter.bytecode.instructions import read_raw
+
+__all__ = ["Described", "Opaque", "Rebuilt", "describe", "find_opaque", "load"]
 
 #: Modules that the other process imports.
 KNOWN = frozenset("numpy scipy math cmath operator itertools functools builtins random time collections "
@@ -164,8 +166,33 @@ class _Pickler(pickle.Pickler):
         if kind in (staticmethod, classmethod):
             return kind, (value.__func__,)
         if is_plain_class(kind):
-            return object.__new__, (kind,), vars(value)
+            return object.__new__, (kind,), read_state(value)
         return NotImplemented
+
+
+def read_state(value: Any) -> dict[str, Any]:
+    """The variables of an object that functions of its class assign. Its `__dict__` is not asked for: up to 3.12
+    it would be made by that, and all that reads the object be slower from then on."""
+    kind = type(value)
+    names = [name for base in reversed(kind.__mro__) for name in _list_stored_attributes(base)]
+    of_class = {name for base in kind.__mro__ for name in vars(base)}
+    own = [name for name in dict.fromkeys(names) if name not in of_class and hasattr(value, name)]
+    return {name: getattr(value, name) for name in own}
+
+
+def _list_stored_attributes(kind: type) -> list[str]:
+    found = []
+    for function in vars(kind).values():
+        if type(function) is types.FunctionType:
+            raw = read_raw(function.__code__)
+            found += [function.__code__.co_names[one.arg] for one in raw if one.name == "STORE_ATTR"]
+    return found
+
+
+def find_opaque(value: Any) -> str:
+    """What cannot be told, in words; "" for what can."""
+    found = _Pickler(io.BytesIO(), Described()).persistent_id(value)
+    return found[1] if found is not None and found[0] == "opaque" else ""
 
 
 def is_plain_class(kind: type) -> bool:

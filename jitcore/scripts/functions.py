@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FunctionFate"]
 
-#: Calls that are timed, in Python and compiled.
-TIMED = 5
-#: Part of the time in Python that a program may take.
-WORTH = 0.8
+#: Seconds of a call in Python below which no program is faster: values are checked and passed.
+SHORT = 8e-6
+#: Calls that are timed, in Python and compiled. Seconds that a call of a program takes beside; part of the
+#: time in Python that all may take.
+TIMED, AROUND, WORTH = 5, 1e-6, 0.7
 
 
 class FunctionFate(Fate):
@@ -41,15 +42,23 @@ class FunctionFate(Fate):
 
     def call(self, frame: FrameType, values: tuple) -> Any:
         """A frame of the function has begun."""
-        if self.region is None:
-            self.unit.gate.close()
-            if self.state == State.COLD:
-                self.workshop.submit_call(self, find_function(self.unit.prepared, frame.f_globals), values)
-            return DECLINED
         if self._plain is None:
             code = self.workshop.sampler.restore(self.unit.prepared.original)
             self._plain = FunctionType(code, frame.f_globals)
-        return self._try(values) if self.untried else self._time(values)
+        if self.region is not None:
+            return self._try(values) if self.untried else self._time(values)
+        self.unit.gate.close()
+        if self.state != State.COLD:
+            return DECLINED
+        if frame.f_code.co_name in frame.f_code.co_names:
+            self.give_up("it calls itself")
+            return DECLINED
+        result, seconds = self._run_plain(values)
+        if seconds < SHORT:
+            self.give_up("its calls are short")
+        else:
+            self.workshop.submit_call(self, find_function(self.unit.prepared, frame.f_globals), values)
+        return result
 
     def take(self, region: Region) -> None:
         super().take(region)
@@ -69,7 +78,7 @@ class FunctionFate(Fate):
         if found is DECLINED:
             self.miss()
             return DECLINED
-        result = self._run_plain(values)
+        result, _ = self._run_plain(values)
         if is_alike(result, found) and copies.are_alike():
             self.untried = 0
         else:
@@ -78,11 +87,11 @@ class FunctionFate(Fate):
 
     def _time(self, values: tuple) -> Any:
         """Times one call, in Python or compiled."""
-        start = perf_counter()
         if len(self._in_python) <= len(self._compiled):
-            result = self._run_plain(values)
-            self._in_python.append(perf_counter() - start)
+            result, seconds = self._run_plain(values)
+            self._in_python.append(seconds)
             return result
+        start = perf_counter()
         found = self.region.call(*values)
         seconds = perf_counter() - start
         if found is DECLINED:
@@ -90,16 +99,20 @@ class FunctionFate(Fate):
             return found
         self._compiled.append(seconds)
         if len(self._compiled) == TIMED:
-            if min(self._compiled) > WORTH * min(self._in_python):
+            if min(self._compiled) + AROUND > WORTH * min(self._in_python):
                 self.give_up("its program takes about as long as Python")
             else:
                 self.unit.slot.call = self._call
         return found
 
-    def _run_plain(self, values: tuple) -> Any:
+    def _run_plain(self, values: tuple) -> tuple[Any, float]:
+        """(what the function gives, seconds that it takes)."""
         code = self.unit.prepared.original
         count = code.co_argcount
-        return self._plain(*values[:count], **dict(zip(list_parameters(code)[count:], values[count:])))
+        given, named = values[:count], dict(zip(list_parameters(code)[count:], values[count:]))
+        start = perf_counter()
+        result = self._plain(*given, **named)
+        return result, perf_counter() - start
 
     def _call(self, *values: Any) -> Any:
         found = self.region.call(*values)

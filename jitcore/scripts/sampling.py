@@ -128,9 +128,8 @@ class Sampler:
 
     def _look(self, frame: FrameType | None) -> None:
         running = list(self._list_running(frame))
-        for _, units in running:
-            for unit in units:
-                unit.ticks += 1
+        for unit in {unit for _, units in running for unit in units}:
+            unit.ticks += 1
         if "workshop" in self.__dict__ and self.workshop.look_after():
             return
         for around, units in running:
@@ -152,9 +151,11 @@ class Sampler:
 
     def _look_at_functions(self, frame: FrameType | None) -> None:
         """Where no loop can be compiled: calls of the innermost function."""
+        seen: set[Unit] = set()
         while frame is not None:
             unit = self._functions.get(id(frame.f_code))
-            if unit is not None:
+            if unit is not None and unit not in seen:
+                seen.add(unit)
                 unit.ticks += 1
                 if unit.state == State.COLD and unit.ticks >= HOT and self._is_free:
                     unit.gate.open()

@@ -8,12 +8,14 @@ differ.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from jitcore.scripts.environment import is_plain_class, read_state
 
-from jitcore.scripts.environment import is_plain_class
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Copies", "MOST_BYTES", "Trial", "Unchecked"]
 
@@ -21,6 +23,9 @@ __all__ = ["Copies", "MOST_BYTES", "Trial", "Unchecked"]
 MOST_BYTES = 64 << 20
 #: How much numbers may differ: where compiled code rounds otherwise, in units of their dtype's precision.
 ULPS = 1024
+
+
+_IMMUTABLE = (int, float, complex, bool, str, bytes, type(None))
 
 
 class Unchecked(Exception):
@@ -42,12 +47,12 @@ class Copies:
         self._bytes = 0
 
     def copy(self, value: Any) -> Any:
-        kind = type(value)
-        if kind in (int, float, complex, bool, str, bytes, type(None)) or isinstance(value, np.generic):
+        kind, np = type(value), sys.modules.get("numpy")
+        if kind in _IMMUTABLE or np and isinstance(value, np.generic):
             return value
         if id(value) in self._known:
             return self._known[id(value)]
-        if kind is np.ndarray:
+        if np and kind is np.ndarray:
             if value.base is not None:
                 raise Unchecked("a part of an array")
             self._bytes += value.nbytes
@@ -66,7 +71,8 @@ class Copies:
         elif is_plain_class(kind):
             made = object.__new__(kind)
             self._known[id(value)] = made
-            made.__dict__.update({name: self.copy(item) for name, item in vars(value).items()})
+            for name, item in read_state(value).items():
+                setattr(made, name, self.copy(item))
             self.objects.append((value, made))
         else:
             return value
@@ -81,11 +87,15 @@ class Copies:
 
     def are_alike(self) -> bool:
         """Whether arrays and objects and their copies are the same now."""
-        objects = {id(original): copy for original, copy in self.objects}
+        copies = {id(original): copy for original, copy in self.objects}
         return all(is_alike(original, copy) for original, copy in self.pairs) and all(
-            vars(original).keys() == vars(copy).keys() and all(
-                is_alike(value, vars(copy)[name]) or objects.get(id(value)) is vars(copy)[name]
-                for name, value in vars(original).items()) for original, copy in self.objects)
+            self._are_alike(read_state(one), read_state(copy), copies) for one, copy in self.objects)
+
+    @staticmethod
+    def _are_alike(state: dict[str, Any], of_copy: dict[str, Any], copies: dict[int, Any]) -> bool:
+        return state.keys() == of_copy.keys() and all(
+            is_alike(value, of_copy[name]) or copies.get(id(value)) is of_copy[name]
+            for name, value in state.items())
 
     def copy_names(self, names: dict) -> dict:
         """A module's variables, arrays among them copied."""
@@ -93,7 +103,7 @@ class Copies:
             self._known[id(names)] = made = dict(names)
             self._kept.append(names)
             for name, value in names.items():
-                if type(value) in (np.ndarray, list, dict):
+                if type(value) in (list, dict) or hasattr(value, "__array_interface__"):
                     made[name] = self.copy(value)
         return self._known[id(names)]
 
@@ -117,7 +127,8 @@ class Trial:
 def is_alike(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
-    if isinstance(one, np.ndarray):
+    np = sys.modules.get("numpy")
+    if np and isinstance(one, np.ndarray):
         if one.shape != other.shape or one.dtype != other.dtype:
             return False
         if one.dtype.kind in "fc":
@@ -125,10 +136,10 @@ def is_alike(one: Any, other: Any) -> bool:
             scale = np.abs(one).max(initial=0, where=np.isfinite(one))
             return bool(np.allclose(one, other, rtol=part, atol=part * scale, equal_nan=True))
         return bool((one == other).all())
-    if isinstance(one, (float, complex, np.inexact)):
+    if isinstance(one, (float, complex)) or np and isinstance(one, np.inexact):
         if one == other or one != one and other != other:
             return True
-        eps = np.finfo(type(one)).eps if isinstance(one, np.inexact) else 2.0**-52
+        eps = 2.0**-52 if isinstance(one, (float, complex)) else np.finfo(type(one)).eps
         return bool(abs(one - other) <= ULPS * eps * max(abs(one), abs(other))) and not math.isinf(abs(one))
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(is_alike, one, other))

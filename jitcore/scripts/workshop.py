@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from types import CellType, FrameType, FunctionType
+from types import CellType, CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.arming import Arming, arm
-from jitcore.scripts.entries import list_assigned, list_parameters
-from jitcore.scripts.environment import Described, describe
+from jitcore.scripts.entries import Loop, list_assigned, list_parameters, list_read
+from jitcore.scripts.environment import Described, describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
 from jitcore.scripts.helper import Helper
@@ -119,8 +119,20 @@ class Workshop:
         cells = tuple([CellType(variables.get(name)) for name in code.co_freevars]) or None
         function = FunctionType(code, frame.f_globals, code.co_name, None, cells)
         values = {name: variables[name] for name in (hidden if is_module else variables) if name in variables}
+        opaque = self._find_opaque(code, loop, {**frame.f_globals, **variables})
+        if opaque:
+            fate.give_up(opaque)
+            return
+        sides = {offset: list_read(code, part, with_attributes=True) for offset, part in loop.sides.items()}
         body = (loop.head, *sorted(loop.body - {loop.head}))
-        self._submit(fate, values, function, hidden, Job(b"", body, is_module, counts, step, loop.sides))
+        self._submit(fate, values, function, hidden, Job(b"", body, is_module, counts, step, sides))
+
+    def _find_opaque(self, code: CodeType, loop: Loop, values: dict[str, Any]) -> str:
+        """What a loop reads in each iteration that another process cannot be told."""
+        for name in sorted(list_read(code, loop.body.difference(*loop.sides.values()))):
+            if name in values and (what := find_opaque(values[name])):
+                return f"{name} is a {what}"
+        return ""
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""
