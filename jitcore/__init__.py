@@ -48,7 +48,7 @@ Modules:
     schedule/           Scheduling: which values are stored, which loops fuse, where buffers lie.
     scipy/              The parts of SciPy that trace (`jitcore.scipy`): special functions, distributions,
                         linear algebra, iterative solvers.
-    scripts/            Whole scripts.
+    scripts/            Whole scripts: `python -m jitcore run`.
     sharding/           Shardings: how arrays are cut into parts for devices.
     stages              Ahead-of-time use of `jit`, stage by stage: `f.trace(x).lower().compile()(x)`.
     test_util           Checks of derivatives against finite differences, for tests of one's own functions.

@@ -1,6 +1,9 @@
-"""Whole scripts.
+"""Whole scripts: `python -m jitcore run`.
 
-In: a script. Out: what it does in plain Python, sooner.
+In: the text of a script. Out: what it does in plain Python, sooner: its hot loops and functions are compiled
+by another process while it runs, entered where they stand, and checked at their first use. What is loaded
+before something is hot (`runner`, `sampling`, `units`, `entries`, `learned`) needs neither NumPy nor the
+compiler.
 
 Modules:
     arming       Stopping a running frame at the head of a loop, exactly.

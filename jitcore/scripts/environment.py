@@ -171,8 +171,8 @@ class _Pickler(pickle.Pickler):
 
 
 def read_state(value: Any) -> dict[str, Any]:
-    """The variables of an object that functions of its class assign. Its `__dict__` is not asked for: up to 3.12
-    it would be made by that, and all that reads the object be slower from then on."""
+    """The variables of an object that functions of its class assign. Its `__dict__` is not asked for: up to
+    3.12 it would be made by that, and all that reads the object be slower from then on."""
     kind = type(value)
     names = [name for base in reversed(kind.__mro__) for name in _list_stored_attributes(base)]
     of_class = {name for base in kind.__mro__ for name in vars(base)}

@@ -78,24 +78,31 @@ def name_all(described: Described, restore: Restore) -> Names:
 
 
 def _make_key(source: bytes) -> bytes:
-    return hashlib.sha256(b"lessons" + sys.version.encode() + source).digest()
+    return hashlib.sha256(f"lessons {jitcore.__version__} {sys.version}".encode() + source).digest()
 
 
-def _stamp() -> bytes:
-    """Of what made the programs."""
-    return hashlib.sha256(repr(disk_cache.stamp_sources(os.path.dirname(jitcore.__file__))).encode()).digest()
+def _stamp_folders() -> list[tuple[str, int]]:
+    """The folders of what made the programs, and when they changed: a module that was edited and imported has
+    another compiled file."""
+    root = os.path.dirname(jitcore.__file__)
+    return [(folder, os.stat(folder).st_mtime_ns) for folder, _, _ in os.walk(root, followlinks=True)]
 
 
 def load_lessons(source: bytes) -> dict[tuple[int, int], Lesson]:
     """By the number of the code object in the script, and the offset of the loop's head."""
     cache = disk_cache.open_cache()
     stored = None if cache is None else cache.find(_make_key(source))
-    if stored is None or stored[:32] != _stamp():
+    if stored is None:
         return {}
-    return pickle.loads(stored[32:])
+    folders, lessons = pickle.loads(stored)
+    try:
+        is_current = all(os.stat(folder).st_mtime_ns == then for folder, then in folders)
+    except OSError:
+        return {}
+    return pickle.loads(lessons) if is_current else {}
 
 
 def store_lessons(source: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache = disk_cache.open_cache()
     if cache is not None:
-        cache.add(_make_key(source), _stamp() + pickle.dumps(lessons, 5))
+        cache.add(_make_key(source), pickle.dumps((_stamp_folders(), pickle.dumps(lessons, 5)), 5))

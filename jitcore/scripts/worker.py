@@ -32,7 +32,7 @@ def read_message(file: BinaryIO) -> Any:
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
     if hasattr(os, "nice"):
-        os.nice(int(os.environ.get("JITCORE_SCRIPTS_NICE", 10)))
+        os.nice(int(os.environ.get("JITCORE_SCRIPTS_NICE", 5)))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is traced may print
     jobs = os.fdopen(os.dup(0), "rb")
