@@ -32,7 +32,7 @@ REWRITE_SECONDS = 1e-3
 PLAIN_FIRST = lambda seconds: 1.5 * seconds + 0.3  # noqa: E731
 PLAIN_LATER = lambda seconds: 1.2 * seconds + 0.05  # noqa: E731
 #: The same of a process that runs a whole script.
-SCRIPT = lambda seconds: 1.25 * seconds + 0.3  # noqa: E731
+SCRIPT = lambda seconds: 1.05 * seconds + 0.05  # noqa: E731
 #: A process that imports jitcore, divided by one that imports Numba.
 IMPORT = 1.2
 _BEST_PEER = "the best of them"

@@ -1,17 +1,21 @@
-"""Section of whole scripts, as people write them: `python -m jitcore run --all` against Python itself.
+"""Section of whole scripts, as people write them: `python -m jitcore run` against Python itself.
 
 In: names of the scripts in `whole_scripts`. Out: their table: seconds of whole processes, which take turns,
-and whether both wrote the same. Nothing is on disk from earlier runs.
+with nothing on disk from earlier runs (cold) and with what such a run left (warm), wall and processor time of
+the script's own process, and whether all wrote the same.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 from benchmarks.bars import SCRIPT
 from benchmarks.fresh_process import compile_sources
@@ -19,10 +23,19 @@ from benchmarks.measured import Section
 from benchmarks.table import align_cells, format_ratio, format_seconds
 from benchmarks.timing import Effort
 
-TITLE = "Whole scripts: jitcore run --all against Python"
+TITLE = "Whole scripts: jitcore run against Python"
 FOLDER = Path(__file__).parent / "whole_scripts"
-_COMMANDS = {"Python": (), "jitcore": ("-m", "jitcore", "run", "--all")}
 _TURNS = 3
+#: Scripts by the least seconds that Python takes, for which means are shown.
+_CLASSES = (0.0, 2.0, 5.0)
+_KINDS = ("Python", "cold", "warm")
+
+
+class Time(NamedTuple):
+    """Seconds of a process, by the clock and of its processors."""
+
+    wall: float
+    processor: float
 
 
 def list_names() -> list[str]:
@@ -34,28 +47,57 @@ def run_section(
 ) -> Section:
     """Measures the rows with these names. `show` is told the name of each before it starts."""
     compile_sources()
-    lines, failed, over = [["script", "Python", "jitcore", "/ Python", "", "output"]], False, 0
+    lines = [["script", *_KINDS, "cold / Python", "warm / Python", "processor", "", "", "output"]]
+    failed, over, ratios = False, 0, []
     for name in names:
         show(name)
-        seconds, is_same = time_script(name)
-        is_within = seconds["jitcore"] <= SCRIPT(seconds["Python"])
+        best, is_same = time_script(name)
+        python, cold, warm = (best[kind] for kind in _KINDS)
+        ratios.append((python.wall, cold.wall / python.wall, warm.wall / python.wall))
+        is_within = max(cold.wall, warm.wall) <= SCRIPT(python.wall)
         over += not is_within
         failed |= not is_same
-        lines.append([name, *map(format_seconds, seconds.values()),
-                      format_ratio(seconds["jitcore"] / seconds["Python"]),
-                      "within" if is_within else "OVER", "the same" if is_same else "DIFFERENT"])
-    return Section(TITLE, f"{align_cells(lines)}\n\n{over} of {len(names)} scripts over the bar", failed)
+        processor = [format_ratio(one.processor / python.processor) for one in (cold, warm)]
+        lines.append([name, *(format_seconds(best[kind].wall) for kind in _KINDS),
+                      *map(format_ratio, ratios[-1][1:]), *processor, "within" if is_within else "OVER",
+                      "the same" if is_same else "DIFFERENT"])
+    notes = [f"{over} of {len(names)} scripts over the bar"]
+    notes += [_describe_means(ratios, least) for least in _CLASSES]
+    return Section(TITLE, "\n\n".join([align_cells(lines), "\n".join(filter(None, notes))]), failed)
 
 
-def time_script(name: str) -> tuple[dict[str, float], bool]:
-    """(the least seconds of a process by command, whether output and exit code are the same)."""
-    environment = {**os.environ, "JITCORE_CACHE_DIR": ""}
-    best, outcomes = dict.fromkeys(_COMMANDS, float("inf")), set()
+def _describe_means(ratios: Sequence[tuple[float, float, float]], least: float) -> str:
+    chosen = [(cold, warm) for python, cold, warm in ratios if python >= least]
+    if not chosen:
+        return ""
+    cold, warm = (math.exp(sum(map(math.log, column)) / len(chosen)) for column in zip(*chosen))
+    which = f"scripts of at least {least:g} s" if least else "all scripts"
+    return f"geometric means of {which} ({len(chosen)}): {cold:.2f} cold, {warm:.2f} warm"
+
+
+def time_script(name: str) -> tuple[dict[str, Time], bool]:
+    """(the least times of a process of each kind, whether output and exit code are the same)."""
+    best, outcomes = {kind: Time(math.inf, math.inf) for kind in _KINDS}, set()
+    path = str(FOLDER / f"{name}.py")
     for _ in range(_TURNS):
-        for label, command in _COMMANDS.items():
-            start = perf_counter()
-            done = subprocess.run([sys.executable, *command, str(FOLDER / f"{name}.py")], env=environment,
-                                  capture_output=True, cwd=FOLDER.parent.parent)
-            best[label] = min(best[label], perf_counter() - start)
-            outcomes.add((done.returncode, done.stdout))
+        with tempfile.TemporaryDirectory() as folder:  # the first run leaves there what the second one finds
+            for kind in _KINDS:
+                command = [path] if kind == "Python" else ["-m", "jitcore", "run", path]
+                time, outcome = _run(command, folder)
+                best[kind] = Time(*map(min, best[kind], time))
+                outcomes.add(outcome)
     return best, len(outcomes) == 1
+
+
+def _run(command: Sequence[str], folder: str) -> tuple[Time, tuple[int, bytes]]:
+    """(times of a process of Python, its exit code and output)."""
+    environment = {**os.environ, "JITCORE_CACHE_DIR": folder, "MPLBACKEND": "Agg"}
+    with tempfile.TemporaryFile() as output:
+        start = perf_counter()
+        process = subprocess.Popen([sys.executable, *command], env=environment, stdout=output,
+                                   stderr=subprocess.DEVNULL, cwd=FOLDER.parent.parent)
+        _, status, used = os.wait4(process.pid, 0)
+        wall = perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        return Time(wall, used.ru_utime + used.ru_stime), (process.returncode, output.read())

@@ -11,7 +11,7 @@ import io
 import pickle
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from jitcore.autojitted.entry import Entry
@@ -87,7 +87,11 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     given = dict(zip(rest.parameters, values))
     fresh = outline.find_fresh(rest)
     stand_ins = {name: given[name] for name in fresh if type(given.get(name)) in (int, float, bool)}
-    entry = compile_entry(own[0], values)
+    code = own[0].__code__
+    names = code.co_varnames[: code.co_argcount]
+    varying = {*names[len(rest.parameters) :]}  # where the range begins and ends
+    varying |= {name for name, variable in zip(names, rest.parameters) if variable in rest.varying}
+    entry = compile_entry(own[0], values, varying)
     return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
 
 
@@ -115,16 +119,29 @@ def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: J
 
 
 class _Policy(NumberPolicy):
-    """Numbers in containers are constants; all others are arguments, unless their values are needed."""
+    """Numbers in containers are constants; all others are arguments, unless their values are needed.
+
+    varying: parameters that have another value in each entry: a program for one value would serve one
+    entry."""
+
+    def __init__(self, varying: Iterable[str]):
+        super().__init__((), varying)
 
     def is_static(self, path, value):
         return path in self.pinned or len(path) > 1 and type(value) is int
 
+    def pin(self, paths):
+        paths = list(paths)
+        if any(path[0] in self._varying for path in paths):
+            raise Refused("it needs the value of a number that is another one in each iteration")
+        super().pin(paths)
 
-def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
+
+def compile_entry(region: types.FunctionType, values: Sequence[Any], varying: Iterable[str] = ()) -> Entry:
+    """Raises: Refused."""
     options = Options()
     owner = AutojitFunction(region, options, account=Account(options.tuning, UNLIMITED))
-    owner.policy = _Policy(())
+    owner.policy = _Policy(varying)
     reader = Reader(owner.policy.is_static)
     try:
         specs = reader.read_all(owner.parameters.names, values)
@@ -135,6 +152,8 @@ def compile_entry(region: types.FunctionType, values: Sequence[Any]) -> Entry:
         raise Refused(hindrance)
     try:
         return owner._trace(values, reader, specs)[0]
+    except Refused:
+        raise
     except Exception as error:
         raise_interruption(error)
         raise Refused(str(find_reason(error, region))) from None
