@@ -70,7 +70,7 @@ class FunctionFate(Fate):
         copies, self.untried = Copies(), self.untried - 1
         try:
             given = [copies.copy(value) for value in values]
-            call = self.region.define(copies.find_by(self.region.find))
+            call = self.region.define(copies.find_by(self.region.find, self.region.read_names))
         except Unchecked:
             self.untried = 0
             return DECLINED

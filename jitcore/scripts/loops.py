@@ -114,7 +114,7 @@ class LoopFate(Fate):
         region, copies = self.region, Copies()
         try:
             values = [copies.copy(value) for value in region.read(frame.f_locals, rest[:1])]
-            call = region.define(copies.find_by(region.find))
+            call = region.define(copies.find_by(region.find, region.read_names))
         except Unchecked:
             self.untried = 0
             return False

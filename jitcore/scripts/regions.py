@@ -6,6 +6,8 @@ and `resume`, which the handler of the loop's head asks.
 
 from __future__ import annotations
 
+import functools
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -77,6 +79,10 @@ def count_rest(iterator: Any) -> range | None:
 _RANGE_ITERATOR = type(iter(range(0)))
 
 
+#: A variable of a module in the source of a call.
+_NAMED = re.compile(r"c\d+(?:\[|\.get\()'(\w+)'")
+
+
 class Region:
     """Args: the program; offsets of places behind it; what persistent ids in its constants stand for; how
         another process finds these.
@@ -100,6 +106,11 @@ class Region:
         from jitcore.scripts.running import define
 
         return define(self.program, load_constants(self.program.constants, find))
+
+    @functools.cached_property
+    def read_names(self) -> frozenset[str]:
+        """Names that the program reads of modules."""
+        return frozenset(_NAMED.findall("\n".join(self.program.lines)))
 
     @property
     def is_named(self) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.environment import is_plain_class, read_state
+from jitcore.scripts.environment import MAX_ITEMS, is_plain_class, read_state
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +60,8 @@ class Copies:
                 raise Unchecked("large arrays")
             made: Any = value.copy(order="K")
             self.pairs.append((value, made))
+        elif kind in (list, dict, tuple) and len(value) > MAX_ITEMS:
+            raise Unchecked("a long list")
         elif kind is list:
             made = []
             self._known[id(value)] = made
@@ -80,9 +82,9 @@ class Copies:
         self._kept.append(value)
         return made
 
-    def find_by(self, find: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-        """What gives copies of what constants of a program stand for."""
-        copies = {"module": self.copy_names, "array": self.copy}
+    def find_by(self, find: Callable[[str, Any], Any], read: Container[str]) -> Callable[[str, Any], Any]:
+        """Gives copies of what constants of a program stand for. read: names that it reads of modules."""
+        copies = {"module": lambda names: self.copy_names(names, read), "array": self.copy}
         return lambda kind, number: copies.get(kind, lambda value: value)(find(kind, number))
 
     def are_alike(self) -> bool:
@@ -97,13 +99,13 @@ class Copies:
             is_alike(value, of_copy[name]) or copies.get(id(value)) is of_copy[name]
             for name, value in state.items())
 
-    def copy_names(self, names: dict) -> dict:
+    def copy_names(self, names: dict, read: Container[str]) -> dict:
         """A module's variables, arrays among them copied."""
         if id(names) not in self._known:
             self._known[id(names)] = made = dict(names)
             self._kept.append(names)
             for name, value in names.items():
-                if type(value) in (list, dict) or hasattr(value, "__array_interface__"):
+                if name in read and (type(value) in (list, dict) or hasattr(value, "__array_interface__")):
                     made[name] = self.copy(value)
         return self._known[id(names)]
 

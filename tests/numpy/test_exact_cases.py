@@ -61,6 +61,8 @@ def test_ranges_are_axes():
     x = np.arange(6.0).reshape(2, 3)
     np.testing.assert_array_equal(jnp.roll(x, (1, 1), axis=range(2)), np.roll(x, (1, 1), (0, 1)))
     np.testing.assert_array_equal(jnp.roll(x, range(1, 3), (0, 1)), np.roll(x, (1, 2), (0, 1)))
+    traced = jit(lambda x, i, j: jnp.roll(x, (i, j), (0, 1)))
+    np.testing.assert_array_equal(traced(x, 1, -2), np.roll(x, (1, -2), (0, 1)))  # of any shifts
     assert jnp.sum(x, range(2)) == jnp.sum(x, axis=range(2)) == x.sum() and jnp.max(x, range(2)) == 5
     assert jnp.expand_dims(x, range(2)).shape == (1, 1, 2, 3) and jnp.flip(x, range(2))[0, 0] == 5
     np.testing.assert_allclose(jnp.fft.fftn(x, axes=range(2)), np.fft.fftn(x), atol=1e-12)
