@@ -48,8 +48,8 @@ def quick(monkeypatch):
     monkeypatch.setattr(loops, "PART", 1e-4)
 
 
-def run(source: str, sampler: Sampler | None = None) -> tuple[dict, str]:
-    """(variables, output) of a script."""
+def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tuple[dict, str]:
+    """(variables, output) of a script. opens: whether entries ask from the beginning."""
     module, written = ModuleType("__main__"), io.StringIO()
     before, sys.modules["__main__"] = sys.modules["__main__"], module
     code = compile(source, "script.py", "exec")
@@ -59,6 +59,9 @@ def run(source: str, sampler: Sampler | None = None) -> tuple[dict, str]:
                 code = sampler.prepare(code)
                 sampler.remember()
                 sampler.start()
+                for unit in sampler.units if opens else ():
+                    if unit.loop is not None and not unit.loop.level:
+                        unit.gate.open()
             try:
                 exec(code, module.__dict__)
             finally:
@@ -69,10 +72,10 @@ def run(source: str, sampler: Sampler | None = None) -> tuple[dict, str]:
     return {name: value for name, value in vars(module).items() if not name.startswith("__")}, written.getvalue()
 
 
-def run_sampled(source: str) -> tuple[dict, str, Sampler]:
+def run_sampled(source: str, opens: bool = False) -> tuple[dict, str, Sampler]:
     sampler = Sampler(sys.path[:], source.encode())
     sampler.workshop.helper = Inline()
-    return *run(source, sampler), sampler
+    return *run(source, sampler, opens), sampler
 
 
 SCRIPTS = {

@@ -1,0 +1,114 @@
+"""Random scripts: loops that are compiled at their first entry, checked, and gone on with, do what Python does."""
+
+import random
+import textwrap
+
+import numpy as np
+import pytest
+
+from jitcore.scripts.workshop import Workshop
+from tests.scripts.test_scripts import run, run_sampled
+
+pytestmark = pytest.mark.usefixtures("at_once")
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Loops are compiled where they are first entered, and stopped at their next head."""
+
+    def submit(self, fate, frame, iterator):
+        right(self, fate, frame, iterator)
+        self.look_after()
+        if fate.region is not None:
+            self.arm(frame, fate.unit, 1)
+
+    right = Workshop.submit_loop
+    monkeypatch.setattr(Workshop, "submit_loop", submit)
+
+
+class Writer:
+    """A random script. Its variables: ints a, b; floats x, y; an array u of eight floats."""
+
+    def __init__(self, seed: int):
+        self.draw = random.Random(seed)
+        self.depth = 0
+
+    def write(self) -> str:
+        body = "\n".join(self.statement() for _ in range(self.draw.randint(2, 5)))
+        text = self.loop("i", self.draw.randint(3, 40), body)
+        if self.draw.random() < 0.5:
+            names = "a, b, x, y, u"
+            return f"{HEAD}def f({names}):\n{indent(text)}\n    return {names}\n{names} = f({names})\n{TAIL}"
+        return f"{HEAD}{text}\n{TAIL}"
+
+    def loop(self, counter: str, count: int, body: str) -> str:
+        start, step = self.draw.choice([(0, 1), (2, 1), (-3, 2), (count, -1)])
+        stop = start + step * count
+        head = f"for {counter} in range({start}, {stop}, {step}):"
+        if self.draw.random() < 0.2:
+            return f"{counter} = 0\nwhile {counter} < {count}:\n    {counter} += 1\n{indent(body)}"
+        end = self.draw.choice(["", "", "\nelse:\n    b += 100"])
+        return f"{head}\n{indent(body)}{end}"
+
+    def statement(self) -> str:
+        kinds = [self.assign, self.assign, self.assign, self.branch, self.leave, self.store, self.tell, self.inner]
+        return self.draw.choice(kinds if self.depth < 2 else kinds[:3])()
+
+    def assign(self) -> str:
+        return self.draw.choice([
+            "a = (a * 3 + i) % 17", "b += a", "b = b - i if a > 5 else b + 1", "x = 0.5 * x + i", "y += x * 0.25",
+            "x, y = y, x * 0.5", "y = max(x, y) - a", "c = a + b\na = c % 5", "x = float(u[2]) * 0.5 + 1.0"])
+
+    def store(self) -> str:
+        return self.draw.choice(["u[a % 8] += x * 0.125", "u[1:-1] = 0.5 * (u[2:] + u[:-2])", "u = u * 0.5 + y * 0.01",
+                                 "u[:] = np.minimum(u + 1.0, 50.0)", "y += float(u.sum()) * 0.01"])
+
+    def branch(self) -> str:
+        self.depth += 1
+        one, other = self.statement(), self.statement()
+        self.depth -= 1
+        return f"if {self.condition()}:\n{indent(one)}\nelse:\n{indent(other)}"
+
+    def leave(self) -> str:
+        return f"if {self.condition()} and b > 60:\n    {self.draw.choice(['break', 'continue', 'break'])}"
+
+    def tell(self) -> str:
+        return f"if {self.condition()} and a % 4 == 1:\n    print('at', i, a, b)"
+
+    def inner(self) -> str:
+        self.depth += 1
+        body = "\n".join(self.assign() for _ in range(2))
+        self.depth -= 1
+        return f"for j in range({self.draw.randint(0, 6)}):\n{indent(body)}"
+
+    def condition(self) -> str:
+        return self.draw.choice(["a > 7", "i % 3 == 0", "x < y", "a % 2 == b % 2", "u[3] > 1.5"])
+
+
+HEAD = "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\ni = j = c = -7\n"
+TAIL = "print(a, b)\n"
+
+
+def indent(text: str) -> str:
+    return textwrap.indent(text, "    ")
+
+
+def check(seed: int) -> int:
+    """Compares a script; how many of its loops were compiled."""
+    source = Writer(seed).write()
+    expected, written = run(source)
+    names, ours, sampler = run_sampled(source, opens=True)
+    assert ours == written, source
+    for name in ("a", "b", "x", "y", "u", "i", "j", "c"):
+        assert type(names[name]) is type(expected[name]), (name, source)
+        np.testing.assert_allclose(names[name], expected[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}\n{source}")
+    return sum(unit.fate.entries > 0 for unit in sampler.units if unit.fate)
+
+
+def test_random_scripts():
+    assert sum(map(check, range(40))) > 20
+
+
+@pytest.mark.slow
+def test_many_random_scripts():
+    assert sum(map(check, range(1000, 1600))) > 300
