@@ -24,7 +24,7 @@ else
     for version in 3.12 3.13; do
         if other=$(find_python "$version"); then
             prepare_environment ".venv-$version" test "$other" || { failed=1; continue; }
-            run_step "rewriter on $version" ".venv-$version/bin/python" -m pytest --numprocesses 2 tests/rewrite
+            run_step "rewriter on $version" ".venv-$version/bin/python" -m pytest --numprocesses 2 tests/rewrite tests/scripts
         fi
     done
 fi
