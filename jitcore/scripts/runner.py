@@ -6,6 +6,7 @@ and samples it while it runs, so that its hot loops are compiled; another prepar
 
 from __future__ import annotations
 
+import opcode
 import os
 import signal
 import sys
@@ -16,6 +17,8 @@ from types import CodeType, ModuleType
 from jitcore.process.generated import drop_watching
 
 __all__ = ["Watched", "run_source"]
+
+_BACKWARD = frozenset(code for name, code in opcode.opmap.items() if "BACKWARD" in name)
 
 
 Prepare = Callable[[bytes, str, ModuleType], CodeType | None]
@@ -67,7 +70,7 @@ class Watched:
 
     def prepare(self, source: bytes, path: str, module: ModuleType) -> CodeType:
         code = compile(source, path, "exec", dont_inherit=True)
-        if not can_sample():
+        if not can_sample() or not has_units(code):
             return code
         from jitcore.scripts.sampling import Sampler
 
@@ -83,6 +86,12 @@ class Watched:
         if self.sampler is not None and self.sampler.units:
             self.sampler.stop()
             self.sampler.keep()
+
+
+def has_units(code: CodeType) -> bool:
+    """Whether there is a loop or a function in the code of a module."""
+    return any(isinstance(const, CodeType) for const in code.co_consts) or not _BACKWARD.isdisjoint(
+        code.co_code[::2])
 
 
 def can_sample() -> bool:

@@ -12,6 +12,7 @@ import pytest
 from jitcore.scripts import loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.loops import LoopFate
+from jitcore.scripts.runner import has_units
 from jitcore.scripts.sampling import Sampler
 from jitcore.scripts.units import State
 
@@ -207,6 +208,12 @@ def test_a_slow_program_is_left_again(monkeypatch):
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
     assert sampler.units[0].fate.reason == "its program takes longer than Python"
+
+
+@pytest.mark.parametrize("source, has", [("", False), ("x = 1", False), ("for i in range(3): pass", True),
+                                         ("i = 0\nwhile i < 3: i += 1", True), ("def f(): pass", True)])
+def test_what_has_neither_loops_nor_functions_is_not_watched(source, has):
+    assert has_units(compile(source, "script.py", "exec")) is has
 
 
 def test_exceptions_are_those_of_python():
