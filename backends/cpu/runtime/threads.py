@@ -280,7 +280,7 @@ def locate_count() -> tuple[str, str]:
 
 def _render_adapter() -> str:
     """LLVM text of the front end, of all layers this system can have, and of what ends loops."""
-    return _hurry(_join_texts((
+    text = _join_texts((
         _CELLS_DECLARATION,
         _JOB_TEXT,
         _USER_TEXT if interrupts.has_threads() else _ANY_USER_TEXT,
@@ -288,12 +288,8 @@ def _render_adapter() -> str:
         _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
         render_pool() if interrupts.has_threads() else _NO_POOL_TEXT,
         interrupts.render(),
-    )))
-
-
-def _hurry(text: str) -> str:
-    """The module with functions that LLVM does not optimise: that takes a fifth of the time, and what they
-    do beside their loops' pieces and rounds takes no longer."""
+    ))
+    # Not optimised by LLVM, which takes a fifth of the time: what they do beside their loops takes no longer.
     return _DEFINITION.sub(r"\1 noinline optnone {", text)
 
 
