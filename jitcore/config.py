@@ -18,6 +18,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.process.concurrency import Lock
+from jitcore.process.lazy import LazyModule
+
+difflib = LazyModule("difflib")
 
 __all__ = ["FLAGS", "Config", "Flag", "config", "check_tracer_leaks", "checking_leaks", "debug_nans",
            "disable_jit", "enable_checks", "enable_x64", "threefry_partitionable"]
@@ -121,8 +124,6 @@ def find_flag(name: str) -> Flag:
         short = short.removeprefix(prefix)
     if (flag := _FLAG_OF_NAME.get(short)) is not None:
         return flag
-    import difflib  # takes a millisecond to load
-
     close = difflib.get_close_matches(short, _FLAG_OF_NAME, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(close)}?" if close else f"the flags are {', '.join(FLAGS)}."
     raise AttributeError(f"Unrecognized config option: {name}; {hint}")

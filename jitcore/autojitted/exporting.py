@@ -20,6 +20,9 @@ from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.dispatch.program import Program
 from jitcore.jitted.numba_export import NativeCaller
+from jitcore.process.lazy import LazyModule
+
+numba = LazyModule("numba")
 
 
 def export_function(owner: Any, values: Sequence) -> Any:
@@ -27,8 +30,6 @@ def export_function(owner: Any, values: Sequence) -> Any:
 
     Raises: NotTraceable; NotImplementedError for what Numba's code cannot pass, return or change."""
     # An optional package.
-    import numba
-
     recording, specs = _record(owner, values)
     donated, options = (False,) * len(recording.inputs), owner.options.of_program
     program = Program(recording.traced, donated, options, find_backend())
@@ -40,8 +41,6 @@ def export_function(owner: Any, values: Sequence) -> Any:
 def _as_argument(value: Any) -> Any:
     """Arrays of any layout are taken."""
     # An optional package.
-    import numba
-
     if not isinstance(value, np.ndarray):
         return value
     is_read_only = not value.flags.writeable
@@ -183,8 +182,6 @@ _NUMBA_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, Runti
 def _make_overlap() -> Any:
     """Whether the memory between the first and the last element of two arrays meets."""
     # An optional package.
-    import numba
-
     @numba.njit
     def ends(x):
         low = high = x.ctypes.data

@@ -20,6 +20,9 @@ import numpy as np
 import jitcore
 import jitcore.numpy as jnp
 from jitcore.config import config
+from jitcore.process.lazy import LazyModule
+
+jax = LazyModule("jax")
 
 HELP = "trace, compile, check and time the SELU function"
 
@@ -152,8 +155,6 @@ def show_times(compiled: Callable, x: np.ndarray, first: float) -> None:
 def _make_jax_call(x: np.ndarray) -> tuple[Callable, float]:
     """(warm call, seconds of the first one) of the same function compiled by JAX."""
     # An optional package.
-    import jax
-
     jax.jit(lambda x: x * 2)(np.ones(3, np.float32)).block_until_ready()
     x_array, compiled = jax.device_put(x), jax.jit(make_selu(jax.numpy))
     start = perf_counter()

@@ -16,6 +16,9 @@ from jitcore.core.aval import ShapedArray
 from jitcore.dispatch.backend import find_lowering
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.tracing import SINGLE
+from jitcore.process.lazy import LazyModule
+
+numba = LazyModule("numba")
 
 _ALIGNMENT = 64
 
@@ -70,8 +73,6 @@ class NativeCaller:
     def make_function(self, parameters: Sequence[str], types: tuple) -> Callable:
         """The function by `numba.njit`. types: Numba's of its arguments."""
         # An optional package.
-        import numba
-
         body = "".join(f"    {line}\n" for line in self.lines)
         exec(compile(f"def exported({', '.join(parameters)}):\n{body}", "<jitcore njit>", "exec"), self.names)
         made = numba.njit([types])(self.names["exported"])
@@ -110,8 +111,6 @@ def export_device(program: Program) -> Callable:
 def _numba_type(aval: ShapedArray) -> Any:
     """Numba's type of an argument; arrays of any layout."""
     # An optional package.
-    import numba
-
     scalar = numba.from_dtype(aval.dtype)
     return numba.types.Array(scalar, len(aval.shape), "A") if aval.shape else scalar
 

@@ -14,13 +14,13 @@ from jitcore import dtypes
 from jitcore.core.aval import aval_of
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementwise import add, div, eq, integer_pow, mul, neg, select_n, square, sub
-from jitcore.lax.lazy import LazyModule
+from jitcore.lax.lazy import LazyFunctions
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2",
            "expm1", "log", "log10", "log1p", "log2", "logistic", "rsqrt", "sin", "sinh", "sqrt", "tan",
            "tanh"]
 
-special = LazyModule("scipy.special")
+special = LazyFunctions("scipy.special")
 
 _LN_2, _LN_10 = math.log(2), math.log(10)
 

@@ -17,13 +17,13 @@ from jitcore.config import config
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import canonicalize_shape, define, product
 from jitcore.lax.elementwise import conj, convert_element_type, mul
-from jitcore.lax.lazy import LazyModule
+from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.process.concurrency import default_threads
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 
-scipy_fft = LazyModule("scipy.fft")
+scipy_fft = LazyFunctions("scipy.fft")
 
 
 class FftType(enum.IntEnum):

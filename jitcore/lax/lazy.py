@@ -10,8 +10,8 @@ import importlib
 from collections.abc import Callable
 
 
-class LazyModule:
-    """Stands for a module of functions. Only functions: an attribute is not looked up before it is called."""
+class LazyFunctions:
+    """Stands for a module of functions, whose attributes are not looked up before they are called."""
 
     def __init__(self, name: str):
         self._name = name

@@ -46,13 +46,13 @@ from jitcore.lax.elementwise import (
     square,
     sub,
 )
-from jitcore.lax.lazy import LazyModule
+from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.shape import broadcast, full_like
 
 __all__ = ["bessel_i0e", "bessel_i1e", "betainc", "digamma", "erf", "erf_inv", "erfc", "igamma",
            "igamma_grad_a", "igammac", "lgamma", "log_ndtr", "ndtri", "polygamma", "zeta"]
 
-special = LazyModule("scipy.special")
+special = LazyFunctions("scipy.special")
 #: The family: on floats, of which halves are computed in float32.
 _smooth = functools.partial(elementwise, accepts="f", compute_half_in_float32=True)
 

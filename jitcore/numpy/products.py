@@ -14,7 +14,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
-from jitcore.lax.lazy import LazyModule
+from jitcore.lax.lazy import LazyFunctions
 from jitcore.numpy.arrays.promotion import (
     broadcast_array,
     broadcast_shapes,
@@ -209,7 +209,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
 
 
 # -- einsum -------------------------------------------------------------------------------------------------
-opt_einsum = LazyModule("opt_einsum")  # only `einsum` needs it
+opt_einsum = LazyFunctions("opt_einsum")  # only `einsum` needs it
 
 
 def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=None,

@@ -9,5 +9,7 @@ Modules:
                  is too much.
     generated    Functions that are made of source text; and wrappers: functions with the parameters of
                  another one.
+    lazy         Modules that are imported when something of them is asked for: optional ones, and those that
+                 take long.
     pickling     How what decorators return is pickled: by name where it is a global, as plain functions are.
 """

@@ -17,12 +17,12 @@ import pickle
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    import numpy as np
-
+from jitcore.process.lazy import LazyModule
 from jitcore.rewriter.bytecode.instructions import read_raw
+
+np = LazyModule("numpy")  # a script without NumPy need not load it
 
 __all__ = ["Described", "Opaque", "Rebuilt", "describe", "find_opaque", "load"]
 
@@ -57,8 +57,6 @@ class ArrayForm(NamedTuple):
     writeable: bool
 
     def make(self) -> np.ndarray:
-        import numpy as np
-
         low = sum(min(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides) if n)
         high = sum(max(0, (n - 1) * stride) for n, stride in zip(self.shape, self.strides) if n)
         if 0 in self.shape:

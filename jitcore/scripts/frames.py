@@ -12,6 +12,10 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
+from jitcore.process.lazy import LazyModule
+
+ctypes = LazyModule("ctypes")
+
 __all__ = ["write_variables"]
 
 
@@ -19,6 +23,4 @@ def write_variables(frame: FrameType, values: Mapping[str, Any]) -> None:
     variables = frame.f_locals
     variables.update(values)
     if sys.version_info < (3, 13) and variables is not frame.f_globals:
-        import ctypes  # takes a millisecond to load
-
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))

@@ -12,6 +12,10 @@ import sys
 from time import monotonic
 from typing import Any
 
+from jitcore.process.lazy import LazyModule
+
+pickle = LazyModule("pickle")
+
 __all__ = ["Helper"]
 
 #: Bytes of the size of a message.
@@ -38,8 +42,6 @@ class Helper:
     def submit(self, job: Any) -> None:
         if self._process is None:
             self._start()
-        import pickle
-
         data = pickle.dumps(job, 5)
         self._out += len(data).to_bytes(_SIZE, "little") + data
         if self.is_ready:
@@ -81,8 +83,6 @@ class Helper:
             return "the compiling process ended"
         except BlockingIOError:
             pass
-        import pickle
-
         while len(self._in) >= _SIZE:
             end = _SIZE + int.from_bytes(self._in[:_SIZE], "little")
             if len(self._in) < end:

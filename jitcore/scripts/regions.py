@@ -12,8 +12,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from jitcore.process.lazy import LazyModule
 from jitcore.scripts.entries import DECLINED
 from jitcore.scripts.environment import load
+
+running = LazyModule("jitcore.scripts.running")  # which needs NumPy
 
 __all__ = ["FromDisk", "Job", "Region"]
 
@@ -103,9 +106,7 @@ class Region:
 
     def define(self, find: Callable[[str, Any], Any]) -> Callable:
         """The function of values that `read` gives, which refers to what `find` gives."""
-        from jitcore.scripts.running import define
-
-        return define(self.program, load_constants(self.program.constants, find))
+        return running.define(self.program, load_constants(self.program.constants, find))
 
     @functools.cached_property
     def read_names(self) -> frozenset[str]:
@@ -120,24 +121,20 @@ class Region:
 
     def read(self, variables: Mapping[str, Any], rest: range | None) -> list:
         """What the program gets of the variables of a frame, and of what is left of a range."""
-        from jitcore.scripts.running import ABSENT
-
-        stand_ins = self.program.stand_ins
-        values = [variables[name] if name in variables else stand_ins.get(name, ABSENT)
+        stand_ins, absent = self.program.stand_ins, running.ABSENT
+        values = [variables[name] if name in variables else stand_ins.get(name, absent)
                   for name in self.program.parameters]
         return values if rest is None else [*values, rest.start, rest.stop]
 
     def run(self, values: list, call: Callable | None = None) -> tuple[int, dict[str, Any]] | None:
         """(number of the exit, variables by name); None where the program is not for these values, and
         nothing is done."""
-        from jitcore.scripts.running import ABSENT
-
         found, program = (call or self.call)(*values), self.program
         if found is DECLINED:
             return None
         number = found[len(program.results)] if len(program.exits) > 1 else 0
-        results = zip(program.results, found)
-        return self.exits[number], {name: value for name, value in results if value is not ABSENT}
+        results, absent = zip(program.results, found), running.ABSENT
+        return self.exits[number], {name: value for name, value in results if value is not absent}
 
 
 class ClassGuard:
@@ -196,9 +193,7 @@ def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
             __import__(module)
             return getattr(sys.modules[module], name)
         if kind == "absent":
-            from jitcore.scripts.running import ABSENT
-
-            return ABSENT
+            return running.ABSENT
         return find(kind, value)
 
     return load(data, find_constant)

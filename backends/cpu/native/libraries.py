@@ -43,6 +43,9 @@ from jitcore.config import config
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.announcing import announce_slow
 from jitcore.process.concurrency import Lock, available_cores
+from jitcore.process.lazy import LazyModule
+
+llvm = LazyModule("llvmlite.binding")
 
 if TYPE_CHECKING:
     import llvmlite.ir
@@ -338,14 +341,10 @@ def _load_image(name: str, level: int, packed_ir: bytes, image: Image) -> Librar
 
 @functools.cache
 def _open_linker():
-    import llvmlite.binding as llvm
-
     return llvm.create_lljit_compiler()
 
 
 def _link_by_llvm(name, object_code, exports, imports):
-    import llvmlite.binding as llvm
-
     calls = [*imports, *(symbol for symbol in _CONVERSIONS if symbol.encode() in object_code)]
     addresses = {symbol: images.address_of(symbol) for symbol in calls if symbol not in exports}
     with compiler_lock():

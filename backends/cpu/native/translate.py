@@ -28,6 +28,13 @@ from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image
 from jitcore.backends.cpu.render.loop_modules import split_loops
+from jitcore.process.lazy import LazyModule
+
+llvm = LazyModule("llvmlite.binding")
+ffi = LazyModule("llvmlite.binding.ffi")
+numba_lock = LazyModule("numba.core.compiler_lock")
+numba_registry = LazyModule("numba.core.registry")
+numba_settings = LazyModule("numba.core.config")
 
 __all__ = ["NativeCodeError", "ObjectCode", "compiler_lock", "describe_target", "emit_assembly",
            "in_second_lane", "load_compiler", "open_target", "optimize_ir", "translate"]
@@ -129,15 +136,11 @@ def compiler_lock():
 
 
 def _first_lock():
-    from numba.core.compiler_lock import global_compiler_lock
-
-    return global_compiler_lock
+    return numba_lock.global_compiler_lock
 
 
 def _lock_compilers():
     """Before a fork: a child forked while another thread is inside LLVM would wait for it for ever."""
-    from llvmlite.binding import ffi
-
     images.link_lock.acquire()
     _first_lock().acquire()
     _second_lock.acquire()
@@ -145,8 +148,6 @@ def _lock_compilers():
 
 
 def _unlock_compilers():
-    from llvmlite.binding import ffi
-
     ffi.lib._lock.__exit__(None, None, None)
     _second_lock.release()
     _first_lock().release()
@@ -158,23 +159,18 @@ class _Target:
     """Target machines for Numba's target; one per lane and process."""
 
     def __init__(self):
-        import llvmlite.binding as llvm
-        from numba.core.registry import cpu_target
-
-        codegen = cpu_target.target_context.codegen()
+        codegen = numba_registry.cpu_target.target_context.codegen()
         self.codegen = codegen  # owns its target machine
         self.triple, self.cpu, self.features = codegen.magic_tuple()
         self.data_layout = str(codegen.target_data)
         self.machine = self.quick_machine = codegen._tm
         if objects.can_link():
-            from numba.core import config as numba_config
-
             def create(opt):
                 return llvm.Target.from_triple(self.triple).create_target_machine(
                     cpu=self.cpu, features=self.features, opt=opt, reloc="pic", codemodel="small"
                 )
 
-            self.machine, self.quick_machine = create(numba_config.OPT), create(0)
+            self.machine, self.quick_machine = create(numba_settings.OPT), create(0)
 
     def choose_machine(self, text):
         """The target machine for a module: what generates code quickly, where no function asks for more."""
@@ -183,8 +179,6 @@ class _Target:
 
     def run_passes(self, module, opt_level):
         """Optimise a parsed module in place. A run spends its pass manager, so each builds one (40 us)."""
-        import llvmlite.binding as llvm
-
         tuning = llvm.create_pipeline_tuning_options(speed_level=opt_level)
         # Not operations side by side: in chains of scalars the shuffles for it lie between one and the next.
         tuning.loop_vectorization, tuning.slp_vectorization = opt_level == 3, False
@@ -205,10 +199,8 @@ class _Target:
 def _free_manager(manager):
     """Frees a pass manager and its 10 kB. It inherits two methods for that, and by itself calls the one that
     does nothing."""
-    from llvmlite.binding.ffi import ObjectRef
-
     for kind in type(manager).__mro__:
-        if kind is not ObjectRef and "_dispose" in vars(kind):
+        if kind is not ffi.ObjectRef and "_dispose" in vars(kind):
             kind._dispose(manager)
             manager.detach()  # from now on it frees nothing itself
             return
@@ -228,8 +220,6 @@ def open_target() -> _Target:
 
 def optimize_ir(text: str, opt_level: int):
     """The parsed module behind the passes of a level."""
-    import llvmlite.binding as llvm
-
     rest, loops, internal = split_loops(text) if opt_level == 1 else (text, "", ())
     context = llvm.create_context()
     module = _run_passes(rest, opt_level, context)
@@ -241,8 +231,6 @@ def optimize_ir(text: str, opt_level: int):
 
 
 def _run_passes(text, opt_level, context):
-    import llvmlite.binding as llvm
-
     target = open_target()
     try:
         module = llvm.parse_assembly(text, context)
@@ -258,8 +246,6 @@ def _run_passes(text, opt_level, context):
 def _emit_object(machine, module) -> bytes:
     """As `machine.emit_object(module)`, but without llvmlite's lock, for which the other lane would wait: it
     protects LLVM's global context, which the module is not part of."""
-    from llvmlite.binding import ffi
-
     emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if emit is None:
         return machine.emit_object(module)
@@ -275,8 +261,6 @@ def _emit_object(machine, module) -> bytes:
 
 def list_symbols(module) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(exported names, names to be found elsewhere) of a module."""
-    import llvmlite.binding as llvm
-
     exports, imports = [], []
     for function in module.functions:
         if not function.is_declaration:

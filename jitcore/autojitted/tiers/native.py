@@ -19,7 +19,10 @@ import numpy as np
 
 from jitcore.autojitted.recording.purity import find_effect
 from jitcore.core.source import raise_interruption
+from jitcore.process.lazy import LazyModule
 from jitcore.rewriter.objects import BOUND_METHODS, is_user_class, is_user_function, list_children, walk
+
+numba = LazyModule("numba")
 
 #: Relative difference of floating-point results that another order of operations explains.
 _TOLERANCE = {"f": 1e-7, "c": 1e-7}
@@ -244,8 +247,6 @@ _MISSING = object()
 def compile_by_numba(function: types.FunctionType) -> Callable:
     """The function and those of the user that it calls, in Numba's nopython mode with checked indices."""
     # An optional package.
-    import numba
-
     known: dict[types.FunctionType, Any] = {}
 
     def convert(current: types.FunctionType) -> Any:

@@ -22,7 +22,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import cast, define, to_operands
 from jitcore.lax.elementwise import add, conj, div, neg
-from jitcore.lax.lazy import LazyModule
+from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.linalg import derivatives
 from jitcore.lax.linalg.derivatives import conjugate_transpose, multiply, transpose_matrix
 from jitcore.lax.linalg.qr_reflections import expand_qr
@@ -36,7 +36,7 @@ from jitcore.transforms.transpose import is_linear
 __all__ = ["cholesky", "eig", "eigh", "lu", "lu_pivots_to_permutation", "qr", "schur", "svd",
            "triangular_solve"]
 
-scipy_linalg = LazyModule("scipy.linalg")
+scipy_linalg = LazyFunctions("scipy.linalg")
 
 
 # -- what the decompositions share --------------------------------------------------------------------------

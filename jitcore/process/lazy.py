@@ -1,0 +1,21 @@
+"""Modules that are imported when something of them is asked for: optional ones, and those that take long.
+
+In: the name of a module. Out: an object with the module's attributes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["LazyModule"]
+
+
+class LazyModule:
+    """Stands for a module. Raises: ImportError when an attribute is asked for, of no module."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self._name), attribute)
