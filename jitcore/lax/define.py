@@ -67,7 +67,9 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
             operand in which it is not linear. One function for one operand.
         transpose_sparse: `sparse` of `transpose_elementwise`.
         lower: rule of lowering; by default, `scalar_op` of each element.
-        traits: others, see `Primitive`."""
+        traits: others, see `Primitive`; `cost`, see `loopir.expr`; `scipy`, the name of the function of
+            `scipy.special` that it computes, under which it is public in `jitcore.scipy.special`, traced by
+            autojit, and what Python and Numba call."""
 
     def attach(function):
         prim_name = name or function.__name__.rstrip("_")
