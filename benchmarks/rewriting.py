@@ -164,8 +164,7 @@ def look_out() -> Iterator[None]:
 
 
 def measure_rewrite(name: str, effort: Effort) -> list[str]:
-    from jitcore.rewriter.functions import rewrite_function
-    from jitcore.rewriter.functions import HOOKS
+    from jitcore.rewriter.functions import HOOKS, rewrite_function
     from jitcore.rewriter.writing.resumable import Template
 
     code, lines = SUBJECTS[name].__code__, itertools.count(10_000)

@@ -15,8 +15,8 @@ from jitcore.core.primitive import registry
 from jitcore.lax.elementwise import convert_dtype
 from jitcore.loopir.index import Index, RunTimeSize, constant
 
-# Rough cost of one scalar operation, in multiply-adds, as the block of its primitive says; 1 where it does not.
-# Guides recomputation only.
+# Rough cost of one scalar operation, in multiply-adds, as the block of its primitive says; 1 without. Guides
+# recomputation only.
 OP_COST = {"logaddexp": 26} | {primitive.traits["scalar_op"]: primitive.traits["cost"]
                                for primitive in registry.values() if "cost" in primitive.traits}
 # The same of complex numbers, where that is much more than of their parts.
