@@ -37,6 +37,9 @@ def test_each_example_has_an_entry():
 def test_entry_is_short_and_names_the_files(name):
     assert len(ENTRIES[name].splitlines()) <= 10
     assert {file for file in list_touched(name) if not file.startswith("tests/")} == set(read_quoted(name, "Files"))
+    parts = (EXAMPLES / f"{name}.diff").read_text(encoding="utf-8").split("diff --git a/")
+    added = [line for part in parts[1:] if not part.startswith("tests/") for line in part.splitlines() if line.startswith("+")]
+    assert max(map(len, added)) <= 1 + 110
 
 
 @pytest.fixture(scope="module")
