@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import operator
 
-from jitcore import dtypes, errors, lax
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy.arrays.promotion import ensure_array
 
@@ -26,7 +27,7 @@ def _reduce_segments(name: str, scatter, start, data, segment_ids, num_segments,
                          f"{ids.shape}")
     if num_segments is None:
         if isinstance(ids, Tracer):
-            raise errors.argument_value_error(f"ops.{name}", "segment_ids", ids.aval.long(),
+            raise argument_errors.argument_value_error(f"ops.{name}", "segment_ids", ids.aval.long(),
                                               origin_of(ids.trace, ids), user_snippet())
         num_segments = int(ids.data.max()) + 1 if ids.size else 0
     num_segments = operator.index(num_segments)

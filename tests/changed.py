@@ -26,6 +26,8 @@ PACKAGES = ("jitcore", "benchmarks", "tests")
 ALL = "tests"
 #: Tests that read files which nobody imports, by the beginning of the file's name.
 READERS = {
+    "docs/examples/": ["tests/test_adding.py"],
+    "docs/architecture.md": ["tests/test_docs.py", "tests/test_adding.py"],
     "docs/": ["tests/test_docs.py", "tests/test_docs_examples.py", "tests/test_errors_page.py"],
     "README.md": ["tests/test_docs.py", "tests/test_docs_examples.py", "tests/test_packaging.py"],
     "CHANGELOG.md": ["tests/test_docs.py"],

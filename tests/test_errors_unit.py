@@ -160,8 +160,8 @@ JAX_FIRST_LINES = {
     "index": ("lambda x: [1, 2, 3][x]", errors.integer_conversion_error("int32[]")),
     "int": ("lambda x: int(x)", errors.number_conversion_error("int", "int32[]")),
     "array": ("lambda x: np.array(x)", errors.array_conversion_error("int32[]")),
-    "arange": ("lambda x: jnp.arange(x)", errors.argument_value_error("jnp.arange", "stop", "int32[]")),
-    "mask": ("lambda x: jnp.ones(4)[jnp.ones(4) > x]", errors.boolean_index_error("bool[4]")),
+    "arange": ("lambda x: jnp.arange(x)", argument_errors.argument_value_error("jnp.arange", "stop", "int32[]")),
+    "mask": ("lambda x: jnp.ones(4)[jnp.ones(4) > x]", argument_errors.boolean_index_error("bool[4]")),
     "shapes": ("lambda x: jnp.ones([2, 3]) + jnp.ones(4)", argument_errors.broadcast_error([(2, 3), (4,)])),
 }
 

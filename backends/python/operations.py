@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.core.primitive import registry
 
 #: Binding strengths of expressions, weakest first.
 TERNARY, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(
@@ -65,8 +66,8 @@ NUMPY = {"f": _NUMPY, "c": _NUMPY}
 _MATH = ("erf", "erfc", "lgamma")
 #: Functions of SciPy, which Numba does not compile: it calls Python for each number. Names of their helpers
 #: begin with `special_`: Numba asks all modules for such a name, and some of SciPy's warn when asked.
-SPECIAL = {"erf_inv": "erfinv", "digamma": "digamma", "bessel_i0e": "i0e", "bessel_i1e": "i1e",
-           "ndtri": "ndtri", "log_ndtr": "log_ndtr", "zeta": "zeta", "polygamma": "polygamma"}
+SPECIAL = {primitive.traits["scalar_op"]: primitive.traits["scipy"] for primitive in registry.values()
+           if "scipy" in primitive.traits and primitive.lower and primitive.name not in (*_MATH, "logistic")}
 
 
 class Operations:

@@ -351,7 +351,7 @@ def fold_line(text: str) -> str:
     return folded if len(folded) <= _MAX_TEXT else f"{folded[: _MAX_TEXT - 3]}..."
 
 
-def _suggest_static(origin: Origin | None) -> str:
+def suggest_static(origin: Origin | None) -> str:
     """'; or make x static with ...' when an argument could be static, else ''."""
     names = origin.find_static_names() if origin else ()
     if not names:
@@ -390,7 +390,7 @@ def bool_conversion_error(aval_text: str, origin: Origin | None = None, where: L
             "lax.cond(x.any(), ...) to choose once.")
     in_while = _show_source(where).startswith("while ")
     rest = "use lax.while_loop" if in_while else "use lax.cond / jnp.where"
-    fix = f"{_suggest_rewrite(origin, 'plain Python control flow')}{rest}{_suggest_static(origin)}."
+    fix = f"{_suggest_rewrite(origin, 'plain Python control flow')}{rest}{suggest_static(origin)}."
     # The second full stop is what JAX's documentation prints, and what scripts compare against.
     headline = f"Attempted boolean conversion of traced array with shape {aval_text}.."
     return build_error(TracerBoolConversionError, headline, origin=origin, where=where, fix=fix)
@@ -403,7 +403,7 @@ def integer_conversion_error(aval_text: str, origin: Origin | None = None, where
         remedy = f"{_suggest_rewrite(origin, 'loops over range(n)')}loop with lax.fori_loop"
     else:
         remedy = "index an array, jnp.array(values)[i], and loop with lax.fori_loop"
-    fix = f"{remedy}{_suggest_static(origin)}."
+    fix = f"{remedy}{suggest_static(origin)}."
     return build_error(TracerIntegerConversionError, headline, origin=origin, where=where, fix=fix)
 
 
@@ -413,7 +413,7 @@ def array_conversion_error(aval_text: str, origin: Origin | None = None, where: 
     headline = (
         f"The numpy.ndarray conversion method __array__() was called on traced array with shape {aval_text}")
     detail = f"{function} has no traced form." if function else ""
-    fix = f"use jnp.asarray / jitcore.numpy, or pure_callback for foreign code{_suggest_static(origin)}."
+    fix = f"use jnp.asarray / jitcore.numpy, or pure_callback for foreign code{suggest_static(origin)}."
     return build_error(TracerArrayConversionError, headline, detail=detail, origin=origin, where=where,
                        fix=fix)
 
@@ -424,7 +424,7 @@ def concretization_error(aval_text: str, detail: str, origin: Origin | None = No
     headline = (
         "Abstract tracer value encountered where concrete value is expected: "
         f"traced array with shape {aval_text}")
-    fix = f"{fix}{_suggest_static(origin)}."
+    fix = f"{fix}{suggest_static(origin)}."
     return build_error(ConcretizationTypeError, headline, detail=detail, origin=origin, where=where, fix=fix)
 
 
@@ -444,50 +444,3 @@ def method_conversion_error(method: str, aval_text: str, origin: Origin | None =
     """`tracer.item()`, `tracer.tolist()`, ...: a method whose result is a Python object."""
     detail = f"This occurred in the {method}() method of jitcore.Array."
     return concretization_error(aval_text, detail, origin, where, fix="keep the value as an array")
-
-
-def argument_value_error(function: str, argument: str, aval_text: str, origin: Origin | None = None,
-                         where: Lines = ()) -> Exception:
-    """`jnp.arange(tracer)`: an argument that decides the shape. function: "jnp.arange"; argument: "stop"."""
-    detail = f"It arose in the {function} argument '{argument}'."
-    fix = f"'{argument}' must be a Python value, for example from x.shape"
-    return concretization_error(aval_text, detail, origin, where, fix=fix)
-
-
-def size_required_error(function: str, aval_text: str, origin: Origin | None = None,
-                        where: Lines = ()) -> Exception:
-    """`jnp.nonzero(tracer)` without `size=`. function: "jnp.nonzero"."""
-    detail = f"The size argument of {function} must be statically specified to use {function} while tracing."
-    fix = f"{function}(..., size=n, fill_value=...) gives the result a fixed size"
-    return concretization_error(aval_text, detail, origin, where, fix=fix)
-
-
-def shape_value_error(shape_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
-    """`jnp.zeros(tracer)`, `x.reshape(tracer, 2)`. shape_text: the shape as given, tracers included."""
-    headline = f"Shapes must be 1D sequences of concrete values of integer type, got {shape_text}."
-    fix = f"take sizes from x.shape, which is known while tracing{_suggest_static(origin)}."
-    return build_error(ConcretizationTypeError, headline, origin=origin, where=where, fix=fix)
-
-
-def boolean_index_error(aval_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
-    """`x[mask]` with a traced mask. aval_text: the mask's."""
-    headline = f"Array boolean indices must be concrete; got {aval_text}"
-    fix = ("jnp.where(mask, x, 0) keeps the shape; x.at[mask].set(v) writes; "
-           "x[jnp.nonzero(mask, size=n)] bounds the size.")
-    return build_error(NonConcreteBooleanIndexError, headline, origin=origin, where=where, fix=fix)
-
-
-def slice_bound_error(slice_text: str, position: int, origin: Origin | None = None,
-                      where: Lines = ()) -> Exception:
-    """`x[:tracer]`. slice_text: "slice(None, Tracer(int32[]), None)"; position: which index it was."""
-    headline = f"Slice entries must be static integers. Got {slice_text} at position {position}"
-    fix = f"use lax.dynamic_slice with a fixed size, or a mask and jnp.where{_suggest_static(origin)}."
-    return build_error(JitcoreIndexError, headline, origin=origin, where=where, fix=fix)
-
-
-def item_assignment_error(where: Lines = (), *, verb: str = "assignment") -> Exception:
-    """`x[i] = v` on an Array or a tracer; verb="deletion" for `del x[i]`."""
-    headline = (f"jitcore arrays are immutable and do not support in-place item {verb}. "
-                "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")
-    fix = "write that, or compile NumPy-style code with @autojit, which assigns items as NumPy does."
-    return build_error(TracerMutationError, headline, where=where, fix=fix)

@@ -13,16 +13,22 @@ from collections.abc import Collection, Mapping, Sequence
 
 from jitcore.errors import (
     BackendNotFoundError,
+    ConcretizationTypeError,
     DonatedArrayError,
     InconclusiveDimensionOperation,
+    JitcoreIndexError,
     JitcoreTypeError,
     Lines,
+    NonConcreteBooleanIndexError,
     Origin,
     StaticArgumentError,
     Template,
+    TracerMutationError,
     UnknownCompilerOptionError,
     build_error,
+    concretization_error,
     fold_line,
+    suggest_static,
 )
 
 # --- arguments and results of a transformed function --------------------------------------------------------
@@ -279,3 +285,53 @@ def carry_structure_error(primitive: str, difference: str, where: Lines = ()) ->
 
 def _quote_set(names: Collection[str]) -> str:
     return "{" + ", ".join(repr(name) for name in sorted(names)) + "}"
+
+
+# --- traced values as extents, places and items -------------------------------------------------------------
+
+
+def argument_value_error(function: str, argument: str, aval_text: str, origin: Origin | None = None,
+                         where: Lines = ()) -> Exception:
+    """`jnp.arange(tracer)`: an argument that decides the shape. function: "jnp.arange"; argument: "stop"."""
+    detail = f"It arose in the {function} argument '{argument}'."
+    fix = f"'{argument}' must be a Python value, for example from x.shape"
+    return concretization_error(aval_text, detail, origin, where, fix=fix)
+
+
+def size_required_error(function: str, aval_text: str, origin: Origin | None = None,
+                        where: Lines = ()) -> Exception:
+    """`jnp.nonzero(tracer)` without `size=`. function: "jnp.nonzero"."""
+    detail = f"The size argument of {function} must be statically specified to use {function} while tracing."
+    fix = f"{function}(..., size=n, fill_value=...) gives the result a fixed size"
+    return concretization_error(aval_text, detail, origin, where, fix=fix)
+
+
+def shape_value_error(shape_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
+    """`jnp.zeros(tracer)`, `x.reshape(tracer, 2)`. shape_text: the shape as given, tracers included."""
+    headline = f"Shapes must be 1D sequences of concrete values of integer type, got {shape_text}."
+    fix = f"take sizes from x.shape, which is known while tracing{suggest_static(origin)}."
+    return build_error(ConcretizationTypeError, headline, origin=origin, where=where, fix=fix)
+
+
+def boolean_index_error(aval_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
+    """`x[mask]` with a traced mask. aval_text: the mask's."""
+    headline = f"Array boolean indices must be concrete; got {aval_text}"
+    fix = ("jnp.where(mask, x, 0) keeps the shape; x.at[mask].set(v) writes; "
+           "x[jnp.nonzero(mask, size=n)] bounds the size.")
+    return build_error(NonConcreteBooleanIndexError, headline, origin=origin, where=where, fix=fix)
+
+
+def slice_bound_error(slice_text: str, position: int, origin: Origin | None = None,
+                      where: Lines = ()) -> Exception:
+    """`x[:tracer]`. slice_text: "slice(None, Tracer(int32[]), None)"; position: which index it was."""
+    headline = f"Slice entries must be static integers. Got {slice_text} at position {position}"
+    fix = f"use lax.dynamic_slice with a fixed size, or a mask and jnp.where{suggest_static(origin)}."
+    return build_error(JitcoreIndexError, headline, origin=origin, where=where, fix=fix)
+
+
+def item_assignment_error(where: Lines = (), *, verb: str = "assignment") -> Exception:
+    """`x[i] = v` on an Array or a tracer; verb="deletion" for `del x[i]`."""
+    headline = (f"jitcore arrays are immutable and do not support in-place item {verb}. "
+                "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")
+    fix = "write that, or compile NumPy-style code with @autojit, which assigns items as NumPy does."
+    return build_error(TracerMutationError, headline, where=where, fix=fix)

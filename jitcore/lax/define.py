@@ -21,6 +21,7 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.transforms.batch_rules import batch_elementwise
 from jitcore.transforms.derivative_rules import jvp_elementwise, jvp_linear, transpose_elementwise
 
@@ -67,7 +68,9 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
             operand in which it is not linear. One function for one operand.
         transpose_sparse: `sparse` of `transpose_elementwise`.
         lower: rule of lowering; by default, `scalar_op` of each element.
-        traits: others, see `Primitive`."""
+        traits: others, see `Primitive`; `cost`, see `loopir.expr`; `scipy`, the name of the function of
+            `scipy.special` that it computes, under which it is public in `jitcore.scipy.special`, traced by
+            autojit, and what Python and Numba call."""
 
     def attach(function):
         prim_name = name or function.__name__.rstrip("_")
@@ -208,8 +211,8 @@ def canonicalize_shape(shape) -> tuple:
         return tuple(extent if isinstance(extent, DimExpr) else operator.index(extent) for extent in shape)
     except errors.TracerIntegerConversionError:
         tracer = next(extent for extent in shape if isinstance(extent, Tracer))
-        raise errors.shape_value_error(f"({', '.join(map(str, shape))})", origin_of(tracer.trace, tracer),
-                                       user_snippet()) from None
+        raise argument_errors.shape_value_error(f"({', '.join(map(str, shape))})",
+                                                origin_of(tracer.trace, tracer), user_snippet()) from None
     except TypeError:
         message = f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
         raise TypeError(message) from None

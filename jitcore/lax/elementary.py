@@ -25,53 +25,55 @@ special = LazyFunctions("scipy.special")
 _LN_2, _LN_10 = math.log(2), math.log(10)
 
 
-@elementwise(impl=np.exp, hlo="exponential", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, ans))
+@elementwise(impl=np.exp, hlo="exponential", domain=(-10, 10), cost=10, jvp=lambda t, ans, x: mul(t, ans))
 def exp(x):
     """e to the power x."""
 
 
-@elementwise(impl=np.exp2, domain=(-10, 10), jvp=lambda t, ans, x: mul(t, mul(ans, _LN_2)))
+@elementwise(impl=np.exp2, domain=(-10, 10), cost=9, jvp=lambda t, ans, x: mul(t, mul(ans, _LN_2)))
 def exp2(x):
     """2 to the power x."""
 
 
-@elementwise(impl=np.expm1, hlo="exponential_minus_one", domain=(-2, 2),
+@elementwise(impl=np.expm1, hlo="exponential_minus_one", domain=(-2, 2), cost=14,
              jvp=lambda t, ans, x: mul(t, add(ans, 1.0)))
 def expm1(x):
     """exp(x) - 1, accurate near 0."""
 
 
-@elementwise(impl=np.log, hlo="log", domain=(0.01, 10), jvp=lambda t, ans, x: div(t, x))
+@elementwise(impl=np.log, hlo="log", domain=(0.01, 10), cost=12, jvp=lambda t, ans, x: div(t, x))
 def log(x):
     """Natural logarithm."""
 
 
-@elementwise(impl=np.log2, domain=(0.01, 10), jvp=lambda t, ans, x: div(t, mul(x, _LN_2)))
+@elementwise(impl=np.log2, domain=(0.01, 10), cost=12, jvp=lambda t, ans, x: div(t, mul(x, _LN_2)))
 def log2(x):
     """Logarithm to base 2."""
 
 
-@elementwise(impl=np.log10, domain=(0.01, 10), jvp=lambda t, ans, x: div(t, mul(x, _LN_10)))
+@elementwise(impl=np.log10, domain=(0.01, 10), cost=12, jvp=lambda t, ans, x: div(t, mul(x, _LN_10)))
 def log10(x):
     """Logarithm to base 10."""
 
 
-@elementwise(impl=np.log1p, hlo="log_plus_one", domain=(-0.9, 3), jvp=lambda t, ans, x: div(t, add(x, 1.0)))
+@elementwise(impl=np.log1p, hlo="log_plus_one", domain=(-0.9, 3), cost=14,
+             jvp=lambda t, ans, x: div(t, add(x, 1.0)))
 def log1p(x):
     """log(1 + x), accurate near 0."""
 
 
-@elementwise(impl=np.sin, hlo="sine", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, cos(x)))
+@elementwise(impl=np.sin, hlo="sine", domain=(-10, 10), cost=16, jvp=lambda t, ans, x: mul(t, cos(x)))
 def sin(x):
     """Sine of x in radians."""
 
 
-@elementwise(impl=np.cos, hlo="cosine", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, neg(sin(x))))
+@elementwise(impl=np.cos, hlo="cosine", domain=(-10, 10), cost=16, jvp=lambda t, ans, x: mul(t, neg(sin(x))))
 def cos(x):
     """Cosine of x in radians."""
 
 
-@elementwise(impl=np.tan, hlo="tan", domain=(-1.4, 1.4), jvp=lambda t, ans, x: mul(t, add(square(ans), 1.0)))
+@elementwise(impl=np.tan, hlo="tan", domain=(-1.4, 1.4), cost=20,
+             jvp=lambda t, ans, x: mul(t, add(square(ans), 1.0)))
 def tan(x):
     """Tangent of x in radians."""
 
@@ -81,47 +83,48 @@ def _rsqrt_of_one_minus_square(x):
     return rsqrt(mul(sub(1.0, x), add(x, 1.0)))
 
 
-@elementwise(impl=np.arcsin, domain=(-0.95, 0.95),
+@elementwise(impl=np.arcsin, domain=(-0.95, 0.95), cost=14,
              jvp=lambda t, ans, x: mul(t, _rsqrt_of_one_minus_square(x)))
 def asin(x):
     """Inverse sine, in radians in [-pi/2, pi/2]."""
 
 
-@elementwise(impl=np.arccos, domain=(-0.95, 0.95),
+@elementwise(impl=np.arccos, domain=(-0.95, 0.95), cost=14,
              jvp=lambda t, ans, x: mul(t, neg(_rsqrt_of_one_minus_square(x))))
 def acos(x):
     """Inverse cosine, in radians in [0, pi]."""
 
 
-@elementwise(impl=np.arctan, domain=(-5, 5), jvp=lambda t, ans, x: div(t, add(square(x), 1.0)))
+@elementwise(impl=np.arctan, domain=(-5, 5), cost=14, jvp=lambda t, ans, x: div(t, add(square(x), 1.0)))
 def atan(x):
     """Inverse tangent, in radians in [-pi/2, pi/2]."""
 
 
-@elementwise(impl=np.arctan2, hlo="atan2", accepts="f", domain=(-5, 5),
+@elementwise(impl=np.arctan2, hlo="atan2", accepts="f", domain=(-5, 5), cost=20,
              jvp=(lambda t, ans, x, y: mul(t, div(y, add(square(x), square(y)))),
                   lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y))))))
 def atan2(x, y):
     """Angle of the point (y, x), in radians in [-pi, pi]."""
 
 
-@elementwise(impl=np.sinh, domain=(-3, 3), jvp=lambda t, ans, x: mul(t, cosh(x)))
+@elementwise(impl=np.sinh, domain=(-3, 3), cost=16, jvp=lambda t, ans, x: mul(t, cosh(x)))
 def sinh(x):
     """Hyperbolic sine."""
 
 
-@elementwise(impl=np.cosh, domain=(-3, 3), jvp=lambda t, ans, x: mul(t, sinh(x)))
+@elementwise(impl=np.cosh, domain=(-3, 3), cost=16, jvp=lambda t, ans, x: mul(t, sinh(x)))
 def cosh(x):
     """Hyperbolic cosine."""
 
 
-@elementwise(impl=np.tanh, hlo="tanh", domain=(-3, 3),
+@elementwise(impl=np.tanh, hlo="tanh", domain=(-3, 3), cost=14,
              jvp=lambda t, ans, x: mul(t, mul(add(ans, 1.0), sub(1.0, ans))))
 def tanh(x):
     """Hyperbolic tangent."""
 
 
-@elementwise(impl=np.arcsinh, domain=(-5, 5), jvp=lambda t, ans, x: mul(t, rsqrt(add(square(x), 1.0))))
+@elementwise(impl=np.arcsinh, domain=(-5, 5), cost=20,
+             jvp=lambda t, ans, x: mul(t, rsqrt(add(square(x), 1.0))))
 def asinh(x):
     """Inverse hyperbolic sine."""
 
@@ -132,29 +135,29 @@ def _acosh_slope(x):
     return rsqrt(mul(sub(x, 1.0), add(x, 1.0)))
 
 
-@elementwise(impl=np.arccosh, domain=(1.1, 5), jvp=lambda t, ans, x: mul(t, _acosh_slope(x)))
+@elementwise(impl=np.arccosh, domain=(1.1, 5), cost=20, jvp=lambda t, ans, x: mul(t, _acosh_slope(x)))
 def acosh(x):
     """Inverse hyperbolic cosine."""
 
 
-@elementwise(impl=np.arctanh, domain=(-0.95, 0.95),
+@elementwise(impl=np.arctanh, domain=(-0.95, 0.95), cost=18,
              jvp=lambda t, ans, x: div(t, mul(add(x, 1.0), sub(1.0, x))))
 def atanh(x):
     """Inverse hyperbolic tangent."""
 
 
-@elementwise(impl=np.sqrt, hlo="sqrt", domain=(0.01, 10), jvp=lambda t, ans, x: mul(t, div(0.5, ans)))
+@elementwise(impl=np.sqrt, hlo="sqrt", domain=(0.01, 10), cost=4, jvp=lambda t, ans, x: mul(t, div(0.5, ans)))
 def sqrt(x):
     """Square root."""
 
 
-@elementwise(impl=lambda x: np.reciprocal(np.sqrt(x)), hlo="rsqrt", domain=(0.01, 10),
+@elementwise(impl=lambda x: np.reciprocal(np.sqrt(x)), hlo="rsqrt", domain=(0.01, 10), cost=5,
              jvp=lambda t, ans, x: mul(t, mul(div(ans, x), -0.5)))
 def rsqrt(x):
     """1 / sqrt(x)."""
 
 
-@elementwise(impl=np.cbrt, hlo="cbrt", accepts="f", domain=(-10, 10),
+@elementwise(impl=np.cbrt, hlo="cbrt", accepts="f", domain=(-10, 10), cost=14,
              jvp=lambda t, ans, x: mul(t, mul(integer_pow(ans, -2), 1 / 3)))
 def cbrt(x):
     """Real cube root."""
@@ -164,7 +167,8 @@ def _logistic(x):
     return special.expit(x) if not dtypes.is_complex(x.dtype) else 1 / (1 + np.exp(-x))
 
 
-@elementwise(impl=_logistic, hlo="logistic", domain=(-10, 10), compute_half_in_float32=True,
+@elementwise(impl=_logistic, hlo="logistic", domain=(-10, 10), cost=14, scipy="expit",
+             compute_half_in_float32=True,
              jvp=lambda t, ans, x: mul(t, mul(ans, sub(1.0, ans))))
 def logistic(x):
     """Sigmoid, 1 / (1 + exp(-x))."""
@@ -181,7 +185,8 @@ def _slope_of_power(x, y):
     return select_n(eq(y, 0.0), slope, 0.0)
 
 
-@elementwise(impl=np.power, hlo="power", domain=(0.1, 3), lower=lambda builder, x, y: builder.pow(x, y),
+@elementwise(impl=np.power, hlo="power", domain=(0.1, 3), cost=30,
+             lower=lambda builder, x, y: builder.pow(x, y),
              jvp=(lambda t, ans, x, y: mul(t, _slope_of_power(x, y)),
                   lambda t, ans, x, y: mul(t, mul(log(_replace_zero(x)), ans))))
 def pow_(x, y):

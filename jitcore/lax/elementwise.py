@@ -124,7 +124,7 @@ def _remainder(x, y):
     return np.where(y == 0, x, np.fmod(x, y)).astype(x.dtype)
 
 
-@elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10), is_cheap=True,
+@elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10), cost=4, is_cheap=True,
              jvp=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y)))),
              transpose=(lambda ct, x, y: div(ct, y), None),
              transpose_sparse=(lambda ct, x, y: mul_sparse(ct, div(_constant(1.0, y), y)), None))
@@ -132,7 +132,7 @@ def div(x, y):
     """`x / y`; integers divide towards zero."""
 
 
-@elementwise(impl=_remainder, hlo="remainder", accepts="iuf", domain=(-10, 10),
+@elementwise(impl=_remainder, hlo="remainder", accepts="iuf", domain=(-10, 10), cost=8,
              jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: mul(t, neg(trunc(div(x, y))))))
 def rem(x, y):
     """Remainder of the division towards zero; it has the sign of x (C's `fmod`)."""

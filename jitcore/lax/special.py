@@ -61,7 +61,7 @@ def _half_square(x):
     return mul(square(x), 0.5)
 
 
-@_smooth(impl=special.ndtri, domain=(0.01, 0.99),
+@_smooth(impl=special.ndtri, domain=(0.01, 0.99), cost=30, scipy="ndtri",
          jvp=lambda t, ans, p: mul(t, mul(exp(_half_square(ans)), math.sqrt(2 * math.pi))))
 def ndtri(p):
     """x such that a standard normal number is below x with probability p. p: in [0, 1], NaN outside."""
@@ -72,7 +72,8 @@ def _log_ndtr_slope(ans, x):
     return exp(sub(neg(add(_half_square(x), math.log(math.sqrt(2 * math.pi)))), ans))
 
 
-@_smooth(impl=special.log_ndtr, domain=(-10, 10), jvp=lambda t, ans, x: mul(t, _log_ndtr_slope(ans, x)))
+@_smooth(impl=special.log_ndtr, domain=(-10, 10), cost=50, scipy="log_ndtr",
+         jvp=lambda t, ans, x: mul(t, _log_ndtr_slope(ans, x)))
 def log_ndtr(x):
     """Logarithm of the probability that a standard normal number is below x."""
 
@@ -179,35 +180,39 @@ def _gauss(x, factor: float):
     return mul(exp(neg(square(x))), factor)
 
 
-@_smooth(impl=special.erf, domain=(-3, 3), jvp=lambda t, ans, x: mul(t, _gauss(x, 2 / math.sqrt(math.pi))))
+@_smooth(impl=special.erf, domain=(-3, 3), cost=16, scipy="erf",
+         jvp=lambda t, ans, x: mul(t, _gauss(x, 2 / math.sqrt(math.pi))))
 def erf(x):
     """Error function."""
 
 
-@_smooth(impl=special.erfc, domain=(-3, 3), jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))
+@_smooth(impl=special.erfc, domain=(-3, 3), cost=24, scipy="erfc",
+         jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))
 def erfc(x):
     """1 - erf(x), accurate for large x."""
 
 
-@_smooth(impl=special.erfinv, domain=(-0.95, 0.95),
+@_smooth(impl=special.erfinv, domain=(-0.95, 0.95), cost=24, scipy="erfinv",
          jvp=lambda t, ans, x: mul(t, mul(exp(square(ans)), math.sqrt(math.pi) / 2)))
 def erf_inv(x):
     """Inverse of the error function."""
 
 
 # At -inf SciPy's is -inf.
-@_smooth(impl=lambda x: np.where(np.isneginf(x), -x, special.gammaln(x)), domain=(0.1, 10),
+@_smooth(impl=lambda x: np.where(np.isneginf(x), -x, special.gammaln(x)), domain=(0.1, 10), cost=40,
+         scipy="gammaln",
          jvp=lambda t, ans, x: mul(t, digamma(x)))
 def lgamma(x):
     """Logarithm of the magnitude of the gamma function."""
 
 
-@_smooth(impl=special.digamma, domain=(0.1, 10), jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))
+@_smooth(impl=special.digamma, domain=(0.1, 10), cost=40, scipy="digamma",
+         jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))
 def digamma(x):
     """Derivative of lgamma."""
 
 
-@_smooth(impl=special.i0e, domain=(-10, 10),
+@_smooth(impl=special.i0e, domain=(-10, 10), cost=30, scipy="i0e",
          jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))
 def bessel_i0e(x):
     """exp(-|x|) times the modified Bessel function of order 0."""
@@ -222,20 +227,21 @@ def _i1e_over_x(ans, x):
     return select_n(is_small, div(ans, select_n(is_small, x, 1.0)), mul(exp(neg(mul(x, sign(x)))), series))
 
 
-@_smooth(impl=special.i1e, domain=(-10, 10),
+@_smooth(impl=special.i1e, domain=(-10, 10), cost=30, scipy="i1e",
          jvp=lambda t, ans, x: mul(t, sub(sub(bessel_i0e(x), mul(sign(x), ans)), _i1e_over_x(ans, x))))
 def bessel_i1e(x):
     """exp(-|x|) times the modified Bessel function of order 1."""
 
 
 # -- library functions --------------------------------------------------------------------------------------
-def special_function(*, impl, domain: tuple[float, float], name: str | None = None, jvp=None, expand=None):
+def special_function(*, expand=None, **rules):
     """The family: elementwise on floats, computed by SciPy, float16 and bfloat16 in float32.
 
-    expand: what it is in other primitives, as the pass `expand` takes it, which then comes instead."""
+    rules: as `elementwise` takes them. expand: what it is in other primitives, as the pass `expand` takes it,
+    which then comes instead."""
 
     def attach(function):
-        public = _smooth(impl=impl, name=name, domain=domain, jvp=jvp)(function)
+        public = _smooth(**rules)(function)
         public.primitive.lower = None
         if expand is not None:
             public.primitive.traits["expand"] = expand
@@ -264,14 +270,14 @@ def igamma_grad_a(a, x):
     """Derivative of igamma by a. a: positive; x: not negative."""
 
 
-@special_function(impl=special.gammainc, domain=(0.1, 10),
+@special_function(impl=special.gammainc, domain=(0.1, 10), scipy="gammainc",
                   jvp=(lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
                        lambda t, ans, a, x: mul(t, _gamma_density(a, x))))
 def igamma(a, x):
     """Regularised lower incomplete gamma function P(a, x). a: positive; x: not negative."""
 
 
-@special_function(impl=special.gammaincc, domain=(0.1, 10),
+@special_function(impl=special.gammaincc, domain=(0.1, 10), scipy="gammaincc",
                   jvp=(lambda t, ans, a, x: mul(t, neg(igamma_grad_a(a, x))),
                        lambda t, ans, a, x: mul(t, neg(_gamma_density(a, x)))))
 def igammac(a, x):
@@ -291,14 +297,14 @@ def _beta_density(a, b, x):
 _refuse_beta = _refuse("Betainc gradient with respect to a and b not supported.")
 
 
-@special_function(impl=_betainc, name="regularized_incomplete_beta", domain=(0.1, 0.9),
+@special_function(impl=_betainc, name="regularized_incomplete_beta", domain=(0.1, 0.9), scipy="betainc",
                   jvp=(_refuse_beta, _refuse_beta,
                        lambda t, ans, a, b, x: mul(t, _beta_density(a, b, x))))
 def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
 
 
-@_smooth(impl=special.zeta, domain=(1.1, 10),
+@_smooth(impl=special.zeta, domain=(1.1, 10), cost=300, scipy="zeta",
          jvp=(_refuse("zeta gradient with respect to x is not supported"),
               lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))
 def zeta(x, q):
@@ -314,7 +320,7 @@ def _polygamma(m, x):
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
-@_smooth(impl=_polygamma, domain=(1, 10),
+@_smooth(impl=_polygamma, domain=(1, 10), cost=300, scipy="polygamma",
          jvp=(_refuse("polygamma gradient with respect to m is not supported"),
               lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))
 def polygamma(m, x):

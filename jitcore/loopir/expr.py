@@ -11,18 +11,14 @@ import math
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.core.primitive import registry
 from jitcore.lax.elementwise import convert_dtype
 from jitcore.loopir.index import Index, RunTimeSize, constant
 
-# Rough cost of one scalar operation, in multiply-adds; unlisted ones cost 1. Guides recomputation only.
-OP_COST = {
-    "div": 4, "rem": 8, "sqrt": 4, "rsqrt": 5, "exp": 10, "exp2": 9, "expm1": 14, "log": 12, "log2": 12,
-    "log10": 12, "log1p": 14, "logaddexp": 26, "sin": 16, "cos": 16, "tan": 20, "asin": 14, "acos": 14,
-    "atan": 14, "atan2": 20, "sinh": 16, "cosh": 16, "tanh": 14, "asinh": 20, "acosh": 20, "atanh": 18,
-    "cbrt": 14, "logistic": 14, "erf": 16, "erfc": 24, "erf_inv": 24, "lgamma": 40, "digamma": 40,
-    "bessel_i0e": 30, "bessel_i1e": 30, "ndtri": 30, "log_ndtr": 50, "zeta": 300, "polygamma": 300,
-    "pow": 30,
-}
+# Rough cost of one scalar operation, in multiply-adds, as the block of its primitive says; 1 without. Guides
+# recomputation only.
+OP_COST = {"logaddexp": 26} | {primitive.traits["scalar_op"]: primitive.traits["cost"]
+                               for primitive in registry.values() if "cost" in primitive.traits}
 # The same of complex numbers, where that is much more than of their parts.
 COMPLEX_COST = {"abs": 16, "div": 16}
 

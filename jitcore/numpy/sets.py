@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import dtypes, errors, lax
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import apply_select, convert_dtype, ensure_array, promote_arrays
 from jitcore.numpy.creation import asarray
@@ -60,7 +61,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     Raises: ConcretizationTypeError for a traced array without `size`."""
     ar = ensure_array("unique", ar)
     if size is None and isinstance(ar, Tracer):
-        raise errors.size_required_error("jnp.unique", ar.aval.long(), origin_of(ar.trace, ar),
+        raise argument_errors.size_required_error("jnp.unique", ar.aval.long(), origin_of(ar.trace, ar),
                                          user_snippet())
     shape = ar.shape
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitcore import dtypes, errors, lax
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import cumulative, products, reductions
 from jitcore.numpy.arrays.dtype_names import finfo
 from jitcore.numpy.arrays.promotion import (
@@ -48,8 +49,8 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
     x = convert_dtype(x, dtypes.default_dtype("i")) if x.dtype == dtypes.bool_ else x
     if length is None:
         if isinstance(x, Tracer):
-            raise errors.argument_value_error("jnp.bincount", "x", x.aval.long(), origin_of(x.trace, x),
-                                              user_snippet())
+            raise argument_errors.argument_value_error("jnp.bincount", "x", x.aval.long(),
+                                                       origin_of(x.trace, x), user_snippet())
         length = max(minlength, int(x.data.max()) + 1 if x.size else 0)
     else:
         length = max(operator.index(length), minlength)

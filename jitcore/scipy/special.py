@@ -1,12 +1,15 @@
 """Special functions with NumPy's broadcasting and promotion (`jitcore.scipy.special`).
 
 In: arrays and numbers; integers become floats. Out: floats. Names and arguments are SciPy's.
+What is one primitive of `lax` is made of the block of that primitive, which says SciPy's name.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,10 +21,9 @@ from jitcore.lax import special
 from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
 from jitcore.transforms.custom_derivatives import custom_jvp
 
-__all__ = ["beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "factorial",
-           "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div",
-           "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma",
-           "rel_entr", "softmax", "xlog1py", "xlogy", "zeta"]
+__all__ = ["beta", "betaln", "entr", "factorial", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr",
+           "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "polygamma", "rel_entr", "softmax",
+           "xlog1py", "xlogy", "zeta"]
 
 
 def _apply(name: str, function, *args) -> Array:
@@ -33,31 +35,16 @@ def _to_floats(name: str, *args) -> list[Array]:
     return [ensure_array(name, arg) for arg in promote(name, *args, to=dtypes.inexact_dtype)]
 
 
+def __getattr__(name: str) -> Callable[..., Array]:
+    """Nothing: it tells type checkers of the functions that are made at the end."""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # -- error function and normal distribution ---------------------------------------------------------------
-def erf(x) -> Array:
-    """Error function."""
-    return _apply("erf", lax.erf, x)
-
-
-def erfc(x) -> Array:
-    """1 - erf(x), accurate for large x."""
-    return _apply("erfc", lax.erfc, x)
-
-
-def erfinv(x) -> Array:
-    """Inverse of the error function."""
-    return _apply("erfinv", lax.erf_inv, x)
-
-
 def ndtr(x) -> Array:
     """Probability that a standard normal number is below x."""
     (x,) = _to_floats("ndtr", x)
     return 0.5 * lax.erfc(x * x.dtype.type(-math.sqrt(0.5)))
-
-
-def ndtri(p) -> Array:
-    """Quantile function of the standard normal distribution: the inverse of `ndtr`."""
-    return _apply("ndtri", special.ndtri, p)
 
 
 def log_ndtr(x, series_order: int = 3) -> Array:
@@ -70,11 +57,6 @@ def log_ndtr(x, series_order: int = 3) -> Array:
 
 
 # -- logistic ---------------------------------------------------------------------------------------------
-def expit(x) -> Array:
-    """Sigmoid, 1 / (1 + exp(-x))."""
-    return _apply("expit", lax.logistic, x)
-
-
 def logit(x) -> Array:
     """log(x / (1 - x)), the inverse of `expit`."""
     (x,) = _to_floats("logit", x)
@@ -90,11 +72,6 @@ _logit.defjvps(lambda t, ans, x: t / (x * (1 - x)))
 
 
 # -- gamma and beta ---------------------------------------------------------------------------------------
-def gammaln(x) -> Array:
-    """Logarithm of the magnitude of the gamma function."""
-    return _apply("gammaln", lax.lgamma, x)
-
-
 def gammasgn(x) -> Array:
     """Sign of the gamma function: NaN at the poles below 0, the sign of x at 0."""
     (x,) = _to_floats("gammasgn", x)
@@ -107,7 +84,7 @@ def gammasgn(x) -> Array:
 def gamma(x) -> Array:
     """Gamma function."""
     (x,) = _to_floats("gamma", x)
-    return gammasgn(x) * jnp.exp(gammaln(x))
+    return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
 def factorial(n, exact: bool = False) -> Array:
@@ -115,39 +92,19 @@ def factorial(n, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("factorial with exact=True")
     (n,) = _to_floats("factorial", n)
-    return jnp.where(n < 0, 0.0, jnp.exp(gammaln(n + 1)))
+    return jnp.where(n < 0, 0.0, jnp.exp(lax.lgamma(n + 1)))
 
 
 def betaln(a, b) -> Array:
     """Logarithm of the magnitude of the beta function."""
     a, b = _to_floats("betaln", a, b)
-    return gammaln(a) + gammaln(b) - gammaln(a + b)
+    return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
 
 
 def beta(a, b) -> Array:
     """Beta function."""
     a, b = _to_floats("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
-
-
-def betainc(a, b, x) -> Array:
-    """Regularised incomplete beta function."""
-    return _apply("betainc", special.betainc, a, b, x)
-
-
-def gammainc(a, x) -> Array:
-    """Regularised lower incomplete gamma function."""
-    return _apply("gammainc", special.igamma, a, x)
-
-
-def gammaincc(a, x) -> Array:
-    """Regularised upper incomplete gamma function."""
-    return _apply("gammaincc", special.igammac, a, x)
-
-
-def digamma(x) -> Array:
-    """Derivative of `gammaln`."""
-    return _apply("digamma", lax.digamma, x)
 
 
 def polygamma(n, x) -> Array:
@@ -166,20 +123,15 @@ def multigammaln(a, d: int) -> Array:
     """Logarithm of the multivariate gamma function of dimension d, a static integer."""
     d = operator.index(d)
     (a,) = _to_floats("multigammaln", a)
-    terms = gammaln(a[..., None] - jnp.asarray(np.arange(d) / 2, a.dtype))
+    terms = lax.lgamma(a[..., None] - jnp.asarray(np.arange(d) / 2, a.dtype))
     return jnp.sum(terms, axis=-1) + 0.25 * d * (d - 1) * math.log(math.pi)
 
 
 # -- Bessel -----------------------------------------------------------------------------------------------
-def i0e(x) -> Array:
-    """exp(-|x|) times the modified Bessel function of order 0."""
-    return _apply("i0e", special.bessel_i0e, x)
-
-
 def i0(x) -> Array:
     """Modified Bessel function of order 0."""
     (x,) = _to_floats("i0", x)
-    return jnp.exp(_magnitude(x)) * i0e(x)
+    return jnp.exp(_magnitude(x)) * special.bessel_i0e(x)
 
 
 def _magnitude(x) -> Array:
@@ -187,15 +139,10 @@ def _magnitude(x) -> Array:
     return x * jnp.sign(x)
 
 
-def i1e(x) -> Array:
-    """exp(-|x|) times the modified Bessel function of order 1."""
-    return _apply("i1e", special.bessel_i1e, x)
-
-
 def i1(x) -> Array:
     """Modified Bessel function of order 1."""
     (x,) = _to_floats("i1", x)
-    return jnp.exp(_magnitude(x)) * i1e(x)
+    return jnp.exp(_magnitude(x)) * special.bessel_i1e(x)
 
 
 # -- entropy ----------------------------------------------------------------------------------------------
@@ -301,3 +248,23 @@ def log_softmax(x, /, *, axis=None) -> Array:
     """Logarithm of `softmax`."""
     (x,) = _to_floats("log_softmax", x)
     return x - logsumexp(x, axis=axis, keepdims=True)
+
+
+# -- primitives of `lax` that are a function of SciPy's -----------------------------------------------------
+def _publish(name: str, function: Callable) -> Callable[..., Array]:
+    signature = inspect.signature(function)
+
+    def public(*args, **kwargs):
+        return _apply(name, function, *signature.bind(*args, **kwargs).args)
+
+    public.__name__ = public.__qualname__ = name
+    public.__doc__, public.__signature__ = function.__doc__, signature
+    return public
+
+
+#: Made of the blocks of primitives that name SciPy's function; those above have more to say.
+PRIMITIVES = {name: _publish(name, function) for function in vars(lax).values()
+              if (name := getattr(function, "primitive", None) and function.primitive.traits.get("scipy"))
+              and name not in __all__}
+globals().update(PRIMITIVES)
+__all__ += sorted(PRIMITIVES)

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from jitcore import dtypes, errors
+from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, to_array, to_numpy, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.lax.control_flow import control
 from jitcore.lax.control_flow.scan_derivatives import jvp_scan, split_scan, transpose_scan
 from jitcore.lax.define import define
@@ -187,7 +188,8 @@ def _find_length(leaves, avals, length):
 def _as_length(length):
     if isinstance(length, Tracer):
         origin = origin_of(length.trace, length)
-        raise errors.argument_value_error("lax.scan", "length", length.aval.long(), origin, user_snippet())
+        raise argument_errors.argument_value_error("lax.scan", "length", length.aval.long(), origin,
+                                                   user_snippet())
     if isinstance(length, DimExpr):
         return length
     try:

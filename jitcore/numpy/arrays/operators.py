@@ -13,10 +13,11 @@ import threading
 
 import numpy as np
 
-from jitcore import dtypes, errors
+from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import products
 from jitcore.numpy.arrays.promotion import convert_dtype, is_operand
 from jitcore.numpy.indexing import reading
@@ -196,11 +197,11 @@ def _round(self, ndigits=None):
 
 
 def _set_item(self, index, value):
-    raise errors.item_assignment_error(user_snippet())
+    raise argument_errors.item_assignment_error(user_snippet())
 
 
 def _delete_item(self, index):
-    raise errors.item_assignment_error(user_snippet(), verb="deletion")
+    raise argument_errors.item_assignment_error(user_snippet(), verb="deletion")
 
 
 def install_operators(cls: type[Array]) -> None:

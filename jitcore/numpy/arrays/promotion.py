@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore import dtypes, errors, lax
+from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
@@ -261,7 +261,7 @@ def canonicalize_shape(shape) -> tuple:
 
 def _canonicalize_extent(extent, shape):
     if isinstance(extent, Tracer):
-        raise errors.shape_value_error(str(shape), origin_of(extent.trace, extent), user_snippet())
+        raise arguments.shape_value_error(str(shape), origin_of(extent.trace, extent), user_snippet())
     if isinstance(extent, (float, complex, str)) or extent is None:
         raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.")
     if isinstance(extent, DimExpr):
@@ -275,7 +275,7 @@ def _canonicalize_extent(extent, shape):
 def require_static(function: str, argument: str, value):
     """value, unless it is a tracer. Raises: ConcretizationTypeError naming the argument."""
     if isinstance(value, Tracer):
-        raise errors.argument_value_error(f"jnp.{function}", argument, value.aval.long(),
+        raise arguments.argument_value_error(f"jnp.{function}", argument, value.aval.long(),
                                           origin_of(value.trace, value), user_snippet())
     return value
 

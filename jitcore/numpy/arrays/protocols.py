@@ -17,6 +17,7 @@ import numpy as np
 from jitcore import errors
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.numpy.creation import asarray
 
 # Parameters for which NumPy takes a list as an array; called by their own name, functions here refuse it.
@@ -127,7 +128,7 @@ def apply_ufunc(self, ufunc, method: str, *inputs, **kwargs):
         return _write_to_out(ufunc, method, inputs, kwargs, out, name)
     if not _is_operator(ufunc, method, inputs, kwargs) and _find_tracer((inputs, kwargs)) is None:
         if method == "at" and isinstance(inputs[0], Array):
-            raise errors.item_assignment_error(user_snippet())
+            raise argument_errors.item_assignment_error(user_snippet())
         return _run_in_numpy(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, name)
     kwargs = {key: value for key, value in kwargs.items() if not _is_default(key, value)}
     namesake = _namesakes().get(ufunc)
@@ -138,7 +139,7 @@ def apply_ufunc(self, ufunc, method: str, *inputs, **kwargs):
         inputs = tuple(map(_accept_sequence, inputs))
     if method != "__call__":
         if method == "at":
-            raise errors.item_assignment_error(user_snippet())
+            raise argument_errors.item_assignment_error(user_snippet())
         return getattr(namesake, method)(*inputs, **kwargs)
     return _call_with_options(namesake, ufunc, inputs, kwargs, name)
 
@@ -161,7 +162,7 @@ def _call_with_options(namesake, ufunc, inputs, kwargs: dict, name: str):
 def _write_to_out(ufunc, method: str, inputs, kwargs: dict, out: tuple, name: str):
     """`out=`: ndarrays are written by NumPy; Arrays are immutable."""
     if any(isinstance(target, Array) for target in out):
-        raise errors.item_assignment_error(user_snippet())
+        raise argument_errors.item_assignment_error(user_snippet())
     kwargs["out"] = out if ufunc.nout > 1 or method == "__call__" else out[0]
     return _run_in_numpy(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, name)
 
@@ -172,7 +173,7 @@ def apply_function(self, function, types, args, kwargs):
     name = _name_of(function)
     target = kwargs.get("out")
     if isinstance(target, Array):
-        raise errors.item_assignment_error(user_snippet())
+        raise argument_errors.item_assignment_error(user_snippet())
     if namesake is None or target is not None or _find_tracer((args, kwargs)) is None:
         return _run_in_numpy(function, args, kwargs, name)
     kwargs = {key: value for key, value in kwargs.items() if not (key in ("out", "like") and value is None)}

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import dtypes, errors, lax
+from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
     apply_select,
@@ -96,7 +97,8 @@ class IndexRules:
     def parse_mask(self, mask, axis: int, shape: tuple) -> list[Entry]:
         """A boolean array as the integer arrays that `nonzero` gives. Raises: for a traced mask."""
         if isinstance(mask, Tracer):
-            raise errors.boolean_index_error(mask.aval.short(), origin_of(mask.trace, mask), user_snippet())
+            raise argument_errors.boolean_index_error(mask.aval.short(), origin_of(mask.trace, mask),
+                                                      user_snippet())
         expected = shape[axis : axis + mask.ndim]
         if tuple(mask.shape) != tuple(expected):
             raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: "
@@ -253,7 +255,7 @@ def _from_end(bound, extent):
 def _check_bound(bound, item: slice, position: int):
     if isinstance(bound, Tracer):
         text = f"slice({item.start!r}, {item.stop!r}, {item.step!r})"
-        raise errors.slice_bound_error(text, position, origin_of(bound.trace, bound), user_snippet())
+        raise argument_errors.slice_bound_error(text, position, origin_of(bound.trace, bound), user_snippet())
     if bound is None or (not isinstance(bound, float) and not hasattr(type(bound), "__index__")):
         if isinstance(bound, (str, bytes, complex)):
             raise TypeError(f"slice indices must be integers or None, got {bound!r}")

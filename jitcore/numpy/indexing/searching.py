@@ -9,9 +9,10 @@ import operator
 
 import numpy as np
 
-from jitcore import dtypes, errors, lax
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (
     apply_select,
@@ -42,7 +43,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
         # Whether an element is 0 may be known of a tracer: where only its tangent is not.
         mask = logic.to_bool("nonzero", a) if isinstance(a, Tracer) else a
         if isinstance(mask, Tracer):
-            raise errors.size_required_error("jnp.nonzero", a.aval.long(), origin_of(a.trace, a),
+            raise argument_errors.size_required_error("jnp.nonzero", a.aval.long(), origin_of(a.trace, a),
                                              user_snippet())
         index_dtype, places = dtypes.default_dtype("i"), np.nonzero(mask.data)
         return tuple(asarray(np.ascontiguousarray(found).astype(index_dtype)) for found in places)

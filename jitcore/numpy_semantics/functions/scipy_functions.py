@@ -44,11 +44,10 @@ def _logit(x):
     return jnp.where(is_near, near, jnp.log(jnp.divide(x, jnp.subtract(x.dtype.type(1), x))))
 
 
-for _name in """erf erfc erfinv ndtr ndtri log_ndtr expit gammaln i0 i0e i1 i1e xlogy xlog1py entr rel_entr
-        kl_div gammainc gammaincc betainc""".split():
+for _name in "ndtr log_ndtr i0 i1 xlogy xlog1py entr rel_entr kl_div".split():
     UFUNCS[_name] = getattr(scipy.special, _name)
-UFUNCS |= {
-    "psi": scipy.special.digamma, "digamma": scipy.special.digamma, "logit": _logit, "exp2": jnp.exp2,
+UFUNCS |= scipy.special.PRIMITIVES | {
+    "psi": scipy.special.digamma, "logit": _logit, "exp2": jnp.exp2,
     "expm1": jnp.expm1, "log1p": jnp.log1p, "cbrt": jnp.cbrt, "sinc": jnp.sinc}
 
 
