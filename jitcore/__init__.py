@@ -87,7 +87,7 @@ _EXPORTS = {
     "jitcore.jitted.comparison": ("compare",),
     "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
                        "enable_x64", "threefry_partitionable"),
-    "jitcore.core.aval": ("ShapeDtypeStruct",),
+    "jitcore.core.jaxpr": ("ShapeDtypeStruct",),
     "jitcore.core.trace": ("ensure_compile_time_eval",),
     "jitcore.device": ("Device", "SingleDeviceSharding", "default_backend", "device_count", "devices",
                         "local_device_count", "local_devices", "make_array_from_callback",
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
                                 debug_nans as debug_nans, disable_jit as disable_jit,
                                 enable_checks as enable_checks, enable_x64 as enable_x64,
                                 threefry_partitionable as threefry_partitionable)
-    from jitcore.core.aval import ShapeDtypeStruct as ShapeDtypeStruct
+    from jitcore.core.jaxpr import ShapeDtypeStruct as ShapeDtypeStruct
     from jitcore.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
     from jitcore.device import (
         Device as Device, SingleDeviceSharding as SingleDeviceSharding,

@@ -16,8 +16,7 @@ import numpy as np
 
 from jitcore import tree_util
 from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
-from jitcore.core.aval import ShapedArray, ShapeDtypeStruct, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, ShapeDtypeStruct, aval_of
 from jitcore.core.source import api_boundary, locate_function
 from jitcore.core.trace import Tracer
 from jitcore.device import check_served

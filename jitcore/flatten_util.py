@@ -9,7 +9,7 @@ from typing import Any
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core import source
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.tree_util import tree_flatten
 
 __all__ = ["ravel_pytree"]

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from jitcore import tree_util
-from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, ShapeDtypeStruct
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.backend import Backend, find_backend, find_compiler, find_lowering

@@ -7,9 +7,8 @@ import pytest
 
 from jitcore import debug, effects_barrier, jit, lax
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, ShapeDtypeStruct
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.errors import JitcoreRuntimeError
 from jitcore.experimental import io_callback

@@ -15,7 +15,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax, nn
-from jitcore.backends.cpu.native.programs import NativeProgram
+from jitcore.backends.cpu.native.libraries import NativeProgram
 from jitcore.backends.cpu.runtime import memory
 from jitcore.config import config
 from jitcore.dispatch.backend import clear_backends

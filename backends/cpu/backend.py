@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import array
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.native.programs import code_cache
+from jitcore.backends.cpu.native.libraries import code_cache
 from jitcore.backends.cpu.runtime import threads
 from jitcore.backends.cpu.runtime.executable import CpuExecutable
 from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks

@@ -9,7 +9,7 @@ import hashlib
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import libraries
-from jitcore.backends.cpu.native.programs import NAME, NativeProgram, code_cache, name_entry
+from jitcore.backends.cpu.native.libraries import NAME, NativeProgram, code_cache, name_entry
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions
 from jitcore.dispatch.backend import CompileOptions

@@ -32,8 +32,7 @@ from jitcore.backends.cuda.runtime import driver, interop
 from jitcore.backends.cuda.runtime.gpu import GpuRuntime
 from jitcore.backends.cuda.runtime.linking import describe_linker
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
 from jitcore.passes.contractions import keep_halves

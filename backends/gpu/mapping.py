@@ -22,8 +22,7 @@ import math
 from typing import NamedTuple
 
 from jitcore.backends.gpu.tuning import Tuning
-from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Expr, Index, walk
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Statement, Store
 from jitcore.loopir.traversal import count_runs, find_split, flatten, list_reads, list_writes, peel
 

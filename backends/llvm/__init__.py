@@ -15,7 +15,6 @@ Modules:
     mathlib/     The mathematical functions of the CPU backend, as LLVM IR for scalars and explicit vectors
                  alike.
     options      What code is rendered for: options of rendering, and sizes that are told at run time.
-    pack         Rendering of packed stores: the elements where a mask holds go side by side.
     registers    LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
     repeat       Rendering of `Repeat`: loops over scalars in registers, inside of a kernel.
     scalar_ops   The scalar operations of the loop program as LLVM instructions, on scalars and on lanes.

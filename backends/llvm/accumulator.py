@@ -33,8 +33,7 @@ from jitcore.backends.llvm.registers import (
     split_registers,
 )
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
-from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Axis, Index, linearize
+from jitcore.loopir.expr import Axis, Buffer, Expr, Index, linearize, walk
 from jitcore.loopir.monoids import identity_of, is_summed
 from jitcore.loopir.program import Reduce
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore.backends.llvm.registers import I64
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis
 from jitcore.loopir.program import Loop, Reduce, Scan
 
 

@@ -18,8 +18,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import call_intrinsic
-from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis, Expr, walk
 
 # A product may stay unrounded on its way into a sum, where LLVM likes: in code that stands once.
 CONTRACT_FLAGS = ("contract",)

@@ -29,8 +29,7 @@ from jitcore.backends.llvm.registers import (
     splat,
 )
 from jitcore.backends.llvm.scalar_ops import emit_operation
-from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.index import Axis, Dynamic, Index, Mod
+from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod
 
 
 class TargetModule(ir.Module):

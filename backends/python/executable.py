@@ -12,8 +12,7 @@ import numpy as np
 
 from jitcore.backends.python.running import load_numba, load_python, write_numba
 from jitcore.backends.python.writer import write_function
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.loopir.program import Program

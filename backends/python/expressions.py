@@ -29,8 +29,7 @@ from jitcore.backends.python.operations import (
     Text,
     type_name,
 )
-from jitcore.loopir.expr import Buffer, Expr, number_of
-from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, Mod, delinearize
+from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, FloorDiv, Index, Mod, delinearize, number_of
 from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan
 from jitcore.loopir.traversal import flatten, list_roots
 

@@ -18,8 +18,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.backends.python.expressions import Expressions, count_uses
 from jitcore.backends.python.operations import NOT, SUM, TERNARY, Text, type_name
-from jitcore.loopir.expr import Expr
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis, Expr
 from jitcore.loopir.monoids import identity_of, scan_start_of
 from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Roots, Scan, Store
 from jitcore.loopir.traversal import list_writes

@@ -16,8 +16,7 @@ from jitcore import dtypes
 from jitcore.backends.python.expressions import Names, count_uses
 from jitcore.backends.python.operations import Text, word_name
 from jitcore.backends.python.statements import Statements
-from jitcore.loopir.expr import Buffer, Expr, number_of
-from jitcore.loopir.index import Index
+from jitcore.loopir.expr import Buffer, Expr, Index, number_of
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Program, Statement, Store, Switch, While
 from jitcore.loopir.traversal import flatten, list_outermost
 

@@ -29,8 +29,7 @@ from typing import Any
 from jitcore.array import DeviceArray, DeviceForm
 from jitcore.backends.xla import devices
 from jitcore.backends.xla.client import list_devices, load_jax
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
 from jitcore.passes.expand import expand_equations

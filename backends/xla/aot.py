@@ -20,8 +20,7 @@ from jitcore.backends.xla.client import allow_64_bits, list_avals, list_devices,
 from jitcore.backends.xla.devices import standing_in
 from jitcore.backends.xla.equations import has_long
 from jitcore.backends.xla.executable import XlaExecutable, place_all
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, find_shardings
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, find_shardings
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.tracing import specialize_jaxpr
 from jitcore.sharding import Device, Spread

@@ -15,8 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.xla.text import format_attribute, format_constant, format_matrix, name_type
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.reduce import MONOIDS
 

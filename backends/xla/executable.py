@@ -23,8 +23,7 @@ from jitcore.backends.xla.client import (
 )
 from jitcore.backends.xla.devices import to_device, to_jax_sharding
 from jitcore.backends.xla.equations import calls_host, failures, has_long
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.tracing import specialize_jaxpr

@@ -13,8 +13,7 @@ import numpy as np
 from jitcore.backends.xla.bridge import make_function
 from jitcore.backends.xla.client import allow_64_bits, is_64_bits, list_avals, load_jax, put
 from jitcore.backends.xla.equations import calls_host, has_long
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 
 
 def lower_text(closed_jaxpr: ClosedJaxpr, platform: str) -> str:

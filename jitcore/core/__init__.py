@@ -4,7 +4,6 @@ In: a Python function and abstract arguments. Out: a `ClosedJaxpr`.
 
 Modules:
     algebra      The algebra of numbers that are not known: intervals that they lie in, and affine forms.
-    aval         Abstract values: what a tracer knows of an array before it has a value.
     check        The specification of the jaxpr, executable: every rule that a well-formed jaxpr obeys.
     interpret    Runs a jaxpr on ndarrays with the NumPy implementations of its primitives.
     jaxpr        The jaxpr: jitcore's first-order typed program text, with one equation per primitive

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitcore.core import trace
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import sub_jaxprs
+from jitcore.core.jaxpr import aval_of, sub_jaxprs
 
 registry: dict[str, Primitive] = {}
 

@@ -22,7 +22,6 @@ from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import pretty, source  # noqa: F401  `pretty` gives jaxprs their text
-from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import (
     ClosedJaxpr,
     DebugInfo,
@@ -30,7 +29,9 @@ from jitcore.core.jaxpr import (
     Equation,
     Jaxpr,
     Literal,
+    ShapedArray,
     Var,
+    aval_of,
     find_read,
     names_mesh,
     slice_eqns,

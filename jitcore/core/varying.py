@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import sub_jaxprs
+from jitcore.core.jaxpr import ShapedArray, sub_jaxprs
 
 
 def mark_results(primitive, atoms: Sequence, out_avals: Sequence[ShapedArray],

@@ -15,8 +15,7 @@ import numpy as np
 
 from jitcore.array import DeviceArray, DeviceForm
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.errors import BackendNotFoundError
 from jitcore.errors import arguments as argument_errors
 from jitcore.passes import Pass

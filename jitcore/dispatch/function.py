@@ -16,7 +16,7 @@ import numpy as np
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.array import DeviceArray
 from jitcore.config import config, drop_oldest
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.fast_call import FastCalls

@@ -18,8 +18,7 @@ import numpy as np
 from jitcore import passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
 from jitcore.config import RecentlyUsed, config, drop_oldest
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, count_primitives, find_read
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_read
 from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.announcing import name_compile
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable

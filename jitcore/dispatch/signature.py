@@ -17,7 +17,7 @@ import numpy as np
 from jitcore import dtypes, tree_util
 from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
+from jitcore.core.jaxpr import ShapedArray, ShapeDtypeStruct
 from jitcore.core.source import list_positional, read_signature
 from jitcore.dispatch.backend import adopt_array
 from jitcore.dispatch.options import ArgumentPlan

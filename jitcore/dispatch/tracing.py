@@ -17,7 +17,6 @@ from jitcore import errors, tree_util
 from jitcore.array import Array, DeviceArray
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, is_array_like
 from jitcore.core.jaxpr import (
     Atom,
     ClosedJaxpr,
@@ -25,8 +24,10 @@ from jitcore.core.jaxpr import (
     DropVar,
     Jaxpr,
     Literal,
+    ShapedArray,
     Var,
     find_shardings,
+    is_array_like,
 )
 from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr

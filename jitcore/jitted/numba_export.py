@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.dispatch.backend import find_lowering
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.tracing import SINGLE

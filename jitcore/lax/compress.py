@@ -10,7 +10,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.cumulative import cumsum
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import convert_element_type, select_n, sub

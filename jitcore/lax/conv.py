@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.dot import accumulation_dtype, matrix_product
 from jitcore.lax.elementwise import convert_element_type

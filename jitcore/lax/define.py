@@ -17,7 +17,7 @@ import numpy as np
 
 from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, user_snippet

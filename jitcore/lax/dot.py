@@ -15,7 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import define, product, to_operands
 from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.shape import invert_permutation, transpose

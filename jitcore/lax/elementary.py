@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementwise import add, div, eq, integer_pow, mul, neg, select_n, square, sub
 from jitcore.lax.lazy import LazyFunctions

@@ -13,7 +13,7 @@ import functools
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.trace import own_ndarray
 from jitcore.lax.bits import and_
 from jitcore.lax.define import LINEAR, ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands

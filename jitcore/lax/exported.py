@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.lax.control_flow.callback import call_for_each
 from jitcore.lax.define import define
 

@@ -14,7 +14,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import canonicalize_shape, define, product
 from jitcore.lax.elementwise import conj, convert_element_type, mul
 from jitcore.lax.lazy import LazyFunctions

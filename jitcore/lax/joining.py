@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.define import canonicalize_axis, canonicalize_shape, check_nonnegative, define
 from jitcore.lax.shape import reshape

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.define import define, to_extent, to_operands
 from jitcore.lax.elementwise import select_n

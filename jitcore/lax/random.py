@@ -10,7 +10,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.lax.define import define, join_shapes
 from jitcore.transforms.batch_rules import batch_elementwise
 

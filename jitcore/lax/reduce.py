@@ -16,8 +16,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import Jaxpr
+from jitcore.core.jaxpr import Jaxpr, ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.lax import bits, elementwise

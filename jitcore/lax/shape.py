@@ -16,7 +16,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import own_ndarray
 from jitcore.lax.define import (

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import canonicalize_axis, define, product
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from jitcore.lax.indexing.gather_scatter import gather

@@ -22,9 +22,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.bits import and_, not_, or_

@@ -7,8 +7,8 @@ Modules:
     builder       The builder: what a primitive's lowering rule writes its loop program with.
     check         The specification of the loop program, executable.
     complex_math  Complex arithmetic in terms of real arithmetic: the formulas that all backends share.
-    expr          Scalar expressions of the loop program: pure, typed, hash-consed nodes.
-    index         Index arithmetic: affine forms over loop axes, with run-time sizes as coefficients.
+    expr          Expressions of the loop program: pure, typed, hash-consed scalars, and places as affine
+                  forms of axes.
     monoids       The monoids that reductions and scans combine with.
     program       Statements of the loop program.
     text          The text of loop programs: what people read, and what code is found again by.

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitcore import dtypes
-from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Index
+from jitcore.loopir.expr import Buffer, Expr, Index, walk
 from jitcore.loopir.program import Kernel, Program, Reduce, Repeat, Scan, Statement, Store, Switch, While
 from jitcore.loopir.traversal import peel
 

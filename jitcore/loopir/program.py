@@ -20,8 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from jitcore.loopir.expr import Buffer, Expr, Result, walk
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Expr, Index, Result, walk
 
 # (low, high) of an axis that is run over in part, None for an end itself; see `Loop`.
 Ends = tuple[Expr | None, Expr | None]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitcore import dtypes
-from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Axis, Dynamic, Index, Mod
+from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod, walk
 from jitcore.loopir.program import (
     Call,
     Choice,

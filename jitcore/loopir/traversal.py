@@ -9,8 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from jitcore.core.algebra import COMPARISONS
-from jitcore.loopir.expr import Buffer, Expr, Result, walk
-from jitcore.loopir.index import Axis, FloorDiv, Index
+from jitcore.loopir.expr import Axis, Buffer, Expr, FloorDiv, Index, Result, walk
 from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Repeat, Scan, Statement
 
 

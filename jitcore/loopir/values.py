@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jitcore.lax.indexing.windows import MAX_EDGE
-from jitcore.loopir.expr import Buffer, Expr, Graph
-from jitcore.loopir.index import ZERO, Axis, Index
+from jitcore.loopir.expr import ZERO, Axis, Buffer, Expr, Graph, Index
 
 # Inline cost above which a value that several loops read is stored instead of recomputed.
 MAX_WORK = 1_000_000

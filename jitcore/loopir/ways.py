@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from jitcore.loopir.expr import Buffer
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Index
 from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan
 from jitcore.loopir.traversal import flatten, list_writes
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from jitcore import lax
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays.promotion import broadcast_shapes
 from jitcore.numpy.creation import asarray

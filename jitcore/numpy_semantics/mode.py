@@ -16,7 +16,7 @@ import numpy as np
 from jitcore import lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.algebra import COMPARISONS
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import context
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.joining import pack

@@ -18,8 +18,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, ShapedArray, Var
 from jitcore.core.symbolic import DimExpr, bounds, free_variables
 from jitcore.sharding import NamedSharding
 from jitcore.sharding.mesh import Mesh, PartitionSpec

@@ -17,8 +17,7 @@ from jitcore import dtypes
 from jitcore.core import algebra
 from jitcore.core.algebra import COMPARISONS, add, meet
 from jitcore.core.algebra import Interval as Range
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import Equation, Literal
+from jitcore.core.jaxpr import Equation, Literal, ShapedArray
 
 
 def full_range(aval: ShapedArray) -> Range | None:

@@ -15,8 +15,7 @@ from __future__ import annotations
 import functools
 
 from jitcore.core.algebra import add, compare, meet, subtract
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, ShapedArray, Var
 from jitcore.core.primitive import registry
 from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
 from jitcore.passes.interval_rules import (

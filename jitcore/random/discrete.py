@@ -14,7 +14,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.indexing.slices import index_in_dim, slice_in_dim
 from jitcore.lax.reduce import argmax
 from jitcore.lax.shape import canonicalize_axis, expand_dims, iota, product, reshape

@@ -9,7 +9,7 @@ from __future__ import annotations
 from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.control_flow.while_loop import while_loop
 from jitcore.lax.reduce import reduce_or, reduce_sum
 from jitcore.lax.shape import broadcast_in_dim, full, product, reshape

@@ -13,7 +13,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.joining import split as split_axis
 from jitcore.lax.reduce import reduce_and
 from jitcore.lax.shape import canonicalize_axis, canonicalize_shape, reshape, squeeze, transpose

@@ -11,7 +11,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.shape import broadcast_in_dim, broadcast_shapes, canonicalize_shape, check_nonnegative
 from jitcore.random.keys import read_words
 

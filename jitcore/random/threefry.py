@@ -12,7 +12,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.config import config
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate, split
 from jitcore.lax.random import threefry2x32

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import DebugInfo
+from jitcore.core.jaxpr import DebugInfo, ShapedArray
 from jitcore.core.source import SourcePosition
 from jitcore.core.trace import JaxprTrace, Trace
 

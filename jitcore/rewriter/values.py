@@ -12,7 +12,7 @@ from typing import Any
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of, is_array_like
+from jitcore.core.jaxpr import ShapedArray, aval_of, is_array_like
 from jitcore.core.trace import JaxprTrace, Tracer, context, to_array, user_snippet
 from jitcore.errors import bool_conversion_error
 from jitcore.lax import elementwise

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from jitcore.core.jaxpr import DropVar, Equation, Jaxpr, Literal, Var, find_dependent, slice_eqns
 from jitcore.lax.control_flow.loops import Loop
 from jitcore.lax.indexing.windows import is_part
-from jitcore.loopir.expr import Buffer, walk
-from jitcore.loopir.index import linearize
+from jitcore.loopir.expr import Buffer, linearize, walk
 from jitcore.loopir.values import Computed, Packed, Region, Stored, Value, any_index, is_in, is_scalar
 
 

@@ -18,8 +18,19 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.algebra import COMPARISONS, NEGATED, SWAPPED
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, number_of, walk
-from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant
+from jitcore.loopir.expr import (
+    OP_COST,
+    ZERO,
+    Axis,
+    Buffer,
+    Expr,
+    Graph,
+    Index,
+    RunTimeSize,
+    constant,
+    number_of,
+    walk,
+)
 from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.loopir.traversal import flatten, list_reads, list_roots, list_writes

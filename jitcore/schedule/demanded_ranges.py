@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jitcore.loopir.expr import Buffer, Expr, Graph, walk
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Expr, Graph, Index, walk
 from jitcore.loopir.program import (
     Ends,
     Kernel,

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 
-from jitcore.loopir.expr import Graph, walk
-from jitcore.loopir.index import ZERO, Axis, Index, delinearize
+from jitcore.loopir.expr import ZERO, Axis, Graph, Index, delinearize, walk
 from jitcore.loopir.program import Call, Kernel, Program, Store
 from jitcore.loopir.traversal import flatten, list_buffers, list_reads, list_roots, list_writes, nest
 from jitcore.schedule.fusion import FusionGroup

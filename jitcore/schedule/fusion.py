@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore.loopir.expr import Buffer, Expr, Result, walk
-from jitcore.loopir.index import ZERO, Axis, Index, linearize
+from jitcore.loopir.expr import ZERO, Axis, Buffer, Expr, Index, Result, linearize, walk
 from jitcore.loopir.program import Kernel, Reduce, Scan, Store
 from jitcore.loopir.traversal import list_features, nest
 from jitcore.loopir.values import Packed, Reduction, Running, Value

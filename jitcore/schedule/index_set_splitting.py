@@ -14,8 +14,7 @@ from jitcore import dtypes
 from jitcore.core.algebra import compare
 from jitcore.lax.indexing.windows import MAX_EDGE, has_short_edges
 from jitcore.loopir.builder import Builder
-from jitcore.loopir.expr import Buffer, Expr, Graph, walk
-from jitcore.loopir.index import ZERO, Axis, Dynamic, FloorDiv, Index, constant
+from jitcore.loopir.expr import ZERO, Axis, Buffer, Dynamic, Expr, FloorDiv, Graph, Index, constant, walk
 from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.loopir.traversal import list_roots
 from jitcore.loopir.values import Computed, Regions, Value

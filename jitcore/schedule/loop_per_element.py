@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from jitcore import dtypes
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.loopir.builder import Builder
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result
-from jitcore.loopir.index import Axis, Index, constant, linearize
+from jitcore.loopir.expr import OP_COST, Axis, Buffer, Expr, Graph, Index, Result, constant, linearize
 from jitcore.loopir.program import Kernel, Repeat, Store
 from jitcore.loopir.values import Packed, Reduction, Regions, Running, Value, is_scalar
 from jitcore.schedule.nest import shape_kernel

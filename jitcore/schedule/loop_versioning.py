@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.loopir.expr import Expr, Graph, number_of, walk
-from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, constant
+from jitcore.loopir.expr import Axis, Dynamic, Expr, FloorDiv, Graph, Index, constant, number_of, walk
 from jitcore.loopir.program import Choice, Loop, Reduce
 from jitcore.schedule.unrolling import Rewrite, fold
 

@@ -14,8 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from jitcore import dtypes
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
 from jitcore.loopir.builder import Builder
-from jitcore.loopir.expr import Buffer, Expr, Graph
-from jitcore.loopir.index import Index, linearize
+from jitcore.loopir.expr import Buffer, Expr, Graph, Index, linearize
 from jitcore.loopir.program import Call, LibraryCall, Native, Switch, While
 from jitcore.loopir.values import (
     ROOTS,

@@ -11,8 +11,7 @@ import math
 from typing import NamedTuple
 
 from jitcore.loopir.builder import is_few
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, walk
-from jitcore.loopir.index import Axis, Index, RunTimeSize
+from jitcore.loopir.expr import OP_COST, Axis, Buffer, Expr, Index, RunTimeSize, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.loopir.traversal import flatten, list_features, list_indexes, list_roots, nest, peel
 from jitcore.schedule.tuning import Tuning

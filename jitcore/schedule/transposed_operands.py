@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from jitcore.loopir.expr import Buffer, Expr, Graph, walk
-from jitcore.loopir.index import Axis, Index, constant, linearize
+from jitcore.loopir.expr import Axis, Buffer, Expr, Graph, Index, constant, linearize, walk
 from jitcore.loopir.program import Reduce, Store
 from jitcore.schedule.nest import Loops
 from jitcore.schedule.tuning import Tuning

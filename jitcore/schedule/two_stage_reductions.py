@@ -12,8 +12,7 @@ import math
 
 from jitcore import dtypes
 from jitcore.loopir.builder import is_few
-from jitcore.loopir.expr import Buffer, Expr, Result
-from jitcore.loopir.index import Axis, Dynamic, Index, constant, linearize
+from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Result, constant, linearize
 from jitcore.loopir.program import Reduce, Store
 from jitcore.schedule.nest import Loops
 from jitcore.schedule.tuning import Tuning

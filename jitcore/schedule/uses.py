@@ -10,7 +10,7 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import Jaxpr, Literal, Var, find_dependent
 from jitcore.lax.indexing.windows import find_window, is_part
 from jitcore.loopir.builder import is_few
-from jitcore.loopir.index import Axis, Dynamic
+from jitcore.loopir.expr import Axis, Dynamic
 from jitcore.loopir.values import Computed, Scalar, Value, any_index, is_scalar
 from jitcore.schedule.aliasing import find_replaced, list_handed_on
 from jitcore.schedule.tuning import Tuning

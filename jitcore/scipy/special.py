@@ -16,7 +16,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax import special
 from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
 from jitcore.transforms.custom_derivatives import custom_jvp

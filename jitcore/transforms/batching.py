@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 from jitcore import errors
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, eval_jaxpr, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr, sub_jaxprs
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import Trace, Tracer, context, run_transformed, set_current_trace, trace_to_jaxpr
 

@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jitcore.core.aval import aval_of
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import close_over_consts, context, trace_to_jaxpr
 from jitcore.transforms.batching import BatchAxis, BatchTrace, Flags, add_axis, batch_values

@@ -13,8 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from jitcore import errors
 from jitcore.core import source
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
+from jitcore.core.jaxpr import DebugInfo, Jaxpr, aval_of, eval_jaxpr
 from jitcore.core.trace import Tracer, trace_to_jaxpr
 from jitcore.process.pickling import find_global_name
 from jitcore.transforms.batching import BatchTracer

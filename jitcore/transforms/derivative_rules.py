@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.transforms.tangents import (
     Masked,

@@ -14,8 +14,7 @@ from typing import Any
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, aval_of, is_array_like
-from jitcore.core.jaxpr import DebugInfo
+from jitcore.core.jaxpr import DebugInfo, ShapedArray, aval_of, is_array_like
 from jitcore.core.trace import context, to_array
 from jitcore.errors import derivatives
 from jitcore.transforms.jvp import JvpTracer

@@ -11,8 +11,7 @@ from typing import Any
 
 from jitcore import dtypes
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import Jaxpr
+from jitcore.core.jaxpr import Jaxpr, ShapedArray, aval_of
 from jitcore.core.trace import to_array
 from jitcore.errors import derivatives
 from jitcore.transforms.flat_function import (

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec
 
 from jitcore import dtypes
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array
 from jitcore.transforms.batching import BatchAxis, batch_values, move_axis, run_batched

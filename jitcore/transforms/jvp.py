@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 from jitcore import errors
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr
 from jitcore.core.primitive import Primitive
 from jitcore.core.trace import (
     Trace,

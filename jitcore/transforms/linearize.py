@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
+from jitcore.core.jaxpr import DebugInfo, Jaxpr, aval_of, eval_jaxpr
 from jitcore.transforms.jvp import Flags, run_jvp
 from jitcore.transforms.partial_eval import open_partial_trace
 from jitcore.transforms.tangents import Zero, is_zero, tangent_aval, zero_like

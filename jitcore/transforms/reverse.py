@@ -13,8 +13,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, aval_of, is_array_like
-from jitcore.core.jaxpr import DebugInfo, Jaxpr
+from jitcore.core.jaxpr import DebugInfo, Jaxpr, ShapedArray, aval_of, is_array_like
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.errors import derivatives

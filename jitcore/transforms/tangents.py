@@ -17,7 +17,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 
 

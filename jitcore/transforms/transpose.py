@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
+from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, ShapedArray, Var
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.errors import derivatives
 from jitcore.transforms.tangents import (

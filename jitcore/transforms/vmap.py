@@ -15,8 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core import source
-from jitcore.core.aval import aval_of, is_array_like
-from jitcore.core.jaxpr import DebugInfo
+from jitcore.core.jaxpr import DebugInfo, aval_of, is_array_like
 from jitcore.core.trace import to_array
 from jitcore.errors import arguments
 from jitcore.transforms.batching import BatchAxis, add_axis, move_axis, run_batched

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from jitcore import errors, lax
-from jitcore.core.aval import ShapedArray
 from jitcore.core.check import check_jaxpr
-from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.jaxpr import ShapedArray, eval_jaxpr
 from jitcore.core.trace import JaxprTrace, context, eval_trace, open_trace, set_current_trace
 
 SCALAR = ShapedArray((), np.float32)

@@ -7,9 +7,8 @@ values agree.
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.check import check_jaxpr
-from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.jaxpr import ShapedArray, aval_of, eval_jaxpr
 from jitcore.core.trace import to_numpy, trace_to_jaxpr, wrap_result
 from tests.jax_answers import jax
 

@@ -11,10 +11,9 @@ from jitcore import lax as jitcore_lax
 from jitcore import tree_util
 from jitcore.array import ConcreteArray
 from jitcore.config import config
-from jitcore.core.aval import aval_of
 from jitcore.core.check import check_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, aval_of
 from jitcore.core.trace import to_numpy, trace_to_jaxpr
 from jitcore.errors import ConcretizationTypeError
 from tests.jax_answers import jax

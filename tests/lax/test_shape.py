@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from jitcore import lax
 from jitcore.array import ConcreteArray
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
 from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array

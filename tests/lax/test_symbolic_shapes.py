@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from jitcore import lax
-from jitcore.core.aval import ShapedArray
 from jitcore.core.check import check_jaxpr
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.symbolic import DimVar
 from jitcore.core.trace import trace_to_jaxpr
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jitcore import lax
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.symbolic import DimVar
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.indexing.windows import Window, find_window, has_short_edges, is_part

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitcore.loopir.index import ZERO, Axis, Index, constant, delinearize, linearize
+from jitcore.loopir.expr import ZERO, Axis, Index, constant, delinearize, linearize
 
 shapes = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple)
 

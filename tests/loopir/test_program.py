@@ -7,8 +7,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.loopir.check import LoopProgramError, check_program
-from jitcore.loopir.expr import Buffer, Graph, Result
-from jitcore.loopir.index import ZERO, Axis, Index
+from jitcore.loopir.expr import ZERO, Axis, Buffer, Graph, Index, Result
 from jitcore.loopir.program import Choice, Kernel, Loop, Native, Program, Reduce, Scan, Store, While
 from jitcore.loopir.traversal import (
     find_split,

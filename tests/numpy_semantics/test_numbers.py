@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import open_trace
 from jitcore.numpy_semantics.errors import NeedsValue, NotTraceable
 from jitcore.numpy_semantics.values.numbers import Number, bound_int, is_at_most

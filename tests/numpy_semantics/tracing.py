@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.core.aval import ShapedArray
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.trace import open_trace
 from jitcore.numpy_semantics.dynamic_extents.joining import pack, unpack
 from jitcore.numpy_semantics.mode import NumpyMode

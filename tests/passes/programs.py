@@ -10,10 +10,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from jitcore import lax
-from jitcore.core.aval import ShapedArray
 from jitcore.core.check import check_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.inner import jit_primitive
 from jitcore.lax.control_flow.callback import io_callback

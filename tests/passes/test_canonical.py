@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from jitcore import dtypes, lax
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, Literal
+from jitcore.core.jaxpr import ClosedJaxpr, Literal, ShapedArray
 from jitcore.core.symbolic import DimVar
 from jitcore.lax.control_flow.cond import cond
 from jitcore.lax.control_flow.scan import scan

@@ -8,10 +8,9 @@ from hypothesis import HealthCheck, given, settings
 
 from jitcore import lax
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray
 from jitcore.core.check import JaxprTypeError, check_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import count_primitives
+from jitcore.core.jaxpr import ShapedArray, count_primitives
 from jitcore.core.trace import to_numpy
 from jitcore.passes import PIPELINE, Pass, run_pipeline
 from tests.passes.programs import (

@@ -10,8 +10,8 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import lax, make_jaxpr
-from jitcore.core.aval import ShapedArray
 from jitcore.core.interpret import run_jaxpr_numpy
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import context, to_array
 from jitcore.rewriter.errors import ControlFlowError
 from jitcore.rewriter.functions import _MARK, rewrite_function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import jitcore
-from jitcore.backends.cpu.native.programs import code_cache
+from jitcore.backends.cpu.native.libraries import code_cache
 from jitcore.process.effort import counters
 
 

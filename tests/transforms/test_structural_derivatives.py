@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import jitcore
 from jitcore import jit, lax, vmap
 from jitcore import numpy as jnp
-from jitcore.core.aval import ShapedArray
 from jitcore.core.check import check_jaxpr
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.debug import callback
 from jitcore.lax.control_flow.callback import io_callback, pure_callback

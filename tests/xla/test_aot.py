@@ -11,8 +11,8 @@ import pytest
 import jitcore
 from jitcore import ShapeDtypeStruct, dtypes, jit, lax
 from jitcore import numpy as jnp
-from jitcore.core.aval import ShapedArray
 from jitcore.core.interpret import run_jaxpr_numpy
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.primitive import registry
 from jitcore.errors import BackendNotFoundError
 from tests.transforms.batching_cases import CASES

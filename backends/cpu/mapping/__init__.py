@@ -3,10 +3,8 @@
 In: kernels of a loop program and facts about the machine. Out: the decisions that rendering carries out.
 
 Modules:
-    balance       How square roots and quotients of a kernel are shared out to two units of the processor.
-    counts        Over how many iterations the functions of a kernel run.
-    jam           Unroll-and-jam: rows side by side, where all of them read the same, and loops of single
-                  updates.
+    balance       How much a kernel has to do, and how square roots and quotients are shared out to two units
+                  of the processor.
     memory_order  Memory order: results that go past the caches, and short rows that go one in each lane.
     prefetching   Rows that are read from memory: where a core should wait less for them.
     rules         The rules of this processor: how loops run, in the order in which it is decided.

@@ -21,8 +21,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from jitcore.backends.cpu.machine.host import Machine
-from jitcore.loopir.expr import OP_COST, Buffer, walk
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import OP_COST, Axis, Buffer, Index, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import list_roots
 from jitcore.loopir.ways import Decisions, Nest

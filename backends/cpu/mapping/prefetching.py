@@ -22,8 +22,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from jitcore.loopir.expr import OP_COST, Buffer, walk
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import OP_COST, Axis, Buffer, Index, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.traversal import find_split
 from jitcore.loopir.ways import Decisions, Nest, Prefetch

@@ -6,8 +6,8 @@ In: a kernel of a finished loop program, and facts about the machine. Out: its `
 from __future__ import annotations
 
 from jitcore.backends.cpu.machine.host import Machine
-from jitcore.backends.cpu.mapping import jam, memory_order, prefetching, vectors
-from jitcore.loopir.index import Axis
+from jitcore.backends.cpu.mapping import memory_order, prefetching, vectors
+from jitcore.loopir.expr import Axis
 from jitcore.loopir.program import Kernel, Program, Reduce, Scan
 from jitcore.loopir.ways import Rule, apply_rules
 
@@ -28,9 +28,9 @@ RULES = (
     Rule("prefetch", prefetching.find_ahead, "of what the three before leave, and of scans that interchange"),
     Rule("alternate", prefetching.find_alternating, "after those two that go through columns in another way"),
     Rule("long", vectors.find_long, "after transpose, as each lane adds up a part", _mark_long),
-    Rule("list", jam.find_listed, "loops of single updates have ways of their own"),
-    Rule("unroll", jam.find_unrolled, "the same without lanes"),
-    Rule("jam", jam.find_jammed, "before vectors: rows side by side have one register each"),
+    Rule("list", vectors.find_listed, "loops of single updates have ways of their own"),
+    Rule("unroll", vectors.find_unrolled, "the same without lanes"),
+    Rule("jam", vectors.find_jammed, "before vectors: rows side by side have one register each"),
     Rule("vectors", vectors.find_vectors, "after all that hides latency, or needs registers, by itself"),
     Rule("totals", vectors.find_totals, "the same for the first phase of scans in blocks"),
     Rule("search", vectors.find_searched, "not where rows go side by side"),

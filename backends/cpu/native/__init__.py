@@ -8,6 +8,5 @@ Modules:
     libraries  Libraries: machine code of modules, compiled, linked and kept on disk, some of it ahead of its
                use.
     objects    Object files of LLVM, linked into images that any process can load without LLVM.
-    programs   Machine code of programs, by key: in this process, and on disk from an earlier one.
     translate  LLVM IR in, object code out: LLVM's passes and its generator of machine code.
 """

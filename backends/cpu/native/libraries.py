@@ -11,6 +11,8 @@ them, and they are not kept on disk.
 Modules that a module calls are compiled ahead: another thread translates them while this one translates the
 first, see `images.foresee`. Who asks for what nobody has begun makes it itself, and who has to wait makes
 something else that waits. The thread ends when nothing is left to begin.
+
+`NativeProgram` is the machine code of a program, found by key in this process or on disk without a compiler.
 """
 
 from __future__ import annotations
@@ -39,21 +41,21 @@ from jitcore.backends.cpu.native.translate import (
     optimize_ir,
     translate,
 )
-from jitcore.config import config
+from jitcore.config import RecentlyUsed, config
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.announcing import announce_slow
 from jitcore.process.concurrency import Lock, available_cores
 from jitcore.process.lazy import LazyModule
+
+__all__ = ["DEFAULT_OPT_LEVEL", "NAME", "Library", "NativeCodeError", "NativeProgram", "begin", "code_cache",
+           "compile_ahead", "compile_module", "compiler_lock", "describe_target", "find_or_compile",
+           "find_program", "find_stored", "finish", "make_key", "name_entry"]
 
 llvm = LazyModule("llvmlite.binding")
 
 if TYPE_CHECKING:
     import llvmlite.ir
 
-__all__ = [
-    "DEFAULT_OPT_LEVEL", "Library", "NativeCodeError", "begin", "compile_ahead", "compile_module",
-    "compiler_lock", "describe_target", "find_or_compile", "find_stored", "finish", "make_key",
-]
 
 
 class _Job:
@@ -401,3 +403,46 @@ def _open_conversions() -> Library:
 
 
 images.provide("__truncdf", lambda symbol: _open_conversions().address(symbol))
+
+
+
+
+class NativeProgram:
+    """Machine code of the native steps of one canonical program.
+
+    Attributes:
+        library: that holds it; None for a program without native steps.
+        addresses: an entry point per native step.
+        key: under which it is kept on disk, if it is; None without a library.
+        plans: how many call plans for it this process has read or written.
+    """
+
+    __slots__ = ("library", "addresses", "key", "plans")
+
+    def __init__(self, library: Library | None = None, key: bytes | None = None):
+        self.library, self.key, self.plans = library, key, 0
+        names = [] if library is None else [name_entry(number) for number in range(len(library.symbols))]
+        self.addresses = [library.address(name) for name in names]
+
+
+#: Machine code of programs, by the key of their text.
+code_cache = RecentlyUsed()
+
+#: Of the libraries.
+NAME = "program"
+
+
+def name_entry(number: int) -> str:
+    return f"entry{number}"
+
+
+def find_program(key: bytes, opt_level: int) -> NativeProgram | None:
+    """The machine code of an earlier `compile_program`, from memory or disk, or None."""
+    found = code_cache.find(key)
+    if found is None:
+        library = find_stored(NAME, key, opt_level=opt_level)
+        if library is None:
+            return None
+        found = NativeProgram(library, key)
+        code_cache.add(key, found)
+    return found

@@ -12,6 +12,9 @@ under Numba's lock, and that of the thread which compiles ahead (`ahead`). A lan
 own, and each module has a context of its own; nothing else in LLVM is bound to a thread.
 
 Numba and LLVM are imported when the first module is translated, not before.
+
+A module with functions of loops is taken apart first: loops of scalar code are for LLVM's passes over loops,
+which would take long over explicit lanes and find little there.
 """
 
 from __future__ import annotations
@@ -27,8 +30,52 @@ from typing import NamedTuple
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image
-from jitcore.backends.cpu.render.loop_modules import split_loops
 from jitcore.process.lazy import LazyModule
+
+__all__ = ["NativeCodeError", "ObjectCode", "compiler_lock", "describe_target", "emit_assembly",
+           "in_second_lane", "load_compiler", "open_target", "optimize_ir", "translate"]
+
+SUFFIX = "_scalar_loop"  # of the names of such functions
+_FUNCTION_TEXT = re.compile(r"^define .*?^\}$", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r'@"?([^"( ]+)"?\(')
+_CALLED = re.compile(r'@"?([^"(), ]+)"?')
+
+
+def split_loops(text: str) -> tuple[str, str, list[str]]:
+    """(a module without the bodies of its functions of loops, one of these alone, empty where there are none,
+    names that are internal in both together).
+
+    What one has for the other is external in both, until they are linked; what is copied to where it is
+    called, both have."""
+    if SUFFIX not in text:
+        return text, "", []
+    definitions = {_NAME.search(found[0])[1]: found[0] for found in _FUNCTION_TEXT.finditer(text)}
+    loops = {name: body for name, body in definitions.items() if name.endswith(SUFFIX)}
+    copied = {name for name, body in definitions.items() if "alwaysinline" in body.partition("\n")[0]}
+    called = set(_CALLED.findall("".join(definitions[name] for name in (*loops, *copied))))
+    rest, alone, shown = text, text, list(loops)
+    for name, body in definitions.items():
+        head = body.partition("\n")[0]
+        if name in copied:
+            continue
+        declared = _declare(head) if name in loops or name in called else ""
+        if name in loops:
+            rest, alone = rest.replace(body, declared), alone.replace(body, _show(body))
+            continue
+        alone = alone.replace(body, declared)
+        if name in called and head.startswith("define internal"):
+            rest = rest.replace(body, _show(body))
+            shown.append(name)
+    return rest, alone, shown
+
+
+def _show(body: str) -> str:
+    return body.replace("define internal ", "define ", 1)
+
+
+def _declare(head: str) -> str:
+    return "declare " + head[: head.rindex(")") + 1].removeprefix("define ").removeprefix("internal ")
+
 
 llvm = LazyModule("llvmlite.binding")
 ffi = LazyModule("llvmlite.binding.ffi")
@@ -36,8 +83,6 @@ numba_lock = LazyModule("numba.core.compiler_lock")
 numba_registry = LazyModule("numba.core.registry")
 numba_settings = LazyModule("numba.core.config")
 
-__all__ = ["NativeCodeError", "ObjectCode", "compiler_lock", "describe_target", "emit_assembly",
-           "in_second_lane", "load_compiler", "open_target", "optimize_ir", "translate"]
 
 # Level 1: what explicit vector code needs. Helpers marked `alwaysinline` vanish, stack slots become
 # registers, address arithmetic folds. No loop rotation: it lets LLVM hoist every constant of a large body

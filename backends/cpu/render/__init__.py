@@ -19,9 +19,6 @@ Modules:
                         explicit lanes.
     loop_functions      Loops of scalar code: each is a function of its own, which LLVM's passes over loops
                         work on.
-    loop_modules        Modules with functions of loops, taken apart for LLVM.
-    memory_access       Loads and stores that are not one register of neighbours: complex numbers, and lanes a
-                        few elements apart.
     polls               Rendering of how loops that may run for long hear that they have to end.
     prefetched_rows     Rendering of sweeps over rows that come from memory: in halves, or with the next row
                         asked for.
@@ -30,8 +27,8 @@ Modules:
     scatter             Rendering of stores at computed places: what is stored where in lanes, block by block,
                         then one by one.
     sharing             Kernels of one program that have the same code: it is rendered and compiled once.
-    stores              Rendering of stores: elements, lanes of them, registers that several fill together,
-                        and nontemporal ones.
+    stores              Memory accesses: loads and stores of elements and lanes, strided, complex and
+                        nontemporal.
     tellers             Functions that hand a routine the sizes that it is told, which stand side by side in
                         the array of sizes.
     tiles               Rendering of a kernel in tiles: operands that lie across the lanes are read in whole

@@ -16,8 +16,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.llvm.registers import I1, choose_rarely
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
-from jitcore.loopir.expr import Expr, number_of, walk
-from jitcore.loopir.index import Dynamic
+from jitcore.loopir.expr import Dynamic, Expr, number_of, walk
 
 # Expressions behind a branch; what is shared with other code may be computed twice.
 MAX_NODES = 32

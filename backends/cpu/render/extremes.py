@@ -13,8 +13,7 @@ from jitcore import dtypes
 from jitcore.backends.cpu.render.vector_loops import emit_first, vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.registers import I1, I64, splat
-from jitcore.loopir.expr import Expr
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis, Expr
 from jitcore.loopir.program import Reduce
 
 # Vectors of a stretch.

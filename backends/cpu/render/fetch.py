@@ -10,8 +10,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.llvm.registers import I32, I64, POINTER, call_function
-from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Index
+from jitcore.loopir.expr import Buffer, Expr, Index, walk
 
 # Elements between an access and what is asked for meanwhile.
 AHEAD = 192

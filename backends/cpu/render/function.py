@@ -15,17 +15,17 @@ from jitcore.backends.cpu.mapping.balance import Share
 from jitcore.backends.cpu.mapping.vectors import find_stride, shares_registers
 from jitcore.backends.cpu.render.branches import emit_guarded, find_guarded
 from jitcore.backends.cpu.render.fetch import fetch_ahead
-from jitcore.backends.cpu.render.memory_access import (
+from jitcore.backends.cpu.render.polls import find_poll
+from jitcore.backends.cpu.render.stores import (
     can_store,
     load_apart,
     load_pair,
     load_strided,
     steps_evenly,
     store_pair,
+    store_past_caches,
     store_strided,
 )
-from jitcore.backends.cpu.render.polls import find_poll
-from jitcore.backends.cpu.render.stores import store_past_caches
 from jitcore.backends.llvm import scalar_ops
 from jitcore.backends.llvm.contraction import CONTRACT_FLAGS, Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter, alignment_of
@@ -44,8 +44,7 @@ from jitcore.backends.llvm.registers import (
     splat,
     widen,
 )
-from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Expr, Index
 
 
 class FunctionEmitter(ExpressionEmitter):

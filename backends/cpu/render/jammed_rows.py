@@ -11,12 +11,11 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.jam import find_row_values
+from jitcore.backends.cpu.mapping.vectors import find_row_values
 from jitcore.backends.cpu.render.vector_loops import vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator, Runs
 from jitcore.backends.llvm.registers import I64
-from jitcore.loopir.expr import walk
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis, walk
 from jitcore.loopir.program import Loop, Reduce
 
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.balance import find_divisions, share_roots
-from jitcore.backends.cpu.mapping.counts import outermost_loop
+from jitcore.backends.cpu.mapping.balance import find_divisions, outermost_loop, share_roots
 from jitcore.backends.cpu.render.column_sweeps import emit_row_by_row
 from jitcore.backends.cpu.render.extremes import search_extreme
 from jitcore.backends.cpu.render.function import FunctionEmitter
@@ -26,11 +25,9 @@ from jitcore.backends.cpu.render.vector_loops import emit_aligned, emit_wide, ve
 from jitcore.backends.llvm.accumulator import Accumulator, Partials, Runs
 from jitcore.backends.llvm.blocks import count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
-from jitcore.backends.llvm.pack import Packing
 from jitcore.backends.llvm.registers import I64, SIZES, TABLE
-from jitcore.backends.llvm.statements import StatementRenderer, emit_store
-from jitcore.loopir.expr import Buffer
-from jitcore.loopir.index import Axis
+from jitcore.backends.llvm.statements import Packing, StatementRenderer, emit_store
+from jitcore.loopir.expr import Axis, Buffer
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.loopir.traversal import block_totals, find_split, flatten, list_roots
 from jitcore.loopir.ways import Jam

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from llvmlite import ir
 
+from jitcore.backends.cpu.native.translate import SUFFIX
 from jitcore.backends.cpu.render.function import FunctionEmitter
-from jitcore.backends.cpu.render.loop_modules import SUFFIX
 from jitcore.backends.cpu.render.polls import call_in_frame, set_inside
 from jitcore.backends.llvm.registers import I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.loopir.expr import Buffer, Expr

@@ -13,7 +13,7 @@ from jitcore.backends.cpu.mapping.memory_order import MOST, Access, list_accesse
 from jitcore.backends.cpu.render.tiles import MAX_LANES, transpose
 from jitcore.backends.cpu.render.vector_loops import vector_loop
 from jitcore.backends.llvm.registers import I32, I64, mask_first, memory_type
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis
 from jitcore.loopir.program import Loop, Reduce
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.render.memory_access import register_lanes
+from jitcore.backends.cpu.render.stores import register_lanes
 from jitcore.backends.cpu.render.vector_loops import emit_first, emit_vector, end_of_vectors
 from jitcore.backends.llvm.accumulator import Partials, Runs, Total, length_of_run
 from jitcore.backends.llvm.registers import (

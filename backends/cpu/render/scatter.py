@@ -31,8 +31,7 @@ from jitcore.backends.llvm.registers import (
     to_words,
 )
 from jitcore.backends.llvm.scalar_ops import emit_operation
-from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.index import Axis, Dynamic, Index
+from jitcore.loopir.expr import Axis, Dynamic, Expr, Index, walk
 from jitcore.loopir.program import Loop, Store
 
 # Updates of one list, and how many are written out in the loop over it.

@@ -28,8 +28,7 @@ from jitcore.backends.llvm.registers import (
     widen,
 )
 from jitcore.backends.llvm.statements import count_calls
-from jitcore.loopir.expr import Buffer, Expr, walk
-from jitcore.loopir.index import Index
+from jitcore.loopir.expr import Buffer, Expr, Index, walk
 from jitcore.loopir.program import Loop
 from jitcore.loopir.traversal import list_roots
 from jitcore.schedule.nest import is_across

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from jitcore.backends.llvm.registers import I64, mask_first
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis
 from jitcore.loopir.program import Store
 
 

@@ -22,7 +22,7 @@ from jitcore.backends.cpu.compiler import compile_program
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.mapping.rules import decide_ways
 from jitcore.backends.cpu.native.images import foresee
-from jitcore.backends.cpu.native.programs import NativeProgram, find_program
+from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.runtime import stored
 from jitcore.backends.cpu.runtime.host_calls import calls_python, write_steps
@@ -38,12 +38,11 @@ from jitcore.backends.cpu.runtime.plans import (
     write_call,
 )
 from jitcore.backends.cpu.target import CpuTarget
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, NativeCall
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
-from jitcore.loopir.index import Address
+from jitcore.loopir.expr import Address
 from jitcore.loopir.program import Call, Program, While
 from jitcore.loopir.text import format_program
 from jitcore.loopir.traversal import flatten, list_outermost

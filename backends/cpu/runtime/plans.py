@@ -15,7 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.cpu.native import images
-from jitcore.backends.cpu.native.programs import NativeProgram
+from jitcore.backends.cpu.native.libraries import NativeProgram
 from jitcore.backends.cpu.runtime.launch import open_launchers
 from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
 from jitcore.dispatch import disk_cache

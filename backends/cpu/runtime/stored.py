@@ -6,7 +6,7 @@ In: what `CpuExecutable.store` told. Out: the function of the input ndarrays.
 from __future__ import annotations
 
 from jitcore.backends.cpu.native import libraries
-from jitcore.backends.cpu.native.programs import NativeProgram, find_program
+from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
 from jitcore.backends.cpu.runtime.plans import Run, decode_plan, write_call
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from jitcore.backends.cuda.runtime.driver import CudaError
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.primitive import Primitive, registry
 from jitcore.errors import build_error
 from jitcore.process.concurrency import Lock

@@ -20,8 +20,7 @@ from jitcore import dtypes, lax
 from jitcore.backends.cuda.libraries import routines
 from jitcore.backends.cuda.libraries.bindings import Libraries, Routine
 from jitcore.backends.gpu.tuning import Tuning
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Var, sub_jaxprs
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, ShapedArray, Var, sub_jaxprs
 from jitcore.lax.dot import free_dims
 from jitcore.lax.fft import FftType
 from jitcore.passes import PIPELINE, run_pipeline

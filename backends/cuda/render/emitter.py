@@ -32,8 +32,7 @@ from jitcore.backends.llvm.registers import (
     splat,
     widen,
 )
-from jitcore.loopir.expr import Buffer
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Index
 
 VOID = ir.VoidType()
 #: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.

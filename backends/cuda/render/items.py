@@ -21,7 +21,7 @@ from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I1, I64, element_constant
 from jitcore.backends.llvm.statements import StatementRenderer
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis
 from jitcore.loopir.monoids import is_summed
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.traversal import peel

@@ -29,8 +29,7 @@ from jitcore.backends.llvm.accumulator import Accumulator, Partials
 from jitcore.backends.llvm.blocks import count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
-from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis, Buffer, Expr
 from jitcore.loopir.monoids import scan_start_of
 from jitcore.loopir.program import Kernel, Loop, Scan
 from jitcore.loopir.text import format_kernel

@@ -25,8 +25,7 @@ from jitcore.backends.cuda.render.team import Slots
 from jitcore.backends.gpu.mapping import WARP, is_aligned
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
-from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.index import Axis
+from jitcore.loopir.expr import Axis, Expr, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import peel
 from jitcore.schedule import tuning as scheduling

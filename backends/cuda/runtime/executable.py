@@ -19,8 +19,7 @@ from jitcore.backends.gpu.mapping import ACCESS_BYTES
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.python.cuda import source
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.tracing import specialize_jaxpr
 from jitcore.loopir.program import Program

@@ -42,8 +42,6 @@ Modules:
                            value in, one out. Stage: rendering.
     coefficients           Coefficients of the minimax polynomials, lowest power first; made by `fit.py`, not
                            edited by hand.
-    constants              Mathematical constants as sums of floats of one format: in, digits; out,
-                           `Constant.split`. Stage: rendering.
     double_word            Sums of two floats ("double words"): in, floats; out, a rounded result and its
                            exact or nearly exact rounding error.
     emitter                The emission layer of the mathematical functions: Python operators on lanes become

@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from jitcore.backends.llvm.mathlib import avx512
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.constants import LN2, LOG2_E
 from jitcore.backends.llvm.mathlib.double_word import divide_by_sum, fast_two_sum
-from jitcore.backends.llvm.mathlib.emitter import Lanes
+from jitcore.backends.llvm.mathlib.emitter import LN2, LOG2_E, Lanes
 
 
 class Power(NamedTuple):

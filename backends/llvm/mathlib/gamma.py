@@ -7,8 +7,7 @@ or one division serves all of them. x <= 0 is cold: reflection.
 """
 from jitcore.backends.llvm.mathlib.angle import choose_cos, choose_sin
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.constants import PI, Constant
-from jitcore.backends.llvm.mathlib.emitter import through_double
+from jitcore.backends.llvm.mathlib.emitter import PI, Constant, through_double
 from jitcore.backends.llvm.mathlib.logarithmic import evaluate_positive_log
 
 SERIES_START = 8

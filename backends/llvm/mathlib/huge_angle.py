@@ -7,9 +7,8 @@ float32 goes through double.
 import llvmlite.ir as ir
 
 from jitcore.backends.llvm.mathlib.angle import choose_cos, choose_sin, choose_tan
-from jitcore.backends.llvm.mathlib.constants import HALF_PI
 from jitcore.backends.llvm.mathlib.double_word import fast_two_sum, multiply_words
-from jitcore.backends.llvm.mathlib.emitter import I64, Lanes
+from jitcore.backends.llvm.mathlib.emitter import HALF_PI, I64, Lanes
 
 I128 = ir.IntType(128)
 TABLE_WORDS = 20

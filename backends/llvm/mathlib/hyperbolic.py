@@ -6,8 +6,8 @@ rounding error.
 """
 from jitcore.backends.llvm.mathlib import avx512
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.constants import LN2, LOG2_E, Constant
 from jitcore.backends.llvm.mathlib.double_word import fast_two_sum
+from jitcore.backends.llvm.mathlib.emitter import LN2, LOG2_E, Constant
 from jitcore.backends.llvm.mathlib.exponential import reduce_natural, round_exponent
 from jitcore.backends.llvm.mathlib.logarithmic import drop_one, evaluate_log, split_log1p
 from jitcore.backends.llvm.mathlib.piecewise import evaluate_pieces

@@ -5,7 +5,7 @@ exact or rounded once, P minimax. asin and acos beyond 1/2 take head from sqrt((
 1 takes head = -1 / |x|.
 """
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.constants import HALF_PI, PI
+from jitcore.backends.llvm.mathlib.emitter import HALF_PI, PI
 
 
 def add_base(e, bases, head, rest):

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from jitcore.backends.llvm.mathlib import avx512
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.constants import LN2, LOG2_E, LOG10_2, LOG10_E, ONE
 from jitcore.backends.llvm.mathlib.double_word import two_sum
-from jitcore.backends.llvm.mathlib.emitter import Lanes
+from jitcore.backends.llvm.mathlib.emitter import LN2, LOG2_E, LOG10_2, LOG10_E, ONE, Lanes
 from jitcore.backends.llvm.mathlib.exponential import evaluate_exp
 from jitcore.backends.llvm.mathlib.tables import LOGARITHMS
 

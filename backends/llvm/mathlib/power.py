@@ -9,8 +9,8 @@ power of two, then one fused square.
 """
 from jitcore.backends.llvm.mathlib import avx512
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.constants import LN2, LOG2_E, Constant
 from jitcore.backends.llvm.mathlib.double_word import add_words, fast_two_sum, multiply_words, two_product
+from jitcore.backends.llvm.mathlib.emitter import LN2, LOG2_E, Constant
 from jitcore.backends.llvm.mathlib.exponential import clamp_exponent, scale, split_exp
 from jitcore.backends.llvm.mathlib.logarithmic import find_entry, find_place, split_normal, split_positive
 from jitcore.backends.llvm.mathlib.tables import CUBE_ROOTS, FOLDED_ROOTS, LOGARITHMS, ROOT_RESTS, ROOTS

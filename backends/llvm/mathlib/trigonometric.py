@@ -5,7 +5,7 @@ then two short polynomials to an eighth of a turn. Arguments beyond the reach of
 cold path: Payne and Hanek's exact reduction with 2/pi to 1216 bits (`huge_angle`).
 """
 from jitcore.backends.llvm.mathlib.angle import choose_cos, choose_sin, choose_tan
-from jitcore.backends.llvm.mathlib.constants import HALF_PI, TWO_OVER_PI
+from jitcore.backends.llvm.mathlib.emitter import HALF_PI, TWO_OVER_PI
 from jitcore.backends.llvm.mathlib.huge_angle import build_cos_huge, build_sin_huge, build_tan_huge
 
 

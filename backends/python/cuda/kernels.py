@@ -21,8 +21,7 @@ from jitcore.backends.python.expressions import Names
 from jitcore.backends.python.operations import NOT, SUM, Text, type_name
 from jitcore.backends.python.statements import SHORT, STEMS, Running, is_widened
 from jitcore.backends.python.writer import Writer
-from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.index import Axis, Index, delinearize
+from jitcore.loopir.expr import Axis, Buffer, Expr, Index, delinearize
 from jitcore.loopir.monoids import scan_start_of
 from jitcore.loopir.program import Kernel, Loop, Reduce, Roots, Scan, Store
 from jitcore.loopir.traversal import flatten, peel

@@ -36,8 +36,7 @@ from jitcore.autojitted.inputs.specs import ArraySpec, Builder, ScalarSpec, Spec
 from jitcore.autojitted.recording.purity import Callables, EffectGuard
 from jitcore.autojitted.recording.results import Effects, ResultWriter
 from jitcore.autojitted.tiers.report import Reason, find_loop_reason
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import DebugInfo, slice_eqns
+from jitcore.core.jaxpr import DebugInfo, ShapedArray, slice_eqns
 from jitcore.core.source import SourcePosition, locate_function
 from jitcore.core.trace import JaxprTrace, Trace, Tracer, context, eval_trace, open_trace
 from jitcore.dispatch.tracing import TracedFunction

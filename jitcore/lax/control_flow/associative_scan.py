@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.core.trace import to_array
 from jitcore.lax import shape
 from jitcore.lax.control_flow import control

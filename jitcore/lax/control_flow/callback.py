@@ -16,8 +16,7 @@ import numpy as np
 from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
 from jitcore.core.primitive import Effect
 from jitcore.lax.control_flow.control import flatten_operands
 from jitcore.lax.control_flow.scan import scan

@@ -15,9 +15,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
-from jitcore.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, Var, aval_of, eval_jaxpr
 from jitcore.core.trace import to_numpy
 from jitcore.errors import arguments
 from jitcore.lax import elementwise

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import compress
 
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, eval_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.transforms.jaxpr_parts import lift_consts
 from jitcore.transforms.jvp import jvp_jaxpr, split_outputs

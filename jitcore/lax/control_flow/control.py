@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from jitcore import dtypes
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, ShapedArray, aval_of, eval_jaxpr, sub_jaxprs
 from jitcore.core.primitive import mark
 from jitcore.core.trace import Tracer, close_over_consts, trace_to_jaxpr
 from jitcore.errors import arguments

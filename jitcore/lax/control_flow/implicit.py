@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, ShapedArray, eval_jaxpr
 from jitcore.lax.control_flow import control
 from jitcore.lax.elementwise import neg, sub
 from jitcore.transforms.custom_calls import JvpCall, Labels

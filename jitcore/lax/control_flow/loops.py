@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, Var
+from jitcore.core.jaxpr import ClosedJaxpr, Var, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.lax.control_flow.callback import reject_io

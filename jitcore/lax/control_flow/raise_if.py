@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow.callback import IO, FlatCallback, debug_callback, flatten_callback
 from jitcore.lax.control_flow.cond import cond

@@ -20,8 +20,7 @@ from itertools import compress
 import numpy as np
 
 from jitcore.config import config
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, aval_of, eval_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax import elementwise as ew
 from jitcore.lax.bits import clz, shift_left

@@ -14,9 +14,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray
-from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, to_array, to_numpy, user_snippet
 from jitcore.errors import arguments as argument_errors

@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr, eval_jaxpr, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of, eval_jaxpr, sub_jaxprs
 from jitcore.core.primitive import Primitive
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow.loops import Loop, make_loop

@@ -17,9 +17,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray
-from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
 from jitcore.core.trace import to_array, to_numpy
 from jitcore.lax import elementwise
 from jitcore.lax.control_flow import control

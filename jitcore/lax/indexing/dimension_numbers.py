@@ -9,7 +9,7 @@ import enum
 from typing import NamedTuple
 
 from jitcore import dtypes
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 
 __all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, to_numpy
 from jitcore.lax.bits import or_

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, to_numpy
 from jitcore.lax.define import canonicalize_axis, canonicalize_shape, define, to_operands

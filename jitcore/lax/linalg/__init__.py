@@ -19,7 +19,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import cast, define, to_operands
 from jitcore.lax.elementwise import add, conj, div, neg
 from jitcore.lax.lazy import LazyFunctions

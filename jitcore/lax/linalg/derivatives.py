@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.dot import batch_matmul
 from jitcore.lax.elementwise import (

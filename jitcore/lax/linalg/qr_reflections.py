@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore.config import config
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow.while_loop import fori_loop
 from jitcore.lax.elementwise import select_n

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
 from jitcore.lax.define import define, product
 from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n

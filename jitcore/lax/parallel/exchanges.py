@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import mul, select_n

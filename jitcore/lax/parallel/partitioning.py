@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.core.primitive import Effect
 from jitcore.lax.define import define
 from jitcore.sharding import NamedSharding, Sharding, resolve_sharding

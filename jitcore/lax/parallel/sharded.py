@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of, eval_jaxpr
 from jitcore.core.source import api_boundary, locate_function
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.lax.control_flow import control

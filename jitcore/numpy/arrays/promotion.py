@@ -15,7 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import aval_of
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
     apply_select,

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import lax
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import context
 from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy_semantics.errors import needs_value, not_traceable

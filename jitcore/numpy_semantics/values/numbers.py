@@ -18,7 +18,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core import algebra
 from jitcore.core.algebra import UNKNOWN, Affine, Interval
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import context
 from jitcore.numpy_semantics.errors import needs_identity, needs_value, not_traceable
 from jitcore.numpy_semantics.values.equality import is_visible

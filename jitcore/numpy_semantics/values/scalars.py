@@ -9,7 +9,7 @@ import numpy as np
 
 from jitcore import lax
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.numpy_semantics.values.numbers import NumberKind
 from jitcore.numpy_semantics.values.operators import WithoutValue, refuse
 from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType

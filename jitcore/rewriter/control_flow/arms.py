@@ -14,8 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import DebugInfo, Jaxpr
+from jitcore.core.jaxpr import DebugInfo, Jaxpr, ShapedArray, aval_of
 from jitcore.core.trace import JaxprTrace, context, set_current_trace
 from jitcore.lax.control_flow.cond import cond, join_consts
 from jitcore.lax.control_flow.control import TracedFunction

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import Tracer
 from jitcore.process.effort import spend
 from jitcore.rewriter import errors

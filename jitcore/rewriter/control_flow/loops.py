@@ -15,8 +15,7 @@ from typing import Any
 
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.lax import elementwise
 from jitcore.lax.control_flow.scan import scan

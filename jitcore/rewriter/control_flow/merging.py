@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jitcore import dtypes
-from jitcore.core.aval import aval_of
-from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.jaxpr import aval_of, eval_jaxpr
 from jitcore.core.trace import JaxprTrace, context, set_current_trace
 from jitcore.lax import elementwise
 from jitcore.lax.control_flow.cond import cond, join_consts

@@ -8,7 +8,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import jit
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping.jam import WORKING_REGISTERS
+from jitcore.backends.cpu.mapping.vectors import WORKING_REGISTERS
 
 SHAPES = [(9, 1), (40, 15), (100, 64), (33, 130), (200, 333), (17, 1000), (3, 500)]
 

@@ -6,7 +6,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import autojit, lax
-from jitcore.backends.cpu.render.loop_modules import SUFFIX, split_loops
+from jitcore.backends.cpu.native.translate import SUFFIX, split_loops
 
 
 def compare(function, *args, compiled: bool = True) -> str:

@@ -7,7 +7,7 @@ import pytest
 from jitcore import dtypes, jit, lax
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.config import config
-from jitcore.core import aval
+from jitcore.core import jaxpr
 from jitcore.core.primitive import registry
 from jitcore.lax.control_flow import control  # noqa: F401  registers every primitive
 
@@ -76,7 +76,7 @@ def check_primitives(cases) -> None:
     for (primitive, dtype, size), given, actual in zip(cases, operands, found):
         with np.errstate(all="ignore"):
             expected = np.asarray(primitive.impl(*given))
-        result = primitive.aval(*map(aval.aval_of, given))
+        result = primitive.aval(*map(jaxpr.aval_of, given))
         assert_close(actual, expected.astype(result.dtype), dtype, f"{primitive} {dtype} {size}")
 
 
@@ -140,8 +140,7 @@ def test_conversion(source):
 
 def test_every_float32_elementwise_primitive_has_native_code():
     import jitcore.lax  # noqa: F401
-    from jitcore.core.aval import ShapedArray
-    from jitcore.core.jaxpr import Equation, Var
+    from jitcore.core.jaxpr import Equation, ShapedArray, Var
 
     missing = []
     for name, primitive in registry.items():

@@ -7,7 +7,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.backends.cpu.native.programs import code_cache
+from jitcore.backends.cpu.native.libraries import code_cache
 
 
 def normal(*shape, dtype=np.float32, seed=0):

@@ -5,7 +5,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
-from jitcore.backends.cpu.native.programs import code_cache
+from jitcore.backends.cpu.native.libraries import code_cache
 from tests.combinations import spread
 
 UFUNCS = {"set": None, "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "min": np.minimum,

@@ -13,8 +13,7 @@ import jitcore.numpy as jnp
 from jitcore import lax, tree_util
 from jitcore.backends.python import load_numba, load_python, write_function, write_numba
 from jitcore.loopir import program as loopir
-from jitcore.loopir.expr import Buffer, Graph
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Graph, Index
 from jitcore.loopir.traversal import flatten, list_outermost
 from tests.backends.python.programs import PROGRAMS
 from tests.loop_program import schedule

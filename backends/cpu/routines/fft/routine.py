@@ -15,7 +15,7 @@ from jitcore.backends.cpu.routines.fft.plan import Request, Transform, plan_tran
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.define import product
 from jitcore.lax.fft import FftType
-from jitcore.loopir.index import Address
+from jitcore.loopir.expr import Address
 from jitcore.schedule.nest import RunTimeSize
 
 __all__ = ["FftRoutine", "find_routine"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore.loopir.index import RunTimeSize
+from jitcore.loopir.expr import RunTimeSize
 
 __all__ = ["ColumnsRoutine", "RowsRoutine"]
 

@@ -23,8 +23,7 @@ from jitcore import lax
 from jitcore.backends.python.cuda import write_file
 from jitcore.backends.python.operations import SPECIAL
 from jitcore.loopir import program as loopir
-from jitcore.loopir.expr import Buffer, Graph
-from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.expr import Axis, Buffer, Graph, Index
 from tests.backends.cpu.test_primitives import elementwise_cases
 from tests.backends.cuda.programs import DEVICE_PROGRAMS, LONG, OF_PYTHON, PROGRAMS, REFUSED
 from tests.backends.python.cuda.numba_files import Quiet, write
