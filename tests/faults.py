@@ -41,7 +41,7 @@ MODULES = {
 }
 #: Modules of the code generator that do not say what a program computes: caches, threads, linking, memory.
 _OTHERS = frozenset(
-    "ahead cpuinfo host images launch loop_modules memory native objects pack pool sharing symbols threads translate "
+    "ahead cpuinfo host images launch memory native objects pool sharing symbols threads translate "
     "call_plan compiler executable host_calls interrupts frames polls balance reading streams long_sums tellers layout "
     "routines fit".split())
 _SECONDS = 120

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import jitcore
-from jitcore.backends.cpu.target import CpuTarget
+from jitcore.backends.cpu.compiler import CpuTarget
 from jitcore.loopir.program import Program
 from jitcore.loopir.text import format_program
 from jitcore.schedule import lower_program

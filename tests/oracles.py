@@ -17,7 +17,7 @@ import numpy as np
 
 import jitcore
 from jitcore import tree_util
-from jitcore.backends.cpu.target import CpuTarget
+from jitcore.backends.cpu.compiler import CpuTarget
 from jitcore.backends.python import load_python, write_function
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.schedule import lower_program

@@ -70,8 +70,8 @@ def list_programs(kind: str) -> Iterator[tuple[str, Callable, tuple]]:
 def render(function: Callable, args: tuple) -> dict[str, str]:
     """The texts of a program; "" for what a target has none of."""
     import jitcore
+    from jitcore.backends.cpu.compiler import CpuTarget
     from jitcore.backends.cpu.mapping.rules import decide_ways
-    from jitcore.backends.cpu.target import CpuTarget
     from jitcore.backends.xla.lower import has_rule, lower_module
     from jitcore.dispatch.backend import find_compiler, find_lowering
     from jitcore.loopir.text import format_program

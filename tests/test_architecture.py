@@ -53,11 +53,10 @@ LAZY_EXCEPTIONS = {
 #: load as a `LazyModule`.
 FUNCTIONS_IMPORT = {
     "backends.cpu.backend": "files for Numba are rarely asked for",
-    "backends.cpu.compiler": "rendering loads llvmlite",
+    "backends.cpu.compiler": "rendering loads llvmlite; what there is code for is kept on disk",
     "backends.cpu.machine.host": "what LLVM knows of the machine is kept on disk",
     "backends.cpu.routines": "what libraries need of routines is registered before they are loaded",
     "backends.cpu.runtime.executable": "files for Numba are rarely asked for",
-    "backends.cpu.target": "what there is code for is kept on disk",
     "backends.cuda": "LLVM and the device in software are loaded where they are used",
     "backends.cuda.render.nvvm": "Numba's CUDA target is optional",
     "backends.cuda.runtime.driver": "cuda-bindings are optional",

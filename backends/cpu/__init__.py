@@ -14,5 +14,4 @@ Modules:
     render/    Kernels and entry points of a loop program as LLVM IR.
     routines/  Routines: native code on whole buffers for primitives that loops would compute badly.
     runtime/   Running machine code: calls from Python, memory, threads, signals.
-    target     What the CPU backend can do: the answers that scheduling needs before any code is made.
 """

@@ -6,12 +6,12 @@ In: a jaxpr without constants. Out: an `Executable`.
 from __future__ import annotations
 
 from jitcore import array
+from jitcore.backends.cpu.compiler import CpuTarget
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native.libraries import code_cache
 from jitcore.backends.cpu.runtime import threads
 from jitcore.backends.cpu.runtime.executable import CpuExecutable
 from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks
-from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions, Executable

@@ -5,16 +5,20 @@ In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of othe
 
 from __future__ import annotations
 
+import functools
 import hashlib
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import libraries
 from jitcore.backends.cpu.native.libraries import NAME, NativeProgram, code_cache, name_entry
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
-from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions
+from jitcore.backends.cpu.routines import find_routine
+from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions, has_code
+from jitcore.core.jaxpr import Equation
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.loopir.program import Native, Program
 from jitcore.loopir.text import format_program
+from jitcore.schedule.tuning import Tuning
 
 
 def compile_program(program: Program, options: CompileOptions) -> tuple[NativeProgram, ProgramLayout, bool]:
@@ -46,3 +50,27 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     compiled = NativeProgram(library, key)
     code_cache.add(key, compiled)
     return compiled, layout, is_new
+
+
+@functools.cache
+def _list_operations() -> dict[str, frozenset[str]]:
+    """`scalar_ops.list_operations`, whose module is code for a compiler that need not be loaded."""
+    lines = host.recall("operations", _describe_operations).splitlines()
+    return {kind: frozenset(names) for kind, *names in map(str.split, lines)}
+
+
+def _describe_operations() -> str:
+    from jitcore.backends.llvm import scalar_ops
+
+    return "\n".join(" ".join((kind, *sorted(names))) for kind, names in scalar_ops.list_operations().items())
+
+
+class CpuTarget:
+    """The `schedule.target.Target` of this backend."""
+
+    tuning = Tuning()
+    find_routine = staticmethod(find_routine)
+
+    @staticmethod
+    def can_render(eqn: Equation) -> bool:
+        return has_code(eqn, _list_operations)

@@ -8,7 +8,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.backends.cpu.target import CpuTarget
+from jitcore.backends.cpu.compiler import CpuTarget
 from jitcore.loopir.text import format_program
 from jitcore.schedule import STAGES, lower_program
 from jitcore.schedule.tuning import Tuning

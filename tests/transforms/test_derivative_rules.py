@@ -45,7 +45,7 @@ def flat(function):
 
 
 def is_inexact_aval(x) -> bool:
-    return jitcore.core.aval.aval_of(x).dtype.kind in "fc"
+    return jitcore.core.jaxpr.aval_of(x).dtype.kind in "fc"
 
 
 def move(values, directions, step: float) -> list:

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from jitcore.backends.cpu.machine.host import Machine
 from jitcore.loopir.expr import OP_COST, Axis, Buffer, Index, walk
-from jitcore.loopir.program import Kernel, Loop, Reduce, Store
-from jitcore.loopir.traversal import list_roots
-from jitcore.loopir.ways import Decisions, Nest
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.traversal import find_split, list_roots
+from jitcore.loopir.ways import Decisions, Nest, Prefetch
 from jitcore.schedule.tuning import Tuning
 
 # Shorter arrays are in caches everywhere, so nobody need ask how large these are.
@@ -198,3 +198,257 @@ def _find_limit(loop: Loop, along: Axis) -> float:
         has_functions = any(OP_COST.get(node.op, 1) >= FUNCTION_COST for node in nodes)
         return READ if has_functions else WRITTEN
     return WORKING if work >= SOME_WORK else READ
+
+
+# Places of one array from which on a loop is a stencil.
+MIN_PLACES = 2
+# Arrays below this are in caches everywhere, so nobody need ask how large these are.
+NEAR_BYTES = 1 << 20
+# A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
+# it reads; and the cost of functions above which arithmetic takes longer than memory.
+MIN_LONG_ROW = 1 << 17
+MIN_LONG_ARRAY = 8
+MAX_READ_ARRAYS = 2
+MAX_READ_COST = 8
+# Bytes of a row that is asked for ahead, by a second sweep and by a stencil: shorter ones are over too soon;
+# two of the longest, and what belongs to them, stay in the second cache.
+SHORT_ROWS = range(1 << 11, (1 << 16) + 1)
+STENCIL_ROWS = range(1 << 8, (1 << 16) + 1)
+# Processors on which stencils take 1.0 to 1.2 of the time if they ask; on Zen 5 and an Intel Xeon it is 0.75
+# to 0.85.
+FETCHING_IN_TIME = {"znver4"}
+# Bytes of a row that is read from one end to the other before the next one, and how many rows: so few stay in
+# registers.
+MIN_WIDE_ROW, MIN_ROWS = 1 << 11, 16
+# About how many bytes ahead, at least: where rows are short, not the next one is asked for, but the second,
+# fourth, eighth or sixteenth.
+MIN_AHEAD = 1 << 12
+# Bytes of an array up to which places are asked for ahead, and how many bytes ahead. In larger arrays a core
+# waits for the tables of its pages: there it is a tenth slower.
+MAX_NEAR, PLACES_DISTANCE = 12 << 20, 1 << 10
+# Columns that threads take in pieces of long runs.
+MANY_COLUMNS = 1 << 15
+# Rows that a scan down columns combines with a running value while that is in registers: it writes as many
+# runs as it reads, and several of each get into one another's way. It asks for as many rows ahead.
+SCANNED_ROWS = 2
+
+
+def find_interchanged(nest: Nest) -> Decisions:
+    """Kernels whose sweep down the columns goes row by row."""
+    is_open = nest.is_plain and "transpose" not in nest.kernel.ways
+    return [(nest.kernel, True)] if is_open and _goes_row_by_row(nest) else []
+
+
+def find_halved(nest: Nest) -> Decisions:
+    """Reductions of a kernel that read both halves of a row at a time, if one of them has long rows."""
+    if not _keeps_order(nest):
+        return []
+    _, body = _find_rows(nest.kernel)
+    if not any(goes_in_halves(nest.kernel, s) and _is_long(nest, s) for s in body):
+        return []
+    return [(s, True) for s in nest.sweeps if goes_in_halves(nest.kernel, s)]
+
+
+def find_ahead(nest: Nest) -> Decisions:
+    """The sweep that asks for what it, or one before it, will read later."""
+    if "interchange" in nest.kernel.ways:
+        found = _find_scanned(nest.kernel)
+    elif _keeps_order(nest) and not any("halves" in s.ways for s in nest.sweeps):
+        found = _find_places(nest) or _find_next_rows(nest)
+    else:
+        return []
+    return [] if found is None else [found]
+
+
+def _keeps_order(nest: Nest) -> bool:
+    return nest.is_plain and not nest.kernel.ways.keys() & {"transpose", "interchange"}
+
+
+def find_alternating(nest: Nest) -> Decisions:
+    """Kernels whose range may begin at its end."""
+    kernel = nest.kernel
+    return [(kernel, True)] if kernel.parallel and goes_to_and_fro(kernel) else []
+
+
+def goes_to_and_fro(kernel: Kernel) -> bool:
+    """Whether a kernel's range may begin at its end where that was in a cache last: what its iterations read
+    and write lies in their order in memory, as rows do; columns do where there are so many that each thread's
+    pieces of them are long runs."""
+    first, split = kernel.body[0], find_split(kernel)
+    if split is not None:
+        return isinstance(split[1], Reduce)  # a scan goes in rounds, whose blocks are in the cache anyway
+    if isinstance(first, Loop):
+        is_across = kernel.tile is not None and kernel.tile[0] is first.axis
+        has_sweeps = any(isinstance(s, (Reduce, Scan)) for s in first.body)
+        is_down = first.axis is kernel.vector and has_sweeps and "transpose" not in kernel.ways
+        are_many = isinstance(first.axis.extent, int) and first.axis.extent >= MANY_COLUMNS
+        return not is_across and (not is_down or are_many and "interchange" not in kernel.ways)
+    return isinstance(first, Reduce)
+
+
+def _goes_row_by_row(nest: Nest) -> bool:
+    """Whether a kernel is one scan down the columns of a large array, or one reduction and its results."""
+    kernel = nest.kernel
+    loop = kernel.body[0]
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not kernel.vector:
+        return False
+    if "nontemporal" in kernel.ways:
+        return False
+    sweep, *rest = loop.body
+    if not all(isinstance(s, Store) for s in rest) or not isinstance(sweep, (Reduce, Scan)):
+        return False
+    rows = row_axis_of(sweep)
+    has_more = rest if isinstance(sweep, Scan) else sweep.stores
+    if rows is None or sweep.bounds or sweep.block_results or has_more:
+        return False
+    if isinstance(sweep, Scan) and nest.machine.is_zen:
+        return False
+    if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
+        return False
+    nodes = walk(sweep.roots)
+    if any(node.args and kernel.vector in node.axes and rows not in node.axes for node in nodes):
+        return False  # would be computed for each row again
+    return any(index.coefficient(rows) not in (None, 0) and _is_beyond(nest, buffer, 1)
+               and kernel.vector.extent * buffer.dtype.itemsize >= MIN_WIDE_ROW
+               for buffer, index in _list_rows(kernel, sweep))
+
+
+def row_axis_of(sweep: Reduce | Scan) -> Axis | None:
+    """The axis that a sweep down columns runs along; None where there are several."""
+    axes = sweep.axes
+    return axes[0] if len(axes) == 1 else None
+
+
+def _find_rows(kernel: Kernel) -> tuple[Axis | None, list]:
+    """The innermost loop around a kernel's sweeps, and what is done for each of its iterations."""
+    axis, body = None, kernel.body
+    while (outer := next((s for s in body if _holds_rows(kernel, s)), None)) is not None:
+        axis, body = outer.axis, outer.body
+    return axis, body
+
+
+def _holds_rows(kernel: Kernel, statement) -> bool:
+    """Whether a statement is a loop around those over the lanes' axis."""
+    if not isinstance(statement, Loop) or statement.axis is kernel.vector:
+        return False
+    return any(kernel.vector in s.axes or _holds_rows(kernel, s) for s in statement.body)
+
+
+def goes_in_halves(kernel: Kernel, statement) -> bool:
+    """Whether a statement is a plain reduction along rows, with little arithmetic."""
+    if not isinstance(statement, Reduce) or statement.axes != (kernel.vector,):
+        return False
+    if statement.stores or statement.bounds or statement.finds_places:
+        return False
+    nodes, rows = walk(statement.roots), _list_rows(kernel, statement)
+    loads = {node.attr for node in nodes if node.op == "load" and kernel.vector in node.axes}
+    is_real = all(node.dtype.kind != "c" for node in nodes)
+    return (0 < len(rows) <= MAX_READ_ARRAYS and loads == set(rows) and is_real
+            and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_READ_COST)
+
+
+def _is_long(nest: Nest, reduce: Reduce) -> bool:
+    """Whether its rows are long, or the blocks of one that threads share, and the array is large."""
+    kernel = nest.kernel
+    length = kernel.vector.extent
+    length = min(length, int(reduce.block)) if reduce.block_results else length
+    return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond(nest, buffer, MIN_LONG_ARRAY)
+               for buffer, _ in _list_rows(kernel, reduce))
+
+
+def _find_next_rows(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
+    """What the second of several sweeps over the rows of a loop reads of a large array again, or what a
+    stencil reads first; None where there is no such sweep."""
+    kernel = nest.kernel
+    axis, body = _find_rows(kernel)
+    sweeps = [s for s in body if not isinstance(s, Store)]
+    if axis is None or not sweeps or not all(sweep.axes == (kernel.vector,) for sweep in sweeps):
+        return None
+    if len(sweeps) == 1:
+        sweep, accesses, lengths = sweeps[0], _find_leading(nest, sweeps[0]), STENCIL_ROWS
+    elif isinstance(sweeps[0], Reduce):
+        first, sweep, lengths = set(_list_rows(kernel, sweeps[0])), sweeps[1], SHORT_ROWS
+        accesses = [access for access in _list_rows(kernel, sweep) if access in first]
+    else:
+        return None
+    extent = kernel.vector.extent
+    wanted = [(buffer, index) for buffer, index in accesses if index.coefficient(axis) not in (None, 0)
+              and extent * buffer.dtype.itemsize in lengths and _is_beyond(nest, buffer, 1)]
+    if not wanted:
+        return None
+    shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
+    return sweep, Prefetch("rows", tuple(wanted), axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
+
+
+def _find_scanned(kernel: Kernel) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
+    """What a scan that goes row by row reads and writes; a reduction leaves it to the processor, as it reads
+    more rows side by side."""
+    scan = kernel.body[0].body[0]
+    if not isinstance(scan, Scan):
+        return None
+    distance = -SCANNED_ROWS if scan.reverse else SCANNED_ROWS
+    rows, written = tuple(_list_rows(kernel, scan)), ((scan.buffer, scan.offset),)
+    return scan, Prefetch("scanned", rows, scan.axis, distance, written)
+
+
+def _find_places(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
+    """The places that a flat loop reads from memory, of elements that lie behind the second cache. Processors
+    where this was not measured are left alone."""
+    kernel = nest.kernel
+    loop, axis = kernel.body[0], kernel.vector
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not axis or nest.machine.is_zen:
+        return None
+    if not all(isinstance(s, Store) and _is_run(s.offset, axis) for s in loop.body):
+        return None
+    loads = (access for store in loop.body for access in store.loads)
+    waiting = [index for buffer, index in loads
+               if _is_beyond(nest, buffer, 1) and buffer.known_bytes <= MAX_NEAR]
+    nodes = (node for index in waiting for node in walk(index.exprs) if node.op == "load")
+    places = dict.fromkeys(node.attr for node in nodes if _is_run(node.attr[1], axis))
+    if not places:
+        return None
+    distance = PLACES_DISTANCE // max(buffer.dtype.itemsize for buffer, _ in places)
+    return loop, Prefetch("places", tuple(places), axis, distance)
+
+
+def _find_leading(nest: Nest, sweep) -> list[tuple[Buffer, Index]]:
+    """Of each array that a stencil reads, the place that lies furthest ahead: nobody has read it before."""
+    if find_stencil_store(sweep) is None or nest.machine.name in FETCHING_IN_TIME:
+        return []
+    leading: dict[Buffer, Index] = {}
+    for buffer, index in _list_rows(nest.kernel, sweep):
+        if buffer not in leading or int(index.const) > int(leading[buffer].const):
+            leading[buffer] = index
+    return list(leading.items())
+
+
+def find_stencil_store(loop: Loop | Reduce | Scan) -> Store | None:
+    """The first result of a loop that reads an array at several places beside each other, and none that it
+    writes; None if it is no such loop."""
+    if not isinstance(loop, Loop) or not all(isinstance(s, Store) for s in loop.body):
+        return None
+    first, written = loop.body[0], {store.buffer for store in loop.body}
+    accesses = {access for store in loop.body for access in store.loads}
+    if any(buffer in written for buffer, _ in accesses):
+        return None
+    places = Counter(buffer for buffer, index in accesses if _is_run(index, loop.axis))
+    is_stencil = any(count >= MIN_PLACES for count in places.values())
+    return first if is_stencil and _is_run(first.offset, loop.axis) else None
+
+
+def _is_run(index, axis: Axis) -> bool:
+    """Whether lanes along an axis are neighbours in memory."""
+    return index.coefficient(axis) == 1 and not index.exprs
+
+
+def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
+    """Accesses of neighbours in memory along the lanes, each once, at places that the loops alone tell."""
+    statements = sweep.body if isinstance(sweep, Loop) else [sweep]
+    found = dict.fromkeys(access for statement in statements for access in statement.loads)
+    return [(buffer, index) for buffer, index in found if _is_run(index, kernel.vector)]
+
+
+def _is_beyond(nest: Nest, buffer: Buffer, times: int) -> bool:
+    """Whether an array is so many times larger than the second cache."""
+    size = buffer.known_bytes
+    return size is not None and size >= NEAR_BYTES and size > times * nest.machine.caches.l2

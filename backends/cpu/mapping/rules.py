@@ -6,7 +6,7 @@ In: a kernel of a finished loop program, and facts about the machine. Out: its `
 from __future__ import annotations
 
 from jitcore.backends.cpu.machine.host import Machine
-from jitcore.backends.cpu.mapping import memory_order, prefetching, vectors
+from jitcore.backends.cpu.mapping import memory_order, vectors
 from jitcore.loopir.expr import Axis
 from jitcore.loopir.program import Kernel, Program, Reduce, Scan
 from jitcore.loopir.ways import Rule, apply_rules
@@ -23,10 +23,10 @@ def _mark_long(name: str, sweep: Reduce | Scan, way: bool) -> None:
 RULES = (
     Rule("nontemporal", memory_order.find_nontemporal, "first: no other rule takes such a loop apart"),
     Rule("transpose", memory_order.find_transposed, "before all that ask what is in lanes", _turn_lanes),
-    Rule("interchange", prefetching.find_interchanged, "of kernels that rows in lanes do not serve"),
-    Rule("halves", prefetching.find_halved, "of rows in order"),
-    Rule("prefetch", prefetching.find_ahead, "of what the three before leave, and of scans that interchange"),
-    Rule("alternate", prefetching.find_alternating, "after those two that go through columns in another way"),
+    Rule("interchange", memory_order.find_interchanged, "of kernels that rows in lanes do not serve"),
+    Rule("halves", memory_order.find_halved, "of rows in order"),
+    Rule("prefetch", memory_order.find_ahead, "of what those three leave, and of scans that interchange"),
+    Rule("alternate", memory_order.find_alternating, "after those that go through columns in another way"),
     Rule("long", vectors.find_long, "after transpose, as each lane adds up a part", _mark_long),
     Rule("list", vectors.find_listed, "loops of single updates have ways of their own"),
     Rule("unroll", vectors.find_unrolled, "the same without lanes"),

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from jitcore import dtypes
 from jitcore.backends.cpu.machine.host import count_math_calls
-from jitcore.backends.cpu.mapping.prefetching import find_stencil_store
+from jitcore.backends.cpu.mapping.memory_order import find_stencil_store
 from jitcore.backends.llvm.options import is_static
 from jitcore.loopir.expr import Axis, Dynamic, Expr, Index, walk
 from jitcore.loopir.monoids import is_summed

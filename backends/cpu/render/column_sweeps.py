@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.prefetching import SCANNED_ROWS, row_axis_of
+from jitcore.backends.cpu.mapping.memory_order import SCANNED_ROWS, row_axis_of
 from jitcore.backends.cpu.render.jammed_rows import emit_row_groups
 from jitcore.backends.cpu.render.prefetched_rows import ask_ahead
 from jitcore.backends.cpu.render.scan import RunningTotal

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 import jitcore
-from jitcore.backends.cpu.compiler import compile_program
+from jitcore.backends.cpu.compiler import CpuTarget, compile_program
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.mapping.rules import decide_ways
 from jitcore.backends.cpu.native.images import foresee
@@ -37,7 +37,6 @@ from jitcore.backends.cpu.runtime.plans import (
     store_plan,
     write_call,
 )
-from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, NativeCall

@@ -5,8 +5,8 @@ import pytest
 
 import jitcore
 from jitcore import jit
+from jitcore.backends.cpu.compiler import CpuTarget
 from jitcore.backends.cpu.render.fetch import AHEAD
-from jitcore.backends.cpu.target import CpuTarget
 from jitcore.config import config
 from jitcore.schedule.tuning import Tuning
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jitcore import dtypes, jit, lax
-from jitcore.backends.cpu.target import CpuTarget
+from jitcore.backends.cpu.compiler import CpuTarget
 from jitcore.config import config
 from jitcore.core import jaxpr
 from jitcore.core.primitive import registry

@@ -10,7 +10,7 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax, nn
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping import prefetching
+from jitcore.backends.cpu.mapping import memory_order
 from jitcore.config import config
 from tests.combinations import pairwise
 
@@ -41,7 +41,7 @@ IN_SWEEPS = {
 
 @pytest.fixture
 def all_arrays_are_large(monkeypatch):
-    monkeypatch.setattr(prefetching, "SMALL_BYTES", 1)
+    monkeypatch.setattr(memory_order, "NEAR_BYTES", 1)
     monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(1, 0, 1 << 30))
     with config.override(cache_dir=""):
         jitcore.clear_caches()
@@ -51,19 +51,19 @@ def all_arrays_are_large(monkeypatch):
 
 @pytest.fixture
 def all_rows_are_long(all_arrays_are_large, monkeypatch):
-    monkeypatch.setattr(prefetching, "MIN_LONG_ROW", 1)
+    monkeypatch.setattr(memory_order, "MIN_LONG_ROW", 1)
 
 
 @pytest.fixture
 def all_rows_are_wide(all_arrays_are_large, monkeypatch):
-    monkeypatch.setattr(prefetching, "MIN_WIDE_ROW", 1)
+    monkeypatch.setattr(memory_order, "MIN_WIDE_ROW", 1)
     monkeypatch.setattr(host, "is_zen", lambda: False)
 
 
 @pytest.fixture
 def all_rows_are_short(all_arrays_are_large, monkeypatch):
-    monkeypatch.setattr(prefetching, "MIN_LONG_ROW", 1 << 60)
-    monkeypatch.setattr(prefetching, "SHORT_ROWS", range(1, 1 << 60))
+    monkeypatch.setattr(memory_order, "MIN_LONG_ROW", 1 << 60)
+    monkeypatch.setattr(memory_order, "SHORT_ROWS", range(1, 1 << 60))
 
 
 def marks(function) -> set[str]:
