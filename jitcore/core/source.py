@@ -16,10 +16,10 @@ import linecache
 import os
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from opcode import opname
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from jitcore.config import config
@@ -266,6 +266,15 @@ def api_boundary(fun: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call_filtered
+
+
+def bound_module(module: ModuleType, names: Iterable[str]) -> None:
+    """Makes the public functions of a module entry points, see `api_boundary`."""
+    for name in names:
+        if isinstance(function := getattr(module, name), FunctionType):
+            public = api_boundary(function)
+            public.__module__, public.__qualname__ = module.__name__, name  # by which it is pickled
+            setattr(module, name, public)
 
 
 def filter_traceback(exc: BaseException) -> None:

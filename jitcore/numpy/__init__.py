@@ -33,14 +33,13 @@ Modules:
 """
 
 import sys
-from types import FunctionType
 
 # Arrays print with NumPy's options.
 from numpy import get_printoptions, printoptions, set_printoptions  # noqa: F401
 
 from jitcore.array import Array
 from jitcore.array import Array as ndarray
-from jitcore.core.source import api_boundary
+from jitcore.core.source import bound_module
 from jitcore.numpy import (
     closeness,
     creation,
@@ -99,7 +98,5 @@ for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, grids,
     __all__ += _chapter.__all__
 
 # An exception leaves a public function without frames of the inside; the chapters call one another unwrapped.
-for _name, _value in [(name, globals()[name]) for name in __all__]:
-    if isinstance(_value, FunctionType):
-        globals()[_name] = _public = api_boundary(_value)
-        _public.__module__, _public.__qualname__ = __name__, _name  # by which it is pickled
+for _module in (sys.modules[__name__], linalg, fft):
+    bound_module(_module, _module.__all__)

@@ -10,6 +10,10 @@ Modules:
     stats/   Distributions of `jitcore.scipy.stats`, one module each.
 """
 
+from jitcore.core.source import bound_module
 from jitcore.scipy import linalg, sparse, special, stats
 
 __all__ = ["linalg", "sparse", "special", "stats"]
+
+for _module in (linalg, special):
+    bound_module(_module, _module.__all__)

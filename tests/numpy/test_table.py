@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
-from jitcore import jit
+from jitcore import jit, scipy
 from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core.check import check_jaxpr
@@ -260,3 +260,13 @@ def test_public_function_has_signature_and_docstring(name):
     if callable(value) and not isinstance(value, type):
         inspect.signature(value)
         assert value.__doc__
+
+
+@pytest.mark.parametrize("fail", [
+    lambda: jnp.split(jnp.arange(7), 3), lambda: jnp.linalg.inv(jnp.ones((2, 3))),
+    lambda: jnp.fft.fft(jnp.ones(3), norm="x"), lambda: scipy.special.erf("a"), lambda: scipy.special.polygamma("a", 1.0),
+    lambda: scipy.linalg.det(jnp.ones((2, 3)))])
+def test_tracebacks_have_no_frames_of_the_inside(fail):
+    with pytest.raises((TypeError, ValueError)) as found:
+        fail()
+    assert {entry.path.name for entry in found.traceback} == {"test_table.py"}
