@@ -8,7 +8,7 @@ there. Tests that look at machine code, at threads or at what is compiled, or co
 
 import pytest
 
-from jitcore.backends.cpu.runtime.executable import CpuExecutable
+from jitcore.backends.cpu.backend import CpuExecutable
 from jitcore.config import config
 
 

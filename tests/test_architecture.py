@@ -56,7 +56,6 @@ FUNCTIONS_IMPORT = {
     "backends.cpu.compiler": "rendering loads llvmlite; what there is code for is kept on disk",
     "backends.cpu.machine.host": "what LLVM knows of the machine is kept on disk",
     "backends.cpu.routines": "what libraries need of routines is registered before they are loaded",
-    "backends.cpu.runtime.executable": "files for Numba are rarely asked for",
     "backends.cuda": "LLVM and the device in software are loaded where they are used",
     "backends.cuda.render.nvvm": "Numba's CUDA target is optional",
     "backends.cuda.runtime.driver": "cuda-bindings are optional",

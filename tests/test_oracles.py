@@ -6,7 +6,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import passes
-from jitcore.backends.cpu.runtime import executable
+from jitcore.backends.cpu import backend
 from jitcore.backends.llvm import scalar_ops
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.loopir.program import Reduce
@@ -47,7 +47,7 @@ def test_a_wrong_pass_is_found_by_the_recorded_jaxpr(monkeypatch):
 
 
 def test_a_wrong_schedule_is_found_by_the_optimised_jaxpr(monkeypatch):
-    lower = executable.lower_program
+    lower = backend.lower_program
 
     def lower_wrongly(*arguments):
         found = lower(*arguments)
@@ -56,7 +56,7 @@ def test_a_wrong_schedule_is_found_by_the_optimised_jaxpr(monkeypatch):
                 statement.parts = [(result, "max", expr) for result, _, expr in statement.parts]
         return found
 
-    for module in (executable, oracles):
+    for module in (backend, oracles):
         monkeypatch.setattr(module, "lower_program", lower_wrongly)
     assert list(find_faults(program, (X, Y))) == ["schedule"]
 

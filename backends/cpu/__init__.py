@@ -2,10 +2,10 @@
 
 In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program),
 `entry` and
-`kernel` (LLVM IR), `native` (machine code), `executable` (buffers of a call).
+`kernel` (LLVM IR), `native` (machine code), `backend` (buffers of a call).
 
 Modules:
-    backend    What dispatch sees of the CPU backend.
+    backend    The CPU backend and its executables: what a call of a compiled program does with ndarrays.
     compiler   From loop program to machine code: rendering, and the caches of compiled code by canonical
                text.
     machine/   The machine that code is made for.

@@ -1,22 +1,263 @@
-"""What dispatch sees of the CPU backend.
+"""The CPU backend and its executables: what a call of a compiled program does with ndarrays.
 
-In: a jaxpr without constants. Out: an `Executable`.
+In: a jaxpr without constants; by way of a schedule and machine code, or of a call plan and machine code from
+disk. Out: an `Executable`: a function of the input ndarrays for one signature. Outputs and the arena are
+allocated outside of kernels (see `runtime.memory`). With a `CallPlan` on disk a process neither schedules a
+program nor writes its text: it looks up the code, and calls.
 """
 
 from __future__ import annotations
 
-from jitcore import array
-from jitcore.backends.cpu.compiler import CpuTarget
-from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.native.libraries import code_cache
-from jitcore.backends.cpu.runtime import threads
-from jitcore.backends.cpu.runtime.executable import CpuExecutable
-from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks
-from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.device import Device
-from jitcore.dispatch.backend import CompileOptions, Executable
+import functools
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
 
-__all__ = ["CpuBackend"]
+import numpy as np
+
+import jitcore
+from jitcore import array
+from jitcore.backends.cpu.compiler import CpuTarget, compile_program
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping.rules import decide_ways
+from jitcore.backends.cpu.native.images import foresee
+from jitcore.backends.cpu.native.libraries import NativeProgram, code_cache, find_program
+from jitcore.backends.cpu.render.calling_convention import ProgramLayout
+from jitcore.backends.cpu.runtime import stored, threads
+from jitcore.backends.cpu.runtime.host_calls import write_steps
+from jitcore.backends.cpu.runtime.launch import open_launchers
+from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks, foresee_allocator
+from jitcore.backends.cpu.runtime.plans import (
+    CallPlan,
+    Output,
+    Run,
+    encode_plan,
+    find_plan,
+    store_plan,
+    write_call,
+)
+from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
+from jitcore.device import Device
+from jitcore.dispatch import disk_cache
+from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
+from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
+from jitcore.loopir.expr import Address
+from jitcore.loopir.program import Call, Program, While
+from jitcore.loopir.text import format_program
+from jitcore.loopir.traversal import flatten, list_outermost
+from jitcore.passes.canonical import LOCAL, program_key
+from jitcore.schedule import lower_program
+from jitcore.schedule.buffers import plan_arena
+
+__all__ = ["CpuBackend", "CpuExecutable", "key_of_plan", "list_parts", "plan_call"]
+
+
+
+# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
+# it takes.
+RELEASE_BYTES = 65536
+
+#: Where a program is made from a jaxpr: with other sources, it may be another program.
+_SOURCES = ("lax", "loopir", "schedule")
+
+
+def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[int]]:
+    """(the plan of a program, where in the arena its temporaries lie)."""
+    offsets, arena_bytes = [], 0
+    if layout.arena:
+        offsets, arena_bytes = plan_arena(program, layout.arena, CpuTarget.tuning.cache_line)
+    numbers = {buffer: number for number, buffer in enumerate(program.inputs)}
+    numbers |= {output: numbers[source] for output, source in program.aliases.items()}
+    outputs = tuple(
+        Output(numbers.get(buffer, -1), tuple(map(int, buffer.shape)), buffer.dtype)
+        for buffer in program.outputs
+    )
+    dims = (*offsets, *layout.sizes.values({}))
+    total = arena_bytes + sum(buffer.nbytes for buffer in layout.given)
+    releases = total > RELEASE_BYTES or _may_run_long(program)
+    owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
+    plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, list_parts(program), owners)
+    return plan, offsets
+
+
+def _may_run_long(program: Program) -> bool:
+    return any(isinstance(statement, (While, Call)) for statement in list_outermost(program.steps))
+
+
+def list_parts(program: Program) -> tuple[str, ...]:
+    """Symbols that code finds in tables."""
+    calls = [call for call in flatten(program.steps) if isinstance(call, Call)]
+    return tuple(sorted({symbol for call in calls for symbol in getattr(call.routine, "parts", ())}))
+
+
+# -- on disk ------------------------------------------------------------------------------------------------
+def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | None:
+    """The key of the plan of a jaxpr of known shapes; None where it cannot be kept."""
+    computed = program_key(closed_jaxpr)
+    if computed.startswith(LOCAL):
+        return None
+    fused = () if options.contract else host.list_fused_operations()  # part of the key of its code
+    return host.make_key("plan", _stamp_scheduler(), computed, repr((options, fused)))
+
+
+@functools.cache
+def _stamp_scheduler() -> str:
+    root = os.path.dirname(jitcore.__file__)
+    return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
+
+
+#: Plans that a process keeps on disk for one machine code: a script has few shapes, a server may have any.
+_MAX_PLANS = 8
+
+
+class CpuExecutable:
+    """A compiled jaxpr. `compiles` counts the modules that LLVM translated for it."""
+
+    def __init__(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
+        self.closed_jaxpr, self.options = closed_jaxpr, options
+        self.compiles = 0
+        self._fixed = None if has_symbolic_shapes(closed_jaxpr.jaxpr) else self._prepare(closed_jaxpr)
+        self._latest = self._fixed
+
+    def _prepare(self, closed: ClosedJaxpr) -> _Prepared:
+        key = key_of_plan(closed, self.options)
+        found = None if key is None else _load(closed, self.options, key)
+        if found is None:
+            found, is_new = _schedule(closed, self.options, key)
+            self.compiles += is_new
+        return found
+
+    def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
+        prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
+        self._latest = prepared
+        return prepared.bind()
+
+    def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
+        """How native code calls the program for inputs of these shapes; None where it calls Python."""
+        prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
+        return prepared.native_call()
+
+    def store(self) -> tuple[str, bytes] | None:
+        """What a process without a compiler opens the program with: a module with `open_program`, and bytes.
+        None for shapes that are not known, and for what belongs to this process."""
+        bind = None if self._fixed is None else self._fixed.bind
+        if not isinstance(bind, partial) or bind.func is not write_call:
+            return None
+        plan, compiled = bind.args
+        if plan.owners or compiled.addresses and compiled.key is None:
+            return None
+        return stored.__name__, encode_plan(plan, compiled.key)
+
+    def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
+        """Stages of the program, of the latest signature where shapes are symbolic."""
+        latest = self._latest
+        if latest is None:
+            return {}
+        found = {"loop program": lambda: format_program(latest.read_program()),
+                 "numba": lambda: _write_numba(latest.read_program(), arguments)}
+        library = latest.compiled.library
+        if library is not None:
+            found |= {"kernel": lambda: library.llvm_ir, "llvm": library.optimized_ir,
+                      "assembly": library.assembly}
+        return found
+
+    def cost(self) -> dict[str, float]:
+        if self._latest is None:
+            return {}
+        program = self._latest.read_program()
+        moved = sum(buffer.nbytes for buffer in {*program.inputs, *program.outputs})
+        return {"bytes accessed": float(moved)}
+
+
+def _write_numba(program: Program, arguments: Sequence[str]) -> str:
+    from jitcore.backends.python import write_numba
+
+    return write_numba(program, arguments)
+
+
+class _Prepared:
+    """A program of known shapes that can be called.
+
+    Args:
+        bind: gives the function of its input ndarrays.
+        program: unless it came from disk as a plan; then it is scheduled when somebody wants to read it.
+    """
+
+    def __init__(self, closed: ClosedJaxpr, options: CompileOptions, compiled: NativeProgram,
+                 bind: Callable[[], Run], program: Program | None = None):
+        self._closed, self._options, self._program = closed, options, program
+        self.compiled, self.bind = compiled, bind
+
+    def native_call(self) -> NativeCall | None:
+        """None where Python is called between or within the native steps, or nothing is left to compute."""
+        if not isinstance(self.bind, partial) or self.bind.func is not write_call:
+            return None
+        plan: CallPlan = self.bind.args[0]
+        if not self.compiled.addresses or any(output.source >= 0 for output in plan.outputs):
+            return None
+        outputs = tuple((output.shape, output.dtype) for output in plan.outputs)
+        dims = np.array(plan.dims, dtype=np.int64)
+        owner = self.compiled, plan.owners
+        return NativeCall(self.compiled.addresses[0], dims, outputs, plan.arena_bytes, owner)
+
+    def read_program(self) -> Program:
+        if self._program is None:
+            self._program = _lower(self._closed, self._options)
+        return self._program
+
+
+def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
+    return decide_ways(lower_program(closed, CpuTarget, options.donated))
+
+
+def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:
+    """A program that an earlier process scheduled and compiled, or None."""
+    stored = find_plan(key)
+    if stored is None:
+        return None
+    plan, code_key = stored
+    compiled = NativeProgram() if code_key is None else find_program(code_key, options.opt_level)
+    if compiled is None:
+        return None
+    compiled.plans += 1
+    plan.open_parts()
+    return _Prepared(closed, options, compiled, partial(write_call, plan, compiled))
+
+
+def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -> tuple[_Prepared, bool]:
+    """(a program, whether anything was compiled for it)."""
+    program = _lower(closed, options)
+    _foresee(program)
+    compiled, layout, is_new = compile_program(program, options)
+    plan, offsets = plan_call(program, layout)
+    plan.open_parts()
+    if layout.calls_python:
+        bind = partial(_write_steps, program, compiled, layout, plan, offsets)
+    else:
+        bind = partial(write_call, plan, compiled)
+        if key is not None and compiled.plans < _MAX_PLANS:
+            compiled.plans += 1
+            store_plan(key, plan, compiled.key)
+    return _Prepared(closed, options, compiled, bind, program), is_new
+
+
+def _foresee(program: Program) -> None:
+    """Begins with what is compiled beside the program, if it is not there yet."""
+    for symbol in list_parts(program):
+        foresee(symbol)
+    foresee_allocator(max((buffer.nbytes for buffer in program.outputs), default=0))
+
+
+def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:
+    """The function for a program that calls Python between or within its native steps."""
+    launchers = open_launchers(len(layout.given) + 2)
+    launch = launchers.releasing if plan.releases else launchers.holding
+    if layout.host_calls and launchers.kind == "ctypes":
+        launch = launchers.holding  # the only one of its kind that sees exceptions of callbacks
+    dims = np.array(plan.dims, dtype=np.int64)
+    return write_steps(program, compiled, layout, dims, offsets, plan.arena_bytes, launch)
+
+
 
 
 class CpuBackend:

@@ -6,7 +6,6 @@ loops, lanes and memory.
 Modules:
     accumulator  Running values of reductions: sums, extremes and their positions, in lanes; and results of
                  blocks.
-    blocks       Sweeps in blocks: how many blocks there are, and the range of each.
     complex_ops  Complex numbers in registers: operations, conversions, single numbers in memory.
     contraction  How float arithmetic may be rounded, and which products stay unrounded on their way into a
                  sum.

@@ -35,7 +35,35 @@ from jitcore.backends.llvm.registers import (
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index, linearize, walk
 from jitcore.loopir.monoids import identity_of, is_summed
-from jitcore.loopir.program import Reduce
+from jitcore.loopir.program import Loop, Reduce, Scan
+
+
+def count_positions(e, statement: Loop | Reduce | Scan, axis: Axis) -> ir.Value:
+    """How many positions of an axis a statement runs over; less than one for none."""
+    low, high = e.range_of(statement, axis)
+    return e.b.sub(high, low) if axis in statement.bounds else high
+
+
+def count_blocks(e, sweep: Reduce | Scan) -> ir.Value:
+    """Into how many blocks a sweep is split: as many as its range fills, if that varies."""
+    if not sweep.bounds:
+        return e.size(sweep.block_results[0].shape[0])
+    block = e.size(sweep.block)
+    extent = count_positions(e, sweep, sweep.axes[0])
+    return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)
+
+
+def find_blocks(e, sweep: Reduce | Scan) -> Callable[[ir.Value], tuple[ir.Value, ir.Value]]:
+    """What gives the range of the block of a number."""
+    b, (first, end), length = e.b, e.range_of(sweep, sweep.axes[0]), e.size(sweep.block)
+
+    def find(number: ir.Value) -> tuple[ir.Value, ir.Value]:
+        low = b.mul(number, length)
+        low = b.add(first, low) if sweep.bounds else low
+        high = b.add(low, length)
+        return low, b.select(b.icmp_signed("<", high, end), high, end)
+
+    return find
 
 
 class Partials(NamedTuple):

@@ -52,6 +52,8 @@ def is_silent() -> bool:
     return False
 
 
+is_silent()  # as it is by default, so that the first call need not look
+
 #: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
 _OVERLAP_WORK = 10_000
 #: Strides of an argument for which it is remembered whether its elements share memory.

@@ -20,7 +20,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.llvm.blocks import count_blocks, count_positions
+from jitcore.backends.llvm.accumulator import count_blocks, count_positions
 from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.registers import I64
 from jitcore.backends.llvm.scalar_ops import DIVISIONS, count_math_calls

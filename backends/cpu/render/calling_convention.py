@@ -34,3 +34,5 @@ class ProgramLayout:
         self.table |= {output: self.table[source] for output, source in aliases.items()}
         self.aliases = aliases
         self.sizes = SizeTable()
+        #: Whether Python is called between or within native steps.
+        self.calls_python = bool(self.host_calls) or bool(steps)

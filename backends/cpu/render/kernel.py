@@ -22,8 +22,7 @@ from jitcore.backends.cpu.render.scatter import emit_alone, emit_scattered
 from jitcore.backends.cpu.render.stores import emit_stores, emit_streamed, group_stores
 from jitcore.backends.cpu.render.tiles import emit_tiles
 from jitcore.backends.cpu.render.vector_loops import emit_aligned, emit_wide, vector_loop
-from jitcore.backends.llvm.accumulator import Accumulator, Partials, Runs
-from jitcore.backends.llvm.blocks import count_blocks, find_blocks
+from jitcore.backends.llvm.accumulator import Accumulator, Partials, Runs, count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, SIZES, TABLE
 from jitcore.backends.llvm.statements import Packing, StatementRenderer, emit_store

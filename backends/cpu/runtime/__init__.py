@@ -3,7 +3,6 @@
 In: loaded code and ndarrays. Out: ndarrays.
 
 Modules:
-    executable  Executables: what a call of a compiled program does with ndarrays, and its plan on disk.
     host_calls  Programs that call Python: library calls between native steps, and from within native loops
                 and branches.
     interrupts  How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.

@@ -33,13 +33,9 @@ from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.loopir.traversal import list_buffers
 
-__all__ = ["SYMBOL", "calls_python", "write_steps"]
+__all__ = ["SYMBOL", "write_steps"]
 
 SYMBOL = "jitcore_call_host"
-
-
-def calls_python(program: Program, layout: ProgramLayout) -> bool:
-    return bool(layout.host_calls) or any(isinstance(step, LibraryCall) for step in program.steps)
 
 
 # -- results ------------------------------------------------------------------------------------------------

@@ -25,8 +25,7 @@ from jitcore.backends.gpu.mapping import (
     list_parts,
     map_kernel,
 )
-from jitcore.backends.llvm.accumulator import Accumulator, Partials
-from jitcore.backends.llvm.blocks import count_blocks, find_blocks
+from jitcore.backends.llvm.accumulator import Accumulator, Partials, count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Axis, Buffer, Expr
