@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from jitcore.config import config
 from jitcore.scripts import loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.loops import LoopFate
@@ -174,13 +175,11 @@ def test_scripts_are_compiled_while_they_run(name):
 
 
 def test_what_a_run_found_out_is_kept(tmp_path):
-    from jitcore.config import config
-
-    config.update("cache_dir", str(tmp_path))
     source = textwrap.dedent(SCRIPTS["arrays in place"])
-    *_, first = run_sampled(source)
-    first.keep()
-    names, _, second = run_sampled(source)
+    with config.override(cache_dir=str(tmp_path)):
+        *_, first = run_sampled(source)
+        first.keep()
+        names, _, second = run_sampled(source)
     assert not second.workshop.helper.jobs and second.units[0].fate.entries == 1
     assert names["total"] == run(source)[0]["total"]
 
