@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from jitcore.scripts.entries import Leave
+from jitcore.scripts.gates import Leave
 
 __all__ = ["Arming", "arm"]
 

@@ -6,31 +6,34 @@ functions and modules of the script by their names, and to these functions' code
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
-import pickle
 import sys
 import types
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import namedtuple
 
 import jitcore
 from jitcore.dispatch import disk_cache
+from jitcore.process.lazy import LazyModule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from jitcore.scripts.environment import Described, Restore
+
+hashlib, pickle = LazyModule("hashlib"), LazyModule("pickle")
 
 __all__ = ["Lesson", "Names", "load_lessons", "store_lessons"]
 
 
-class Names(NamedTuple):
+class Names(namedtuple("Names", "functions modules")):
     """How what `environment.describe` has numbered is found in another process.
 
     functions: (module, name, digest of the code and the defaults) of each, or None; modules: names.
     """
 
-    functions: tuple[tuple[str, str, bytes] | None, ...]
-    modules: tuple[str, ...]
+    __slots__ = ()
 
     def find(self, restore: Restore, kind: str, number: int) -> Any:
         """Raises: LookupError where there is none, or another one."""
@@ -44,13 +47,11 @@ class Names(NamedTuple):
         raise LookupError(f"{kind} {number} of the script")
 
 
-class Lesson(NamedTuple):
+class Lesson(namedtuple("Lesson", "program names reason")):
     """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is
     none."""
 
-    program: Any
-    names: Names | None
-    reason: str
+    __slots__ = ()
 
 
 def digest_function(function: types.FunctionType, restore: Restore) -> bytes | None:
@@ -58,7 +59,9 @@ def digest_function(function: types.FunctionType, restore: Restore) -> bytes | N
     if function.__closure__:
         return None
     defaults = repr((function.__defaults__, function.__kwdefaults__)) if _are_plain(function) else None
-    return defaults and hashlib.sha256(marshal.dumps(restore(function.__code__)) + defaults.encode()).digest()
+    if defaults is None:
+        return None
+    return hashlib.sha256(marshal.dumps(restore(function.__code__), 2) + defaults.encode()).digest()
 
 
 def _are_plain(function: types.FunctionType) -> bool:
@@ -77,10 +80,6 @@ def name_all(described: Described, restore: Restore) -> Names:
     return Names(tuple(functions), tuple(names.get("__name__", "") for names in described.modules))
 
 
-def _make_key(source: bytes) -> bytes:
-    return hashlib.sha256(f"lessons {jitcore.__version__} {sys.version}".encode() + source).digest()
-
-
 def _stamp_folders() -> list[tuple[str, int]]:
     """The folders of what made the programs, and when they changed: a module that was edited and imported has
     another compiled file."""
@@ -88,21 +87,27 @@ def _stamp_folders() -> list[tuple[str, int]]:
     return [(folder, os.stat(folder).st_mtime_ns) for folder, _, _ in os.walk(root, followlinks=True)]
 
 
-def load_lessons(source: bytes) -> dict[tuple[int, int], Lesson]:
-    """By the number of the code object in the script, and the offset of the loop's head."""
+def load_lessons(key: bytes) -> dict[tuple[int, int], Lesson]:
+    """By the number of the code object in the text, and the offset of the loop's head."""
     cache = disk_cache.open_cache()
-    stored = None if cache is None else cache.find(_make_key(source))
+    stored = None if cache is None else cache.find(key)
     if stored is None:
         return {}
-    folders, lessons = pickle.loads(stored)
+    folders, reasons, programs = marshal.loads(stored)
     try:
-        is_current = all(os.stat(folder).st_mtime_ns == then for folder, then in folders)
+        if any(os.stat(folder).st_mtime_ns != then for folder, then in folders):
+            return {}
     except OSError:
         return {}
-    return pickle.loads(lessons) if is_current else {}
+    lessons = {key: Lesson(None, None, reason) for key, reason in reasons.items()}
+    return {**lessons, **pickle.loads(programs)} if programs else lessons
 
 
-def store_lessons(source: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
+def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache = disk_cache.open_cache()
-    if cache is not None:
-        cache.add(_make_key(source), pickle.dumps((_stamp_folders(), pickle.dumps(lessons, 5)), 5))
+    if cache is None:
+        return
+    reasons = {key: lesson.reason for key, lesson in lessons.items() if lesson.program is None}
+    programs = {key: lesson for key, lesson in lessons.items() if lesson.program is not None}
+    data = pickle.dumps(programs, 5) if programs else b""  # what has none is read without pickle
+    cache.add(key, marshal.dumps((_stamp_folders(), reasons, data)))

@@ -14,9 +14,9 @@ from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import HEAD, Loop
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.frames import write_variables
+from jitcore.scripts.gates import HEAD, Loop
 from jitcore.scripts.regions import count_rest
 from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit

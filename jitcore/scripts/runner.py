@@ -1,91 +1,97 @@
-"""Runs a script as `python SCRIPT` would.
+"""Runs programs as `python SCRIPT` and `python -m MODULE` would, and scripts as `runpy.run_path` does.
 
-In: its text, its path and its arguments. Out: whatever it does; its exit code. `Watched` prepares its code
-and samples it while it runs, so that its hot loops are compiled; another preparation may take its place.
+In: a path or a name, and arguments. Out: whatever the program does. Its hot loops are compiled while it runs:
+a `Session` prepares its code and samples it. In other threads than the main one, and where there is no
+processor to spare, it runs as it is.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import opcode
 import os
-import signal
+import runpy
 import sys
-import threading
-from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 
-from jitcore.process.generated import drop_watching
+from jitcore.scripts.imports import Hook
 
-__all__ = ["Watched", "run_source"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any
+
+    from jitcore.scripts.sampling import Sampler
+
+__all__ = ["Session", "run_module", "run_path", "run_script"]
 
 _BACKWARD = frozenset(code for name, code in opcode.opmap.items() if "BACKWARD" in name)
 
 
-Prepare = Callable[[bytes, str, ModuleType], CodeType | None]
+class Session:
+    """The time in which programs run whose hot loops are compiled. One for all that run inside of each other.
 
-
-def run_source(source: bytes, path: str, arguments: list[str], prepare: Prepare) -> int:
-    """Runs source text as the module `__main__` of a process that was started for it. SystemExit passes.
-
-    Args:
-        prepare: gives the code of the module; None where there is something wrong, which it has told.
-
-    Returns: 0; 1 after an exception, which is printed; 2 without code.
-    """
-    module = ModuleType("__main__")
-    module.__file__ = path
-    before = sys.argv, sys.path[:], sys.modules["__main__"]
-    sys.argv = [path, *arguments]
-    if not sys.flags.safe_path:  # else the first entry is not that of the process's own script
-        sys.path[0] = os.path.dirname(os.path.realpath(path))
-    sys.modules["__main__"] = module
-    try:
-        code = prepare(source, path, module)
-        if code is None:
-            return 2
-        exec(code, module.__dict__)
-    except Exception as error:
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_globals.get("__name__", "").startswith("jitcore."):
-            trace = trace.tb_next  # the first frames are none that the user wrote
-        trace = drop_watching(trace)
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        return 1
-    finally:
-        sys.argv, sys.path[:], sys.modules["__main__"] = before
-    return 0
-
-
-class Watched:
-    """A script whose hot loops are compiled while it runs.
+    Args: folders of the program's own modules.
 
     Attributes:
-        sampler: None where nothing is compiled: without a processor to spare, without signals, beside the
-            main thread.
+        sampler: None as long as there is nothing to sample.
     """
 
-    def __init__(self):
-        self.sampler = None
+    current: Session | None = None
+
+    def __init__(self, folders: Iterable[str]):
+        self.sampler: Sampler | None = None
         self._path = sys.path[:]
+        self._hook = Hook(folders, self._prepare)
 
-    def prepare(self, source: bytes, path: str, module: ModuleType) -> CodeType:
-        code = compile(source, path, "exec", dont_inherit=True)
-        if not can_sample() or not has_units(code):
-            return code
-        from jitcore.scripts.sampling import Sampler
+    def __enter__(self) -> Session:
+        Session.current = self
+        self._hook.install()
+        return self
 
-        self.sampler = sampler = Sampler(self._path, source)
-        code = sampler.prepare(code)
-        if sampler.units:
-            sampler.remember()
-            sampler.start()
-        return code
-
-    def finish(self) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Ends the sampling, and keeps what it found out."""
-        if self.sampler is not None and self.sampler.units:
+        Session.current = None
+        self._hook.remove()
+        if self.sampler is not None:
             self.sampler.stop()
             self.sampler.keep()
+
+    def prepare(self, code: CodeType, source: bytes, path: str) -> CodeType:
+        """The code of a script with entries."""
+        if not has_units(code):
+            return code
+        return self._prepare(lambda: (code, source), path, source)
+
+    def _prepare(self, *given: Any) -> CodeType:
+        if self.sampler is None:
+            from jitcore.scripts.sampling import Sampler
+
+            self.sampler = Sampler(self._path)
+        code = self.sampler.prepare(*given)
+        if self.sampler.units:
+            self.sampler.start()
+        return code
+
+    def abandon(self) -> None:
+        """In a child that was forked: it goes on in plain Python."""
+        Session.current = None
+        self._hook.remove()
+        if self.sampler is not None:
+            self.sampler.abandon()
+
+
+def _abandon_current() -> None:
+    if Session.current is not None:
+        Session.current.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_current)
 
 
 def has_units(code: CodeType) -> bool:
@@ -96,5 +102,138 @@ def has_units(code: CodeType) -> bool:
 
 def can_sample() -> bool:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    is_main = threading.current_thread() is threading.main_thread()
-    return cores > 1 and is_main and hasattr(signal, "setitimer") and hasattr(os, "posix_spawn")
+    threading = sys.modules.get("threading")
+    is_main = threading is None or threading.current_thread() is threading.main_thread()
+    return cores > 1 and is_main and hasattr(os, "posix_spawn")  # which Windows lacks, as it does signals
+
+
+def open_session(path: str = "") -> Session | None:
+    """A session for a script, or a folder with `__main__`; None inside of another one, and where nothing can
+    be sampled."""
+    if Session.current is not None or not can_sample():
+        return None
+    path = os.path.realpath(path)
+    return Session([path if os.path.isdir(path) else os.path.dirname(path), os.path.realpath("")])
+
+
+# -- programs -----------------------------------------------------------------------------------------------
+def run_script(source: bytes, path: str, arguments: Sequence[str], session: Session | None) -> None:
+    """Runs source text as `python PATH` would: as the module `__main__` of the process, which it stays."""
+    module, path = _become_main(path, arguments), os.path.abspath(path)
+    module.__dict__.update(__file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path))
+    if not sys.flags.safe_path:  # else the first entry is not that of the process's own script
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    _run(session, lambda: _exec_script(source, path, module))
+
+
+def _exec_script(source: bytes, path: str, module: ModuleType) -> None:
+    code = compile(source, path, "exec", dont_inherit=True)
+    if Session.current is not None and can_sample():
+        code = Session.current.prepare(code, source, path)
+    exec(code, module.__dict__)
+
+
+def run_module(name: str, arguments: Sequence[str], session: Session | None) -> None:
+    """Runs a module as `python -m NAME` would; see `run_script`."""
+    _become_main("-m", arguments)
+    # What the interpreter calls itself for `-m`: its errors, and how it names the module, are Python's.
+    _run(session, functools.partial(runpy._run_module_as_main, name))
+
+
+def _become_main(path: str, arguments: Sequence[str]) -> ModuleType:
+    module = sys.modules["__main__"] = ModuleType("__main__")
+    module.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={})
+    sys.argv = [path, *arguments]
+    return module
+
+
+def _run(session: Session | None, run: Callable[[], object]) -> None:
+    try:
+        with session or contextlib.nullcontext():
+            run()
+    except SystemExit:
+        raise
+    except BaseException:
+        sys.excepthook = functools.partial(_show, sys.excepthook)
+        raise
+
+
+def _show(hook: Any, kind: type, error: BaseException, trace: TracebackType | None) -> None:
+    """What is called with an exception that ends the process: frames that the user did not write are left
+    out."""
+    sys.excepthook = hook
+    trace = drop_own_frames(trace)
+    if hasattr(sys, "last_traceback"):
+        sys.last_traceback = trace
+    hook(kind, error.with_traceback(trace), trace)
+
+
+def drop_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the first frames, which are those of jitcore that run the program."""
+    inside = trace
+    while inside is not None and not _is_own(inside):
+        inside = inside.tb_next
+    if inside is None:
+        return trace
+    while inside is not None and _is_own(inside):
+        inside = inside.tb_next
+    return inside
+
+
+def _is_own(trace: TracebackType) -> bool:
+    names = trace.tb_frame.f_globals
+    return (names.get("__name__") or "").startswith("jitcore.") or names.get("__package__") == "jitcore"
+
+
+# -- inside of a process ------------------------------------------------------------------------------------
+def run_path(path: str | os.PathLike, init_globals: Mapping[str, Any] | None = None,
+             run_name: str = "__main__", argv: Sequence[str] | None = None) -> dict[str, Any]:
+    """Runs a script in this process, and compiles its hot loops and functions meanwhile.
+
+    Same as: `runpy.run_path(path, init_globals, run_name)`, sooner: what `python -m jitcore run` does, with
+    the globals as the result. Signal handlers, timers and `sys` are afterwards what they were before; the
+    functions among the globals run in plain Python then. In other threads than the main one the script runs
+    in plain Python from the start.
+
+    Args:
+        path: of a file, or of a folder or archive with a `__main__`.
+        init_globals: variables that the script finds.
+        run_name: its `__name__`.
+        argv: its arguments, `sys.argv[1:]`; None for those of the process.
+
+    Returns: the globals of the script at its end.
+    Raises: OSError, SyntaxError; whatever the script raises, SystemExit among it.
+
+        names = jitcore.run_path("heat.py", argv=["--steps", "1000"])
+        print(names["u"].mean())
+    """
+    path = os.fspath(path)
+    before = sys.argv
+    sys.argv = [path, *(sys.argv[1:] if argv is None else argv)]
+    try:
+        with open_session(path) or contextlib.nullcontext():
+            return _run_path(path, init_globals, run_name)
+    finally:
+        sys.argv = before
+
+
+def _run_path(path: str, init_globals: Mapping[str, Any] | None, run_name: str) -> dict[str, Any]:
+    if os.path.isdir(path) or path.endswith(".pyc"):
+        return runpy.run_path(path, init_globals, run_name)
+    with io.open_code(os.path.abspath(path)) as file:
+        source = file.read()
+    if source.startswith(b"PK"):  # an archive
+        return runpy.run_path(path, init_globals, run_name)
+    module, before = ModuleType(run_name), sys.modules.get(run_name)
+    module.__dict__.update(init_globals or {})
+    module.__dict__.update(__name__=run_name, __file__=path, __cached__=None, __doc__=None, __loader__=None,
+                           __package__=run_name.rpartition(".")[0], __spec__=None)
+    sys.modules[run_name] = module
+    try:
+        _exec_script(source, path, module)
+    finally:
+        if before is None:
+            sys.modules.pop(run_name, None)
+        else:
+            sys.modules[run_name] = before
+    return module.__dict__.copy()

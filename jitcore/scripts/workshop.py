@@ -12,10 +12,11 @@ from types import CellType, CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.arming import Arming, arm
-from jitcore.scripts.entries import Loop, list_assigned, list_parameters, list_read
+from jitcore.scripts.entries import list_assigned, list_parameters, list_read
 from jitcore.scripts.environment import Described, describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
+from jitcore.scripts.gates import Loop
 from jitcore.scripts.helper import Helper
 from jitcore.scripts.learned import name_all
 from jitcore.scripts.loops import LoopFate
@@ -69,7 +70,7 @@ class Workshop:
 
     def fate_of(self, unit: Unit) -> Any:
         if unit.fate is None:
-            unit.fate = (FunctionFate if unit.loop is None else LoopFate)(self, unit)
+            unit.fate = (FunctionFate if unit.is_function else LoopFate)(self, unit)
         return unit.fate
 
     # -- frames that run -------------------------------------------------------------------------------------
