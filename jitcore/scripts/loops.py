@@ -28,6 +28,8 @@ __all__ = ["LoopFate"]
 
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
+#: Iterations that may be of another kind than those behind them.
+FIRST = 2
 
 
 class LoopFate(Fate):
@@ -50,7 +52,7 @@ class LoopFate(Fate):
             return HEAD, iterator
         rest = count_rest(iterator) if self.loop.is_for else None
         if self.loop.is_for and (not rest or rest.step != self.region.program.step):
-            return self._miss(iterator)
+            return self._miss(frame, iterator)
         if self._trial is not None:
             self._judge(frame, rest)
             if self.region is None:
@@ -71,7 +73,7 @@ class LoopFate(Fate):
         found = region.run(region.read(frame.f_locals, part))
         seconds = perf_counter() - start
         if found is None:
-            return self._miss(iterator)
+            return self._miss(frame, iterator)
         self.entries += 1
         self.seconds += seconds
         number, results = found
@@ -91,8 +93,12 @@ class LoopFate(Fate):
             self.workshop.arm(frame, self.unit)
         return number, iterator
 
-    def _miss(self, iterator: Any) -> tuple[int, Any]:
+    def _miss(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
+        """The program is not for these values; it may be for those behind the first iterations, in which
+        variables get their types."""
         self.miss()
+        if self.misses <= FIRST:
+            self.workshop.arm(frame, self.unit, 1)
         return HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------

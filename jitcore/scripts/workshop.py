@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.arming import Arming, arm
 from jitcore.scripts.entries import Loop, list_assigned, list_parameters, list_read
-from jitcore.scripts.environment import Described, describe, find_opaque
+from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
-from jitcore.scripts.helper import Helper
-from jitcore.scripts.learned import name_all
+from jitcore.scripts.helper import LONGEST, Helper
+from jitcore.scripts.learned import Note, make_key, name_all
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.regions import Job, Region, count_rest
 from jitcore.scripts.units import State, Unit
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Workshop"]
 
-#: The most seconds that a compilation may take.
-LONGEST = 2.0
 #: Ticks in which a frame that is to be stopped at a head may come there.
 LATE = 10
 
@@ -44,7 +42,7 @@ class Workshop:
         self.sampler, self.helper = sampler, Helper(path)
         self.current: Fate | None = None
         self._armed: tuple[Arming, Unit] | None = None
-        self._described: Described | None = None
+        self._told: Any = None  # (`Described`, `Names`) of what is compiled
         self._started = monotonic()
 
     # -- what entries ask ------------------------------------------------------------------------------------
@@ -97,9 +95,12 @@ class Workshop:
             self._armed[0].disarm()
             self._armed = None
 
-    def stop(self) -> None:
-        self.disarm()
-        self.helper.leave()
+    def leave(self) -> None:
+        """Lets the other process end, and keep what it compiles for later runs."""
+        note = None
+        if self.current is not None:
+            note = Note(make_key(self.sampler.source), self.current.unit.key, self._told[1])
+        self.helper.leave(note)
 
     # -- compiling -------------------------------------------------------------------------------------------
     def submit_loop(self, fate: LoopFate, frame: FrameType, iterator: Any) -> None:
@@ -144,7 +145,8 @@ class Workshop:
         if self.current is not None:
             return
         try:
-            data, self._described = describe(values, [function], hidden, self.sampler.restore)
+            data, described = describe(values, [function], hidden, self.sampler.restore)
+            self._told = described, name_all(described, self.sampler.restore)
         except Exception as error:
             fate.give_up(f"it cannot be told to another process: {error}")
             return
@@ -163,8 +165,7 @@ class Workshop:
         if isinstance(answer, str):
             fate.give_up(answer)
             return
-        described, self._described = self._described, None
-        names = name_all(described, self.sampler.restore)
+        described, names = self._told
         try:
             fate.take(Region(answer, fate.list_places(), described.find, names))
         except LookupError as error:
