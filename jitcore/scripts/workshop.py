@@ -6,13 +6,13 @@ when the first unit is hot, or was in an earlier run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
-from types import CellType, CodeType, FrameType, FunctionType
+from types import CellType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.arming import Arming, arm
-from jitcore.scripts.entries import Loop, list_assigned, list_parameters, list_read
+from jitcore.scripts.entries import list_appended, list_assigned, list_parameters, list_read
 from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Workshop"]
 
+#: Iterations of a `while` that its program is compiled with.
+LIMIT = 1000
 #: Ticks in which a frame that is to be stopped at a head may come there.
 LATE = 10
 
@@ -106,7 +108,7 @@ class Workshop:
     def submit_loop(self, fate: LoopFate, frame: FrameType, iterator: Any) -> None:
         """Has a loop compiled whose frame stands at its head."""
         loop, code = fate.loop, fate.unit.prepared.original
-        counts, step = (), 0
+        counts, step = (LIMIT,), 0
         if loop.is_for:
             rest = count_rest(iterator)
             if rest is None:
@@ -116,29 +118,28 @@ class Workshop:
             fate.mark(frame, rest)
         variables = frame.f_locals
         is_module = variables is frame.f_globals
-        hidden = list_assigned(code, loop.body) if is_module else frozenset()
+        given = {**frame.f_globals, **variables}
+        certain = loop.body.difference(*loop.sides.values())
+        lists = {name for name in list_appended(code, loop.body, certain) if type(given.get(name)) is list
+                 and (is_module or name in variables)}
+        hidden = list_assigned(code, loop.body) | lists if is_module else frozenset()
         cells = tuple([CellType(variables.get(name)) for name in code.co_freevars]) or None
         function = FunctionType(code, frame.f_globals, code.co_name, None, cells)
-        values = {name: variables[name] for name in (hidden if is_module else variables) if name in variables}
-        opaque = self._find_opaque(code, loop, {**frame.f_globals, **variables})
+        told = (hidden if is_module else {*variables}) - lists
+        values = {name: variables[name] for name in told if name in variables}
+        opaque = find_opaque_name(list_read(code, certain) - lists, given)
         if opaque:
             fate.give_up(opaque)
             return
         sides = {offset: list_read(code, part, with_attributes=True) for offset, part in loop.sides.items()}
         body = (loop.head, *sorted(loop.body - {loop.head}))
-        self._submit(fate, values, function, hidden, Job(b"", body, is_module, counts, step, sides))
-
-    def _find_opaque(self, code: CodeType, loop: Loop, values: dict[str, Any]) -> str:
-        """What a loop reads in each iteration that another process cannot be told."""
-        for name in sorted(list_read(code, loop.body.difference(*loop.sides.values()))):
-            if name in values and (what := find_opaque(values[name])):
-                return f"{name} is a {what}"
-        return ""
+        job = Job(b"", body, is_module, counts, step, sides, frozenset(lists))
+        self._submit(fate, values, function, frozenset(hidden), job)
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""
         given = dict(zip(list_parameters(fate.unit.prepared.original), values))
-        self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}))
+        self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}, frozenset()))
 
     def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str],
                 job: Job) -> None:
@@ -170,3 +171,11 @@ class Workshop:
             fate.take(Region(answer, fate.list_places(), described.find, names))
         except LookupError as error:
             fate.give_up(str(error))
+
+
+def find_opaque_name(names: Iterable[str], values: dict[str, Any]) -> str:
+    """Which of the variables that are read another process cannot be told, in words; "" for none."""
+    for name in sorted(names):
+        if name in values and (what := find_opaque(values[name])):
+            return f"{name} is a {what}"
+    return ""
