@@ -60,6 +60,7 @@ class Session:
         if self.sampler is not None:
             self.sampler.stop()
             self.sampler.keep()
+            self.sampler.leave()
 
     def prepare(self, code: CodeType, source: bytes, path: str) -> CodeType:
         """The code of a script with entries."""

@@ -113,7 +113,12 @@ class Sampler:
             if timer[0]:
                 signal.setitimer(signal.ITIMER_PROF, *timer)
         if "workshop" in self.__dict__:
-            self.workshop.stop()
+            self.workshop.disarm()
+
+    def leave(self) -> None:
+        """Lets the process that compiles end by itself."""
+        if "workshop" in self.__dict__:
+            self.workshop.leave()
 
     def abandon(self) -> None:
         """Leaves everything to Python, in a child of the process that was sampled."""
