@@ -20,6 +20,8 @@ Modules:
     helper       The process that compiles beside the script, as the script's process sees it.
     imports      The script's own modules: those below its folder or the working folder, installed ones
                  excepted.
+    interrupts   Handlers of signals wait while a program runs in the place of a loop: they run between two
+                 iterations.
     learned      What earlier runs of a script learned about its loops, on disk.
     loops        What becomes of a loop of the script: plain Python, a program that is checked, and then that
                  program.
@@ -31,6 +33,8 @@ Modules:
     sampling     Which loops and functions of a running script cost time.
     texts        Texts of the script: its file, its own modules, cells of a notebook, with entries in their
                  code.
+    tracers      Debuggers, profilers and what measures coverage: where one of them watches, the script runs
+                 in Python.
     trial        The first use of a compiled loop is checked: on copies of what it works on it does some
                  iterations, Python does the same ones, and both must agree.
     units        Parts of a script that may be compiled: its loops and functions, while nothing is known of

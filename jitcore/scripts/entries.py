@@ -21,7 +21,7 @@ from types import CodeType
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, is_generator, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
-from jitcore.scripts.gates import DECLINED, Gate, Leave, Loop, Prepared, Slot
+from jitcore.scripts.gates import DECLINED, RAISED, Gate, Leave, Loop, Prepared, Slot
 
 __all__ = ["add_entries", "list_appended", "list_assigned", "list_parameters", "list_read"]
 
@@ -259,7 +259,7 @@ class _Writer:
 
     def write(self) -> Prepared:
         out, marks, asked, started = self.out, [], Label(), Label()
-        for item in self.flow.raw:
+        for item, following in zip(self.flow.raw, [*self.flow.raw[1:], None]):
             out.handler = self._find_handler(item.offset)
             out.position = item.position
             out.place(self.labels[item.offset])
@@ -272,6 +272,7 @@ class _Writer:
             else:
                 out.emit(item.name, self._find_target(item))
             if item.name == "RESUME" and self.slot is not None:
+                out.position = following.position  # one of its own would be a line that is traced
                 out.load_const(self.slot.gate)
                 out.branch("TRUE", asked)
                 out.place(started)
@@ -356,6 +357,12 @@ class _Writer:
         out.emit("UNPACK_SEQUENCE", 2)  # ..., iterator, new iterator, number of the exit
         for number, exit in enumerate((*loop.exits, *loop.sides)):
             self._write_exit(loop, number, exit)
+        goes_on = Label()
+        out.copy()
+        out.branch_is(RAISED, goes_on, holds=False)
+        out.pop()
+        out.emit("RAISE_VARARGS", 1)
+        out.place(goes_on)
         out.pop()
         if loop.is_for:
             out.swap()

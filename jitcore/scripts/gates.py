@@ -10,10 +10,10 @@ import bisect
 from collections import namedtuple
 from collections.abc import Callable
 
-__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot"]
+__all__ = ["DECLINED", "HEAD", "RAISED", "Gate", "Leave", "Loop", "Prepared", "Slot"]
 
-#: The exit that is none: the loop goes on at its head.
-HEAD = -1
+#: What is no exit: the loop goes on at its head; at its head an exception is raised, which comes with it.
+HEAD, RAISED = -1, -2
 
 
 class Leave(BaseException):

@@ -29,9 +29,10 @@ __all__ = ["LoopFate"]
 
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
-#: Iterations that a loop does at once which appends to lists, or of which their number is not known; these do
-#: more where they take less than so many seconds.
-ROOM, QUICK = 1000, 0.05
+#: Iterations that a loop does at once: so many at first, then as many as take about so many seconds, since
+#: signals are seen to between them; one that appends to lists never does more than at first. Those that its
+#: very first entry begins with, where nothing is known of their time.
+ROOM, QUICK, FEW = 1000, 0.05, 50
 #: Iterations that may be of another kind than those behind them.
 FIRST = 2
 
@@ -71,11 +72,13 @@ class LoopFate(Fate):
 
     def _run(self, frame: FrameType, iterator: Any, rest: range | None) -> tuple[int, Any]:
         region = self.region
-        per_iteration = self._measure(frame, rest)
+        per_iteration, entries = self._measure(frame, rest), self.entries
         while True:
-            most = self._room if rest is None or region.program.grown else len(rest)
+            most = self._room
             if per_iteration:  # a part first: compiled code may be slower
                 most = min(most, max(1, int(PART / per_iteration)))
+            elif not self.entries:
+                most = min(most, FEW)
             part = most if rest is None else rest[:most]
             start = perf_counter()
             found = self._do(frame.f_locals, part)
@@ -85,7 +88,7 @@ class LoopFate(Fate):
                 continue
             if found is None:
                 return self._miss(frame, iterator)
-            self.entries += 1
+            self.entries = entries + 1
             self.seconds += seconds
             number, results = found
             grown = {name: results.pop(name) for name in region.program.grown}
@@ -97,19 +100,24 @@ class LoopFate(Fate):
                     iterator = iter(range(results[region.program.counter] + rest.step, rest.stop, rest.step))
                 self.workshop.arm(frame, self.unit)
                 break
+            is_part = rest is not None and len(part) < len(rest) and self.loop.exits[number] == self.loop.end
+            if number != HEAD and not is_part:
+                break
             if rest is not None:
-                if len(part) == len(rest) or self.loop.exits[number] != self.loop.end:
-                    break
                 rest = rest[most:]
                 iterator = iter(rest)
                 if per_iteration and seconds > per_iteration * most:
                     self.give_up("its program takes longer than Python")
                     return HEAD, iterator
                 per_iteration = 0.0
-            elif number != HEAD:
+            if not region.program.grown and (seconds < QUICK or seconds > 4 * QUICK):
+                self._room = min(4 * most, max(1, int(most * QUICK / seconds))) if seconds else 4 * most
+            if self.workshop.waiting.arrived:
+                if region.program.counter:
+                    write_variables(frame, {region.program.counter: part[-1]})
+                number = HEAD
+                self.workshop.arm(frame, self.unit, 1)
                 break
-            elif seconds < QUICK and not region.program.grown:
-                self._room *= 4
         self.unit.gate.open()
         return number, iterator
 

@@ -18,6 +18,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 
 from jitcore.scripts.imports import Hook
+from jitcore.scripts.tracers import is_traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def can_sample() -> bool:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     threading = sys.modules.get("threading")
     is_main = threading is None or threading.current_thread() is threading.main_thread()
-    return cores > 1 and is_main and hasattr(os, "posix_spawn")  # which Windows lacks, as it does signals
+    # Windows lacks the last, as it does signals.
+    return cores > 1 and is_main and not is_traced() and hasattr(os, "posix_spawn")
 
 
 def open_session(path: str = "") -> Session | None:
@@ -170,20 +172,35 @@ def _show(hook: Any, kind: type, error: BaseException, trace: TracebackType | No
 
 
 def drop_own_frames(trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without the first frames, which are those of jitcore that run the program."""
-    inside = trace
-    while inside is not None and not _is_own(inside):
-        inside = inside.tb_next
-    if inside is None:
-        return trace
-    while inside is not None and _is_own(inside):
-        inside = inside.tb_next
-    return inside
+    """A traceback without the frames that run the program, at its beginning, and those that stand between a
+    frame of the script and what it does: a function that is tried out is another frame of the same code."""
+    frames = []
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    start = next((number for number, one in enumerate(frames) if _is_own(one)), 0)
+    while start < len(frames) and _is_own(frames[start]):
+        start += 1
+    kept: list[TracebackType] = []
+    for before, one in zip([None, *frames[start:]], frames[start:]):
+        if _is_own(one, "jitcore.scripts."):
+            continue
+        if kept and before is not kept[-1] and _find_place(kept[-1]) == _find_place(one):
+            kept.pop()
+        kept.append(one)
+    for one, following in zip(kept, [*kept[1:], None]):
+        one.tb_next = following
+    return kept[0] if kept else None
 
 
-def _is_own(trace: TracebackType) -> bool:
+def _is_own(trace: TracebackType, prefix: str = "jitcore.") -> bool:
     names = trace.tb_frame.f_globals
-    return (names.get("__name__") or "").startswith("jitcore.") or names.get("__package__") == "jitcore"
+    return (names.get("__name__") or "").startswith(prefix) or names.get("__package__") == prefix[:-1]
+
+
+def _find_place(trace: TracebackType) -> tuple[str, int]:
+    code = trace.tb_frame.f_code
+    return code.co_filename, code.co_firstlineno
 
 
 # -- inside of a process ------------------------------------------------------------------------------------

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import functools
 import signal
+from _thread import get_ident
 from types import CodeType, FrameType
 
 from jitcore.scripts import texts
 from jitcore.scripts.gates import Prepared
+from jitcore.scripts.interrupts import Waiting
 from jitcore.scripts.learned import load_lessons, store_lessons
 from jitcore.scripts.texts import DEBUG, Text
+from jitcore.scripts.tracers import is_traced, watch
 from jitcore.scripts.units import State, Unit
 
 TYPE_CHECKING = False
@@ -35,7 +38,8 @@ class Sampler:
 
     Attributes:
         texts: of the script; units: their loops and functions.
-        is_busy: whether ticks do nothing; has_learned: whether there is something to keep for later runs.
+        is_busy: whether ticks do nothing; is_over: whether all is left to Python; has_learned: whether there
+            is something to keep for later runs.
     """
 
     def __init__(self, path: list[str]):
@@ -45,7 +49,9 @@ class Sampler:
         self._codes: dict[int, tuple[Text, int]] = {}
         self._units: dict[tuple[int, int], Unit] = {}
         self.is_busy = self.has_learned = False
+        self.is_over = False
         self._before: tuple | None = None
+        self._thread = get_ident()
 
     @functools.cached_property
     def workshop(self) -> Workshop:
@@ -66,7 +72,9 @@ class Sampler:
         self.units += text.units
         self._codes |= {id(code): (text, number) for number, code in text.codes.items()}
         self._units |= {(id(text.codes[unit.key[0]]), unit.key[1]): unit for unit in text.units}
-        lessons = load_lessons(text.key) if text.units else {}
+        if text.names_tracers:
+            watch(self.stop)
+        lessons = load_lessons(text.key) if text.units and not self.is_over else {}
         for unit in text.units if lessons else ():
             if unit.key in lessons:
                 unit.learn(lessons[unit.key])
@@ -94,15 +102,21 @@ class Sampler:
 
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
-        if self._before is None:
+        if self._before is None and not self.is_over:
             timer = signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
             self._before = signal.signal(signal.SIGPROF, self.tick), timer
             signal.siginterrupt(signal.SIGPROF, False)
 
     def stop(self) -> None:
-        """Takes signals back, and leaves all units to Python."""
+        """Leaves all units to Python."""
+        self.is_over = True
+        watch(None)
         for unit in self.units:
             unit.gate.close()
+        self.pause()
+
+    def pause(self) -> None:
+        """Takes the signals back."""
         if self._before is not None:
             handler, timer = self._before
             self._before = None
@@ -122,23 +136,37 @@ class Sampler:
 
     def abandon(self) -> None:
         """Leaves everything to Python, in a child of the process that was sampled."""
-        self.is_busy, self.has_learned, self._before = True, False, None
+        self.is_busy, self.is_over, self.has_learned, self._before = True, True, False, None
+        watch(None)
         for unit in self.units:
             unit.gate.close()
         self.units = []
 
+    def may_enter(self) -> bool:
+        """Whether a program may run in the place of Python: not in another thread, nor under a debugger."""
+        if get_ident() != self._thread or self.is_over:
+            return False
+        if is_traced():
+            self.stop()
+        return not self.is_over
+
     def tick(self, number: int, frame: FrameType | None) -> None:
         if self.is_busy:
             return
-        self.is_busy = True
+        self.is_busy, waiting = True, Waiting()
         try:
-            self._look(frame)
+            if is_traced():
+                self.stop()
+            else:
+                self._look(frame)
         except Exception:
             if DEBUG:
                 raise
             self.stop()
         finally:
-            self.is_busy = False
+            self.is_busy, error = False, waiting.end(frame)
+        if error is not None:
+            raise error
 
     def _look(self, frame: FrameType | None) -> None:
         running = list(self._list_running(frame))

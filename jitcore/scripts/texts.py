@@ -19,6 +19,7 @@ import jitcore
 from jitcore.dispatch import disk_cache
 from jitcore.process.lazy import LazyModule
 from jitcore.scripts.gates import DECLINED, Gate, Leave, Loop, Prepared, Slot
+from jitcore.scripts.tracers import names_tracers
 from jitcore.scripts.units import Unit
 
 TYPE_CHECKING = False
@@ -42,12 +43,12 @@ class Text:
 
     Attributes:
         key: of what earlier runs learned; code: of the module, with entries; units: in the order of the
-            record.
+            record. names_tracers: see `tracers`.
         codes: code objects with entries, by their number in the text.
     """
 
     def __init__(self, sampler: Sampler, record: bytes):
-        self.key, code, units, self._tables = marshal.loads(record)
+        self.key, code, self.names_tracers, units, self._tables = marshal.loads(record)
         self.units = [Unit(sampler, self, *one) for one in units]
         self.codes: dict[int, CodeType] = {}
         self._numbers = itertools.count()
@@ -94,8 +95,8 @@ def make_key(*parts: object) -> bytes:
 def _stamp_writers() -> tuple[int, ...]:
     """When the modules changed that write records."""
     root = os.path.dirname(jitcore.__file__)
-    writers = ("scripts/texts", "scripts/gates", "scripts/entries", "rewriter/bytecode/assembler",
-               "rewriter/bytecode/instructions", "rewriter/bytecode/versions")
+    writers = ("scripts/texts", "scripts/gates", "scripts/entries", "scripts/tracers",
+               "rewriter/bytecode/assembler", "rewriter/bytecode/instructions", "rewriter/bytecode/versions")
     return tuple([os.stat(f"{root}/{name}.py").st_mtime_ns for name in writers])
 
 
@@ -115,7 +116,8 @@ def write_record(code: CodeType, source: bytes) -> bytes:
         if DEBUG:
             raise
         prepared, writer = code, _Writer()
-    return marshal.dumps((make_key("lessons", source), prepared, writer.units, marshal.dumps(writer.tables)))
+    parts = make_key("lessons", source), prepared, names_tracers(code), writer.units, marshal.dumps(writer.tables)
+    return marshal.dumps(parts)
 
 
 class _Writer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from jitcore.scripts.gates import Gate, Loop, Prepared, Slot
+from jitcore.scripts.gates import DECLINED, HEAD, Gate, Loop, Prepared, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,8 +90,12 @@ class Unit:
 
     def resume(self, iterator: Any) -> tuple[int, Any]:
         """Asked by the loop's entry, see `entries`."""
+        if not self.sampler.may_enter():
+            return HEAD, iterator
         return self.sampler.workshop.enter(self, sys._getframe(1), iterator)
 
     def call(self, *values: Any) -> Any:
         """Asked by calls of the function while its gate is open."""
+        if not self.sampler.may_enter():
+            return DECLINED
         return self.sampler.workshop.call(self, sys._getframe(1), values)

@@ -16,7 +16,9 @@ from jitcore.scripts.entries import list_appended, list_assigned, list_parameter
 from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
+from jitcore.scripts.gates import RAISED
 from jitcore.scripts.helper import LONGEST, Helper
+from jitcore.scripts.interrupts import Waiting
 from jitcore.scripts.learned import Note, name_all
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.regions import Job, Region, count_rest
@@ -38,11 +40,13 @@ class Workshop:
 
     Attributes:
         current: the fate of the unit that is compiled at the moment.
+        waiting: the signals that wait, while a loop is entered.
     """
 
     def __init__(self, sampler: Sampler, path: list[str]):
         self.sampler, self.helper = sampler, Helper(path)
         self.current: Fate | None = None
+        self.waiting: Waiting | None = None
         self._armed: tuple[Arming, Unit] | None = None
         self._told: Any = None  # (`Described`, `Names`) of what is compiled
         self._started = monotonic()
@@ -52,7 +56,12 @@ class Workshop:
         """A frame stands at the head of a loop."""
         if self._armed is not None and self._armed[1] is unit:
             self._armed = None
-        return self._quietly(self.fate_of(unit).enter, frame, iterator)
+        before, self.waiting = self.waiting, Waiting()
+        try:
+            found = self._quietly(self.fate_of(unit).enter, frame, iterator)
+        finally:
+            error, self.waiting = self.waiting.end(frame), before
+        return found if error is None else (RAISED, error)
 
     def call(self, unit: Unit, frame: FrameType, values: tuple) -> Any:
         """A frame of a function has begun."""
@@ -169,8 +178,8 @@ class Workshop:
         described, names = self._told
         try:
             fate.take(Region(answer, fate.list_places(), described.find, names))
-        except LookupError as error:
-            fate.give_up(str(error))
+        except (LookupError, ValueError) as error:
+            fate.give_up(f"its program cannot be taken over: {error}")
 
 
 def find_opaque_name(names: Iterable[str], values: dict[str, Any]) -> str:
