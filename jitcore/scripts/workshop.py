@@ -50,7 +50,7 @@ class Workshop:
     def enter(self, unit: Unit, frame: FrameType, iterator: Any) -> tuple[int, Any]:
         """A frame stands at the head of a loop."""
         if self._armed is not None and self._armed[1] is unit:
-            self._armed = None
+            self.disarm()
         return self._quietly(self.fate_of(unit).enter, frame, iterator)
 
     def call(self, unit: Unit, frame: FrameType, values: tuple) -> Any:

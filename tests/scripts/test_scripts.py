@@ -250,7 +250,7 @@ def test_a_wrong_program_is_found_out(monkeypatch):
 
 
 def test_a_slow_program_is_left_again(monkeypatch):
-    monkeypatch.setattr(LoopFate, "_measure", lambda self, frame, rest: 1e-9)
+    monkeypatch.setattr(LoopFate, "_use_mark", lambda self, frame, ahead: setattr(self, "pace", 1e-9))
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
