@@ -47,7 +47,7 @@ class LoopFate(Fate):
     def __init__(self, workshop: Workshop, unit: Unit):
         self.loop: Loop = unit.loop
         super().__init__(workshop, unit)
-        self._trial: tuple[FrameType, int, Trial] | None = None
+        self._trial: tuple[FrameType, int, Trial, Arming] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
         self._watched: tuple[Arming, float, int] | None = None
         self._n_watched = FEW
@@ -74,7 +74,6 @@ class LoopFate(Fate):
         if self.untried and ahead.left > 1:
             self.untried -= 1
             if self._try(frame, ahead):
-                self.workshop.arm(frame, self.unit, 1)
                 return HEAD, iterator
         if not self.pace and self._measure(frame):
             return HEAD, iterator
@@ -186,14 +185,13 @@ class LoopFate(Fate):
         if self._watched is not None:
             (arming, start, count), self._watched = self._watched, None
             if arming.is_done:
-                seconds = perf_counter() - start
-                self.pace = max(seconds - arming.n_events * measure_event(), seconds / FEW) / count
+                self.pace = find_seconds(arming, start) / count
                 return False
             self._n_watched //= 2
         if not self._n_watched:
             self.give_up("its iterations are few, and entering its program takes longer than Python")
             return True
-        arming = self.workshop.arm(frame, self.unit, self._n_watched - 1)
+        arming = self.workshop.arm(frame, self.unit, self._n_watched)
         if arming is not None:
             self._watched = arming, perf_counter(), self._n_watched
         return True
@@ -216,15 +214,20 @@ class LoopFate(Fate):
             return False
         lengths = {name: len(one) for name, one in lists.items()}
         results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
-        self._trial, self._tried = (frame, ahead.left, Trial(copies, results, lengths)), perf_counter()
-        return True
+        arming = self.workshop.arm(frame, self.unit, 1)
+        if arming is not None:
+            self._trial = frame, ahead.left, Trial(copies, results, lengths), arming
+            self._tried = perf_counter()
+        return arming is not None
 
     def _judge(self, frame: FrameType, ahead: Ahead) -> None:
-        seconds = perf_counter() - self._tried
-        (of, left, trial), self._trial = self._trial, None
+        (of, left, trial, arming), self._trial = self._trial, None
+        seconds = find_seconds(arming, self._tried)
         if of is not frame or ahead.left not in (left - 1, Ahead.left):
             return
-        self._n_watched = max(1, min(FEW, int(LITTLE / seconds)))
+        self._n_watched = min(FEW, int(LITTLE / seconds))
+        if self._n_watched < 2:
+            self.pace = self.pace or seconds
         difference = trial.find_difference(frame.f_locals)
         self.untried = 0
         if difference:
@@ -233,3 +236,9 @@ class LoopFate(Fate):
     def give_up(self, reason: str) -> None:
         super().give_up(reason)
         self._trial = None
+
+
+def find_seconds(arming: Arming, start: float) -> float:
+    """Seconds since then, without what events took by which a frame was watched."""
+    seconds = perf_counter() - start
+    return max(seconds - arming.n_events * measure_event(), seconds / FEW)
