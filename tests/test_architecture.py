@@ -71,7 +71,7 @@ FUNCTIONS_IMPORT = {
     "jitcore.dispatch.backend": "entry points take long to load",
     "jitcore.dispatch.tracing": "rewriting reads bytecode, and is loaded where it is asked for",
     "jitcore.distributed": "JAX is optional",
-    "jitcore.scripts.runner": "a script that cannot be watched needs no sampler",
+    "jitcore.scripts.sessions.runner": "a script that cannot be watched needs no sampler",
     "jitcore.scripts.running": "only exceptions need it",
     "jitcore.scripts.sampling": "the workshop is loaded when something is hot",
     "jitcore.scripts.worker": "the compiler is loaded when the process says that it is there",

@@ -10,7 +10,7 @@ import io
 import os
 import sys
 
-from jitcore.scripts import runner
+from jitcore.scripts.sessions import runner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def run(arguments: Sequence[str]) -> int:
             runner.run_module(module, rest, session)
     finally:
         if report is not None:
-            from jitcore.scripts.report import write_report
+            from jitcore.scripts.sessions.report import write_report
 
             write_report(None if session is None else session.sampler, report)
     return 0

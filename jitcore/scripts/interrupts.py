@@ -54,8 +54,8 @@ class Waiting:
                 _signal.signal(number, handler)
 
     def end(self, frame: FrameType) -> BaseException | None:
-        """Runs the handlers, with the frame in which the loop stands. Returns: what one of them has raised, as
-        if it had been called there."""
+        """Runs the handlers, with the frame in which the loop stands. Returns: what one of them has raised,
+        as if it had been called there."""
         try:
             self._restore()
             for number in self.arrived:

@@ -63,9 +63,10 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
     return value
 
 
-class Lesson(namedtuple("Lesson", "program names reason is_checked", defaults=(True,))):
+class Lesson(namedtuple("Lesson", "program names reason is_checked pace", defaults=(True, 0.0))):
     """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none.
-    is_checked: whether what it does was compared with what Python does."""
+    is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
+    Python, or 0."""
 
     __slots__ = ()
 

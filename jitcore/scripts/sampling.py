@@ -38,6 +38,7 @@ class Sampler:
 
     Attributes:
         texts: of the script; units: their loops and functions.
+        n_ticks: number of ticks so far.
         is_busy: whether ticks do nothing; is_over: whether all is left to Python; has_learned: whether there
             is something to keep for later runs.
     """
@@ -50,6 +51,7 @@ class Sampler:
         self._units: dict[tuple[int, int], Unit] = {}
         self.is_busy = self.has_learned = False
         self.is_over = False
+        self.n_ticks = 0
         self._before: tuple | None = None
         self._thread = get_ident()
 
@@ -169,6 +171,7 @@ class Sampler:
             raise error
 
     def _look(self, frame: FrameType | None) -> None:
+        self.n_ticks += 1
         running = list(self._list_running(frame))
         for unit in {unit for _, units in running for unit in units}:
             unit.ticks += 1
@@ -176,7 +179,9 @@ class Sampler:
             return
         for around, units in running:
             for unit in units:
-                if unit.state == State.DEAD or unit.late or unit.fate is not None and unit.fate.misses:
+                if unit.state == State.DEAD or unit.fate is not None and unit.fate.misses:
+                    continue
+                if unit.late and 2 * unit.late > self.workshop.patience:
                     continue
                 if unit.state == State.COMPILING:
                     return

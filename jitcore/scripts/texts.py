@@ -116,8 +116,8 @@ def write_record(code: CodeType, source: bytes) -> bytes:
         if DEBUG:
             raise
         prepared, writer = code, _Writer()
-    parts = make_key("lessons", source), prepared, names_tracers(code), writer.units, marshal.dumps(writer.tables)
-    return marshal.dumps(parts)
+    key, tables = make_key("lessons", source), marshal.dumps(writer.tables)
+    return marshal.dumps((key, prepared, names_tracers(code), writer.units, tables))
 
 
 class _Writer:

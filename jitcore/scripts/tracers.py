@@ -46,8 +46,8 @@ def names_tracers(code: CodeType) -> bool:
 def watch(stop: Callable[[], None] | None) -> None:
     """Has this called when somebody begins to watch, before the first event; None: nothing any more.
 
-    What hears of it stays for good, and takes some time in all events that Python audits: scripts that name no
-    tracers go without."""
+    What hears of it stays for good, and takes some time in all events that Python audits: scripts that name
+    no tracers go without."""
     global _stop, _is_heard
     _stop = stop
     if stop is not None and not _is_heard:

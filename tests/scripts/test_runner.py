@@ -14,7 +14,7 @@ import pytest
 import jitcore
 from jitcore.config import config
 from jitcore.scripts import sampling, texts
-from jitcore.scripts.runner import Session, open_session
+from jitcore.scripts.sessions.runner import Session, open_session
 from jitcore.scripts.texts import write_record
 
 SCRIPT = '''

@@ -175,7 +175,10 @@ def test_what_the_script_watches_with_sees_python(name, is_named, tmp_path, monk
 
 @pytest.mark.parametrize("options", [["-m", "cProfile", "-m"], ["-m", "trace", "--count", "-C", "counts", "--module"]])
 def test_nothing_is_sampled_under_a_profiler(options, tmp_path):
-    write(tmp_path, script=TOTAL + "import jitcore.scripts.runner as r\nprint(total(10), r.Session.current)")
+    write(tmp_path, script=TOTAL + """
+from jitcore.scripts.sessions.runner import Session
+print(total(10), Session.current)
+""")
     assert "24 None" in run(*options, "jitcore", "run", "script.py", folder=tmp_path, PYTHONPATH=sys.path[0]).stdout
 
 

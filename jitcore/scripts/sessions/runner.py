@@ -17,7 +17,7 @@ import sys
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 
-from jitcore.scripts.imports import Hook
+from jitcore.scripts.sessions.imports import Hook
 from jitcore.scripts.tracers import is_traced
 
 TYPE_CHECKING = False
