@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Returns: 0. Raises: whatever the program raises; SystemExit(2) for arguments that make no sense, and
-    for a script that cannot be read."""
+    """Returns: 0; 1 where `--check` has found a difference. Raises: whatever the program raises;
+    SystemExit(2) for arguments that make no sense, and for a script that cannot be read."""
     rest, module, report, checks = list(arguments), None, None, False
     while rest and rest[0].startswith("-") and module is None:
         option = rest.pop(0)
@@ -57,18 +57,23 @@ def run(arguments: Sequence[str]) -> int:
                 source = file.read()
         except OSError as error:
             refuse(f"jitcore run: cannot read {path}: {error.strerror}")
-    session = runner.open_session("" if module is not None else path)
+    session = runner.open_session("" if module is not None else path, checks)
     try:
         if module is None:
             runner.run_script(source, path, rest, session)
         else:
             runner.run_module(module, rest, session)
     finally:
+        sampler = None if session is None else session.sampler
         if report is not None:
             from jitcore.scripts.sessions.report import write_report
 
-            write_report(None if session is None else session.sampler, report)
-    return 0
+            write_report(sampler, report)
+        if checks:
+            from jitcore.scripts.sessions.report import format_check
+
+            print(format_check(sampler), file=sys.stderr)
+    return int(checks and sampler is not None and sampler.differs)
 
 
 def refuse(text: str) -> NoReturn:

@@ -28,7 +28,9 @@ class Fate:
     region: its program, or None.
     reason: why it stays in Python; misses: entries that its program refused.
     entries, seconds: of its program.
-    untried: how often it is still tried to check it.
+    untried: how often it is still tried to check it; checks: whether all that it does is only compared.
+    compared: how often it was; differs: where it is not what Python does.
+    cost: seconds of processor time that compiling it took.
     is_new: whether it was not entered yet, by this run or earlier ones.
     pace: seconds of an iteration in Python, or 0 where that is not known.
     """
@@ -39,6 +41,7 @@ class Fate:
         self.region: Region | None = None
         self.entries, self.seconds = 0, 0.0
         self.untried, self.is_new, self.pace = TRIALS, True, 0.0
+        self.checks, self.compared, self.differs, self.cost = workshop.sampler.checks, 0, "", 0.0
         if unit.lesson is not None:
             self._recall(unit.lesson)
 
@@ -66,6 +69,19 @@ class Fate:
         self.unit.gate.close()
         self.state, self.reason, self.region = State.DEAD, reason, None
         self.workshop.sampler.has_learned = True
+
+    @property
+    def replaced(self) -> float:
+        """Seconds that Python would have taken for what its program did; 0 where that is not known."""
+        return 0.0
+
+    def compare(self, difference: str) -> None:
+        """Notes where its program and Python differ, "" if they do not."""
+        self.untried = 0
+        self.compared += 1
+        if difference:
+            self.differs = difference
+            self.give_up(f"its program does not do what Python does: {difference}")
 
     def miss(self) -> None:
         """Notes that the program is not for some values."""

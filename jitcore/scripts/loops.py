@@ -52,7 +52,12 @@ class LoopFate(Fate):
         self._watched: tuple[Arming, float, int] | None = None
         self._n_watched = FEW
         self._room = self._most = ROOM
+        self._n_checked = 1
         self._cost, self._done, self._tried = 0.0, 0, 0.0
+
+    @property
+    def replaced(self) -> float:
+        return self._done * self.pace
 
     def list_places(self) -> tuple[int, ...]:
         return *self.loop.exits, *self.loop.sides
@@ -71,6 +76,9 @@ class LoopFate(Fate):
             if self.region is None:
                 return HEAD, iterator
         self._use_mark(frame, ahead)
+        if self.checks:
+            self._check(frame, ahead)
+            return HEAD, iterator
         if self.untried and ahead.left > 1:
             self.untried -= 1
             if self._try(frame, ahead):
@@ -202,11 +210,21 @@ class LoopFate(Fate):
         return True
 
     # -- the first use ---------------------------------------------------------------------------------------
-    def _try(self, frame: FrameType, ahead: Ahead) -> bool:
-        """Does one iteration on copies. Returns: whether that is to be compared with what Python does
-        next."""
+    def _check(self, frame: FrameType, ahead: Ahead) -> None:
+        """Compares some iterations, of which Python does all: more each time, and few where the loop is left
+        soon."""
+        count = min(self._n_checked, ahead.most, ahead.left - 1)
+        if count > 0 and self._try(frame, ahead, count):
+            self._n_checked = min(4 * count, ROOM)
+        else:
+            self._n_checked = max(1, count // 4)
+            self.workshop.arm(frame, self.unit, 1)
+
+    def _try(self, frame: FrameType, ahead: Ahead, count: int = 1) -> bool:
+        """Does iterations on copies, one at first. Returns: whether that is to be compared with what Python
+        does next."""
         region, copies, exits = self.region, Copies(), self.loop.exits
-        given = region.read(frame.f_locals, ahead.list_values(1))
+        given = region.read(frame.f_locals, ahead.list_values(count))
         lists = region.find_lists(frame.f_locals, given, ahead.sources)
         try:
             values = [copies.copy(value) for value in given]
@@ -219,24 +237,21 @@ class LoopFate(Fate):
             return False
         lengths = {name: len(one) for name, one in lists.items()}
         results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
-        arming = self.workshop.arm(frame, self.unit, 1)
+        arming = self.workshop.arm(frame, self.unit, count)
         if arming is not None:
-            self._trial = frame, ahead.left, Trial(copies, results, lengths), arming
+            self._trial = frame, ahead.left - count, Trial(copies, results, lengths), arming
             self._tried = perf_counter()
         return arming is not None
 
     def _judge(self, frame: FrameType, ahead: Ahead) -> None:
         (of, left, trial, arming), self._trial = self._trial, None
         seconds = find_seconds(arming, self._tried)
-        if of is not frame or ahead.left not in (left - 1, Ahead.left):
+        if of is not frame or not arming.is_done or ahead.left not in (left, Ahead.left):
             return
         self._n_watched = min(FEW, int(LITTLE / seconds))
         if self._n_watched < 2:
             self.pace = self.pace or seconds
-        difference = trial.find_difference(frame.f_locals)
-        self.untried = 0
-        if difference:
-            self.give_up(f"its program does not do what Python does: {difference}")
+        self.compare(trial.find_difference(frame.f_locals))
 
     def give_up(self, reason: str) -> None:
         super().give_up(reason)

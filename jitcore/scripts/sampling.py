@@ -34,7 +34,8 @@ TICK, HOT = 0.01, 5
 
 
 class Sampler:
-    """Args: sys.path of the process, for the one that compiles.
+    """Args: sys.path of the process, for the one that compiles; whether programs are only compared with what
+    Python does.
 
     Attributes:
         texts: of the script; units: their loops and functions.
@@ -43,8 +44,8 @@ class Sampler:
             is something to keep for later runs.
     """
 
-    def __init__(self, path: list[str]):
-        self.path = path
+    def __init__(self, path: list[str], checks: bool = False):
+        self.path, self.checks = path, checks
         self.texts: list[Text] = []
         self.units: list[Unit] = []
         self._codes: dict[int, tuple[Text, int]] = {}
@@ -94,6 +95,11 @@ class Sampler:
             return prepared.original
         consts = tuple([self.restore(one) if type(one) is CodeType else one for one in code.co_consts])
         return code.replace(co_consts=consts)
+
+    @property
+    def differs(self) -> bool:
+        """Whether a program did not do what Python does."""
+        return any(unit.fate is not None and unit.fate.differs for unit in self.units)
 
     def keep(self) -> None:
         """Keeps what was found out for later runs."""

@@ -6,6 +6,7 @@ when the first unit is hot, or was in an earlier run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from types import CellType, FrameType, FunctionType
@@ -84,6 +85,7 @@ class Workshop:
     def look_after(self) -> bool:
         """Called at each tick. Returns: whether a frame is on its way to a head."""
         if self.current is not None:
+            self.current.cost = self.helper.seconds
             self._look_after_helper()
         if self._armed is not None:
             self._armed[1].late += 1
@@ -96,6 +98,8 @@ class Workshop:
     @property
     def patience(self) -> float:
         """Ticks in which a frame that is to be stopped at a head may come there: it is slow meanwhile."""
+        if self.sampler.checks:
+            return math.inf
         return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
     def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> Arming | None:

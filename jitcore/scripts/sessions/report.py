@@ -1,37 +1,69 @@
-"""What became of the hot loops and functions of a script, as a table.
+"""What became of the hot loops and functions of a script.
 
-In: the sampler of a run. Out: text: for each unit that was hot its line, how it ran at the end, how often its
-program was entered, seconds in Python and compiled, and why not.
+In: the sampler of a run. Out: a table, or a page of HTML (see `page`), of the regions that were hot: their
+lines, how they ran at the end, how often their programs were called, seconds in Python and compiled, what
+compiling took, and why not. Under `--check`: what comparing them with Python has shown.
 """
 
 from __future__ import annotations
 
+import linecache
+import os
 import sys
+from typing import NamedTuple
 
 from jitcore.scripts.sampling import HOT, TICK, Sampler
 from jitcore.scripts.units import State, Unit
 
-__all__ = ["format_report"]
+__all__ = ["Region", "format_check", "format_report", "list_regions", "write_report"]
 
 
-def write_report(sampler: Sampler | None, path: str) -> None:
-    print(format_report(sampler), file=sys.stderr)
+class Region(NamedTuple):
+    """A loop or function that was hot.
+
+    Attributes:
+        path: of its file; first, last: its lines; kind: "loop" or "function"; tier: "compiled" or "python".
+        calls: of its program; python: seconds that it ran in Python; compiled: the same of its program;
+            replaced: what Python would have taken for that, about, or 0; cost: of compiling it.
+        reason: why it stays in Python.
+    """
+
+    path: str
+    first: int
+    last: int
+    kind: str
+    tier: str
+    calls: int
+    python: float
+    compiled: float
+    replaced: float
+    cost: float
+    reason: str
 
 
-def format_report(sampler: Sampler | None) -> str:
-    rows = [("line", "tier", "entries", "s in Python", "s compiled", "why not")]
+def list_regions(sampler: Sampler | None) -> list[Region]:
+    found = []
     for unit in sampler.units if sampler is not None else ():
-        entries = 0 if unit.fate is None else unit.fate.entries
-        if unit.ticks >= HOT or entries:
-            seconds = 0.0 if unit.fate is None else unit.fate.seconds
-            tier = "compiled" if unit.state == State.READY else "python"
-            rows.append((str(unit.line), tier, str(entries), f"{TICK * unit.ticks:.2f}", f"{seconds:.3f}",
-                         find_reason(unit)))
-    if len(rows) == 1:
-        return "jitcore run: nothing was hot"
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return "\n".join(lines)
+        fate = unit.fate
+        if unit.ticks < HOT and (fate is None or not fate.entries and not fate.compared):
+            continue
+        numbers = 0, 0.0, 0.0, 0.0
+        if fate is not None:
+            numbers = fate.entries, fate.seconds, fate.replaced, fate.cost
+        calls, *seconds = numbers
+        kind = "function" if unit.is_function else "loop"
+        tier = "compiled" if unit.state == State.READY else "python"
+        path, ticks = unit.text.code.co_filename, TICK * unit.ticks
+        found.append(Region(path, *find_lines(unit), kind, tier, calls, ticks, *seconds, find_reason(unit)))
+    return sorted(found, key=lambda one: (one.path, one.first, -one.last))
+
+
+def find_lines(unit: Unit) -> tuple[int, int]:
+    """The first and the last line."""
+    body = None if unit.loop is None else unit.loop.body
+    lines = {line for number, (line, *_) in enumerate(unit.prepared.original.co_positions())
+             if line and (body is None or 2 * number in body)}
+    return unit.line, max(lines, default=unit.line)
 
 
 def find_reason(unit: Unit) -> str:
@@ -40,3 +72,44 @@ def find_reason(unit: Unit) -> str:
         return "the run ended before its program was there"
     known = unit.fate or unit.lesson
     return known.reason.partition("\n")[0] if known is not None else ""
+
+
+def format_report(sampler: Sampler | None) -> str:
+    """The table."""
+    regions = list_regions(sampler)
+    if not regions:
+        return "jitcore run: nothing was hot"
+    rows = [("lines", "tier", "calls", "s in Python", "s compiled", "instead of", "s compiling", "why not")]
+    for one in regions:
+        place = f"{one.first}-{one.last}" if one.last > one.first else str(one.first)
+        if len({region.path for region in regions}) > 1:
+            place = f"{os.path.basename(one.path)}:{place}"
+        times = [f"{seconds:.3f}" if seconds else "" for seconds in (one.compiled, one.replaced, one.cost)]
+        rows.append((place, one.tier, str(one.calls), f"{one.python:.2f}", *times, one.reason))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def format_check(sampler: Sampler | None) -> str:
+    """What comparing has shown."""
+    units = [unit for unit in (sampler.units if sampler is not None else ())
+             if unit.fate is not None and unit.fate.compared]
+    wrong = [unit for unit in units if unit.fate.differs]
+    count = sum(unit.fate.compared for unit in units)
+    lines = [f"jitcore run --check: {len(units) - len(wrong)} of {len(units)} programs did what Python does, "
+             f"in {count} comparisons"]
+    for unit in wrong:
+        first, path = find_lines(unit)[0], unit.text.code.co_filename
+        lines += [f"  {path}:{first}: {linecache.getline(path, first).strip()}", f"    {unit.fate.differs}"]
+    return "\n".join(lines)
+
+
+def write_report(sampler: Sampler | None, path: str) -> None:
+    """Prints the table; writes the page where there is a path for it."""
+    if not path:
+        print(format_report(sampler), file=sys.stderr)
+        return
+    from jitcore.scripts.sessions.page import format_page
+
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(format_page(list_regions(sampler)))

@@ -36,7 +36,7 @@ _BACKWARD = frozenset(code for name, code in opcode.opmap.items() if "BACKWARD" 
 class Session:
     """The time in which programs run whose hot loops are compiled. One for all that run inside of each other.
 
-    Args: folders of the program's own modules.
+    Args: folders of the program's own modules; whether programs are only compared with Python.
 
     Attributes:
         sampler: None as long as there is nothing to sample.
@@ -44,8 +44,9 @@ class Session:
 
     current: Session | None = None
 
-    def __init__(self, folders: Iterable[str]):
+    def __init__(self, folders: Iterable[str], checks: bool = False):
         self.sampler: Sampler | None = None
+        self._checks = checks
         self._path = sys.path[:]
         self._hook = Hook(folders, self._prepare)
 
@@ -73,7 +74,7 @@ class Session:
         if self.sampler is None:
             from jitcore.scripts.sampling import Sampler
 
-            self.sampler = Sampler(self._path)
+            self.sampler = Sampler(self._path, self._checks)
         code = self.sampler.prepare(*given)
         if self.sampler.units:
             self.sampler.start()
@@ -110,13 +111,13 @@ def can_sample() -> bool:
     return cores > 1 and is_main and not is_traced() and hasattr(os, "posix_spawn")
 
 
-def open_session(path: str = "") -> Session | None:
+def open_session(path: str = "", checks: bool = False) -> Session | None:
     """A session for a script, or a folder with `__main__`; None inside of another one, and where nothing can
     be sampled."""
     if Session.current is not None or not can_sample():
         return None
     path = os.path.realpath(path)
-    return Session([path if os.path.isdir(path) else os.path.dirname(path), os.path.realpath("")])
+    return Session([path if os.path.isdir(path) else os.path.dirname(path), os.path.realpath("")], checks)
 
 
 # -- programs -----------------------------------------------------------------------------------------------
