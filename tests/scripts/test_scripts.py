@@ -15,8 +15,9 @@ from jitcore.config import config
 from jitcore.scripts import loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.loops import LoopFate
-from jitcore.scripts.runner import has_units
+from jitcore.scripts.sessions.runner import has_units
 from jitcore.scripts.sampling import Sampler
+from jitcore.scripts.texts import write_record
 from jitcore.scripts.units import State
 
 
@@ -60,8 +61,7 @@ def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tup
     try:
         with contextlib.redirect_stdout(written):
             if sampler is not None:
-                code = sampler.prepare(code)
-                sampler.remember()
+                code = sampler.add(write_record(code, source.encode()))
                 sampler.start()
                 for unit in sampler.units if opens else ():
                     if unit.loop is not None and not unit.loop.level:
@@ -77,7 +77,7 @@ def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tup
 
 
 def run_sampled(source: str, opens: bool = False) -> tuple[dict, str, Sampler]:
-    sampler = Sampler(sys.path[:], source.encode())
+    sampler = Sampler(sys.path[:])
     sampler.workshop.helper = Inline()
     return *run(source, sampler, opens), sampler
 
