@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import sys
 import textwrap
 from types import ModuleType
@@ -290,3 +292,15 @@ def test_exceptions_are_those_of_python():
     with pytest.raises(ZeroDivisionError) as caught:
         run_sampled(source)
     assert caught.traceback[-1].lineno == 3
+
+
+def test_another_process_compiles(tmp_path):
+    """In plain Python this takes a minute."""
+    script = tmp_path / "long.py"
+    script.write_text("s = 0\nfor i in range(1_000_000_000):\n    s += i & 1\nprint(s)\n")
+    command = [sys.executable, "-m", "jitcore", "run", "--report", str(script)]
+    environment = {**os.environ, "JITCORE_CACHE_DIR": str(tmp_path / "cache"), "JITCORE_SCRIPTS_DEBUG": "1"}
+    for _ in range(2):  # the second time with what the first one found out
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
+        assert done.stdout == "500000000\n"
+        assert re.search(r"^2 +compiled", done.stderr, re.MULTILINE)
