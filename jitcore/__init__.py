@@ -97,6 +97,7 @@ _EXPORTS = {
                         "local_device_count", "local_devices", "make_array_from_callback",
                         "make_array_from_process_local_data", "make_array_from_single_device_arrays",
                         "make_mesh", "process_count", "process_index"),
+    "jitcore.scripts.sessions.cells": ("load_ipython_extension", "unload_ipython_extension"),
     "jitcore.scripts.sessions.runner": ("run_path",),
     "jitcore.lax.control_flow.callback": ("pure_callback",),
     "jitcore.lax.parallel.sharded": ("shard_map",),
@@ -137,6 +138,10 @@ if TYPE_CHECKING:
     )
     from jitcore.lax.control_flow.callback import pure_callback as pure_callback
     from jitcore.lax.parallel.sharded import shard_map as shard_map
+    from jitcore.scripts.sessions.cells import (
+        load_ipython_extension as load_ipython_extension,
+        unload_ipython_extension as unload_ipython_extension,
+    )
     from jitcore.scripts.sessions.runner import run_path as run_path
     from jitcore.sharding import Mesh as Mesh, NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
 # isort: on

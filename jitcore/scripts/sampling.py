@@ -107,6 +107,7 @@ class Sampler:
             lessons = [(unit.key, unit.describe()) for unit in text.units]
             if any(unit.fate is not None for unit in text.units):
                 store_lessons(text.key, {key: lesson for key, lesson in lessons if lesson is not None})
+        self.has_learned = False
 
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:

@@ -12,8 +12,11 @@ import os
 import sys
 from typing import NamedTuple
 
+from jitcore.process.lazy import LazyModule
 from jitcore.scripts.sampling import HOT, TICK, Sampler
 from jitcore.scripts.units import State, Unit
+
+page = LazyModule("jitcore.scripts.sessions.page")
 
 __all__ = ["Region", "format_check", "format_report", "list_regions", "write_report"]
 
@@ -109,7 +112,5 @@ def write_report(sampler: Sampler | None, path: str) -> None:
     if not path:
         print(format_report(sampler), file=sys.stderr)
         return
-    from jitcore.scripts.sessions.page import format_page
-
     with open(path, "w", encoding="utf-8") as file:
-        file.write(format_page(list_regions(sampler)))
+        file.write(page.format_page(list_regions(sampler)))

@@ -71,14 +71,37 @@ class Session:
         return self._prepare(lambda: (code, source), path, source)
 
     def _prepare(self, *given: Any) -> CodeType:
+        code = self._find_sampler().prepare(*given)
+        self.start()
+        return code
+
+    def _find_sampler(self) -> Sampler:
         if self.sampler is None:
             from jitcore.scripts.sampling import Sampler
 
             self.sampler = Sampler(self._path, self._checks)
-        code = self.sampler.prepare(*given)
-        if self.sampler.units:
+        return self.sampler
+
+    def add(self, code: CodeType, source: bytes) -> CodeType:
+        """The same of a cell, which is another one each time. source: by which later runs know it."""
+        from jitcore.scripts.texts import write_record
+
+        return self._find_sampler().add(write_record(code, source))
+
+    @property
+    def is_over(self) -> bool:
+        return self.sampler is not None and self.sampler.is_over
+
+    def start(self) -> None:
+        """Begins to sample, where there is something."""
+        if self.sampler is not None and self.sampler.units:
             self.sampler.start()
-        return code
+
+    def pause(self) -> None:
+        """Samples no more for now, and keeps what was found out."""
+        if self.sampler is not None:
+            self.sampler.pause()
+            self.sampler.keep()
 
     def abandon(self) -> None:
         """In a child that was forked: it goes on in plain Python."""
