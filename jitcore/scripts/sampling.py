@@ -8,8 +8,8 @@ can be, the innermost function.
 
 from __future__ import annotations
 
+import _signal  # of which `signal` makes enumerations, which takes long to load
 import functools
-import signal
 from _thread import get_ident
 from types import CodeType, FrameType
 
@@ -112,9 +112,9 @@ class Sampler:
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
         if self._before is None and not self.is_over:
-            timer = signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
-            self._before = signal.signal(signal.SIGPROF, self.tick), timer
-            signal.siginterrupt(signal.SIGPROF, False)
+            timer = _signal.setitimer(_signal.ITIMER_PROF, TICK, TICK)
+            self._before = _signal.signal(_signal.SIGPROF, self.tick), timer
+            _signal.siginterrupt(_signal.SIGPROF, False)
 
     def stop(self) -> None:
         """Leaves all units to Python."""
@@ -129,12 +129,12 @@ class Sampler:
         if self._before is not None:
             handler, timer = self._before
             self._before = None
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one that is on its way would end the process
+            _signal.setitimer(_signal.ITIMER_PROF, 0)
+            _signal.signal(_signal.SIGPROF, _signal.SIG_IGN)  # one that is on its way would end the process
             if handler is not None:
-                signal.signal(signal.SIGPROF, handler)
+                _signal.signal(_signal.SIGPROF, handler)
             if timer[0]:
-                signal.setitimer(signal.ITIMER_PROF, *timer)
+                _signal.setitimer(_signal.ITIMER_PROF, *timer)
         if "workshop" in self.__dict__:
             self.workshop.disarm()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import opcode
 import os
 import runpy
 import sys
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from jitcore.scripts.sampling import Sampler
 
 __all__ = ["Session", "run_module", "run_path", "run_script"]
-
-_BACKWARD = frozenset(code for name, code in opcode.opmap.items() if "BACKWARD" in name)
-
 
 class Session:
     """The time in which programs run whose hot loops are compiled. One for all that run inside of each other.
@@ -122,8 +118,12 @@ if hasattr(os, "register_at_fork"):
 
 def has_units(code: CodeType) -> bool:
     """Whether there is a loop or a function in the code of a module."""
-    return any(isinstance(const, CodeType) for const in code.co_consts) or not _BACKWARD.isdisjoint(
-        code.co_code[::2])
+    if any(isinstance(const, CodeType) for const in code.co_consts):
+        return True
+    from opcode import opmap
+
+    backward = {number for name, number in opmap.items() if "BACKWARD" in name}
+    return not backward.isdisjoint(code.co_code[::2])
 
 
 def can_sample() -> bool:
