@@ -15,8 +15,8 @@ from jitcore.config import config
 from jitcore.scripts import loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.loops import LoopFate
-from jitcore.scripts.sessions.runner import has_units
 from jitcore.scripts.sampling import Sampler
+from jitcore.scripts.sessions.runner import has_units
 from jitcore.scripts.texts import write_record
 from jitcore.scripts.units import State
 
