@@ -95,7 +95,7 @@ def make_key(*parts: object) -> bytes:
 def _stamp_writers() -> tuple[int, ...]:
     """When the modules changed that write records."""
     root = os.path.dirname(jitcore.__file__)
-    writers = ("scripts/texts", "scripts/gates", "scripts/entries", "scripts/tracers",
+    writers = ("scripts/texts", "scripts/gates", "scripts/entries", "scripts/watching", "scripts/tracers",
                "rewriter/bytecode/assembler", "rewriter/bytecode/instructions", "rewriter/bytecode/versions")
     return tuple([os.stat(f"{root}/{name}.py").st_mtime_ns for name in writers])
 

@@ -6,7 +6,6 @@ when the first unit is hot, or was in an earlier run.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from types import CellType, FrameType, FunctionType
@@ -98,18 +97,14 @@ class Workshop:
     @property
     def patience(self) -> float:
         """Ticks in which a frame that is to be stopped at a head may come there: it is slow meanwhile."""
-        if self.sampler.checks:
-            return math.inf
         return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
-    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> Arming | None:
-        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times; None
-        where it cannot be."""
+    def arm(self, frame: FrameType, unit: Unit) -> None:
+        """Has a frame stopped at the head of a loop."""
         self.disarm()
-        found = arm(frame, unit.prepared.heads[unit.loop.head], skipped)
+        found = arm(frame, unit.prepared.heads[unit.loop.head])
         if found is not None:
             self._armed = found, unit
-        return found
 
     def disarm(self) -> None:
         if self._armed is not None:
