@@ -11,6 +11,7 @@ import os
 import sys
 import types
 from collections import namedtuple
+from importlib.util import source_hash
 
 import jitcore
 from jitcore.dispatch import disk_cache
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from jitcore.scripts.environment import Described, Restore
 
-hashlib, pickle = LazyModule("hashlib"), LazyModule("pickle")
+pickle = LazyModule("pickle")
 
-__all__ = ["Lesson", "Names", "Note", "add_lesson", "load_lessons", "store_lessons"]
+__all__ = ["Lesson", "Names", "Note", "add_lesson", "digest", "load_lessons", "store_lessons"]
 
 
 class Names(namedtuple("Names", "functions modules classes")):
@@ -81,6 +82,11 @@ class Note(namedtuple("Note", "key unit names")):
     __slots__ = ()
 
 
+def digest(data: bytes) -> bytes:
+    """Tells what is another: made of Python's own hash of sources, where `hashlib` takes long to load."""
+    return b"".join(source_hash(bytes([k]) + data) for k in range(4))
+
+
 def digest_value(value: Any, restore: Restore) -> bytes | None:
     """Of a function or a class; None where it is made of more than code and plain values."""
     if type(value) is types.FunctionType:
@@ -94,11 +100,11 @@ def digest_value(value: Any, restore: Restore) -> bytes | None:
                 continue
             own = one.__func__ if isinstance(one, (staticmethod, classmethod)) else one
             own = one.fget if type(one) is property and one.fset is one.fdel is None else own
-            digest = repr(own).encode() if _is_plain(own) else digest_value(own, restore)
-            if digest is None:
+            said = repr(own).encode() if _is_plain(own) else digest_value(own, restore)
+            if said is None:
                 return None
-            parts.append(f"{base.__qualname__} {name} {type(one).__name__} ".encode() + digest)
-    return hashlib.sha256(b"".join(parts)).digest()
+            parts.append(f"{base.__qualname__} {name} {type(one).__name__} ".encode() + said)
+    return digest(b"".join(parts))
 
 
 #: Variables of a class that say nothing of what it does.
@@ -113,7 +119,7 @@ def digest_function(function: types.FunctionType, restore: Restore) -> bytes | N
     defaults = repr((function.__defaults__, function.__kwdefaults__)) if _are_plain(function) else None
     if defaults is None:
         return None
-    return hashlib.sha256(marshal.dumps(restore(function.__code__), 2) + defaults.encode()).digest()
+    return digest(marshal.dumps(restore(function.__code__), 2) + defaults.encode())
 
 
 def _are_plain(function: types.FunctionType) -> bool:

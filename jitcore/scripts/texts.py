@@ -12,13 +12,13 @@ import itertools
 import marshal
 import os
 import sys
-from importlib.util import source_hash
 from types import CodeType
 
 import jitcore
 from jitcore.dispatch import disk_cache
 from jitcore.process.lazy import LazyModule
 from jitcore.scripts.gates import DECLINED, Gate, Leave, Loop, Prepared, Slot
+from jitcore.scripts.learned import digest
 from jitcore.scripts.tracers import names_tracers
 from jitcore.scripts.units import Unit
 
@@ -88,7 +88,7 @@ class Text:
 def make_key(*parts: object) -> bytes:
     """A key of the cache on disk: what these parts, this Python and this jitcore give is kept under it."""
     text = "\0".join(map(str, (jitcore.__version__, sys.version, *parts))).encode(errors="surrogatepass")
-    return b"".join(source_hash(bytes([k]) + text) for k in range(4))
+    return digest(text)
 
 
 @functools.cache
