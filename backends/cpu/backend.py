@@ -27,15 +27,8 @@ from jitcore.backends.cpu.runtime import stored, threads
 from jitcore.backends.cpu.runtime.host_calls import write_steps
 from jitcore.backends.cpu.runtime.launch import open_launchers
 from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks, foresee_allocator
-from jitcore.backends.cpu.runtime.plans import (
-    CallPlan,
-    Output,
-    Run,
-    encode_plan,
-    find_plan,
-    store_plan,
-    write_call,
-)
+from jitcore.backends.cpu.runtime.plans import (CallPlan, Output, Run, encode_plan, find_plan, store_plan,
+                                                write_call)
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.device import Device
 from jitcore.dispatch import disk_cache

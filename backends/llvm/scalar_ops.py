@@ -23,18 +23,8 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.llvm import complex_ops, mathlib
 from jitcore.backends.llvm.mathlib import emit_quotient
-from jitcore.backends.llvm.registers import (
-    I16,
-    I32,
-    Pair,
-    call_intrinsic,
-    choose,
-    choose_rarely,
-    constant,
-    element_type,
-    like,
-    map_parts,
-)
+from jitcore.backends.llvm.registers import (I16, I32, Pair, call_intrinsic, choose, choose_rarely, constant,
+                                             element_type, like, map_parts)
 
 DIVISIONS = ("div", "rem")
 

@@ -16,20 +16,15 @@ from jitcore.backends.cpu.mapping.balance import is_little, list_counts
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.render.function import FunctionEmitter
 from jitcore.backends.cpu.render.kernel import RANGE_TYPE, KernelRenderer, has_rounds
-from jitcore.backends.cpu.render.loop_functions import (
-    LoopFunction,
-    find_scalar_loops,
-    is_inline,
-    is_scalar_code,
-)
+from jitcore.backends.cpu.render.loop_functions import (LoopFunction, find_scalar_loops, is_inline,
+                                                        is_scalar_code)
 from jitcore.backends.cpu.render.polls import Poll, check_stopped, end_stop, find_poll
 from jitcore.backends.cpu.render.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.render.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.render.tellers import make_teller
 from jitcore.backends.cpu.runtime.host_calls import SYMBOL as HOST_SYMBOL
 from jitcore.backends.cpu.runtime.launch import RAISED
-from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL
-from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, SYMBOL as PARALLEL_SYMBOL
 from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.options import RenderOptions, is_static
 from jitcore.backends.llvm.registers import I8, I32, I64, POINTER, SIZES, TABLE, memory_type

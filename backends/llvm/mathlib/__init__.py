@@ -79,22 +79,9 @@ from typing import NamedTuple
 
 import llvmlite.ir as ir
 
-from jitcore.backends.llvm.mathlib import (
-    bessel,
-    error,
-    exponential,
-    gamma,
-    hyperbolic,
-    inverse_trigonometric,
-    logarithmic,
-    normal,
-    power,
-    quotient,
-    roots,
-    rounding,
-    trigonometric,
-    zeta,
-)
+from jitcore.backends.llvm.mathlib import (bessel, error, exponential, gamma, hyperbolic,
+                                           inverse_trigonometric, logarithmic, normal, power, quotient, roots,
+                                           rounding, trigonometric, zeta)
 from jitcore.backends.llvm.mathlib.emitter import define_function
 
 __all__ = ["FUNCTIONS", "Function", "emit", "emit_quotient", "names"]

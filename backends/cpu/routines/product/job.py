@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.parts import TileShape, name_table
-from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, locate_count
-from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, SYMBOL as PARALLEL_SYMBOL, locate_count
 
 __all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
            "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]

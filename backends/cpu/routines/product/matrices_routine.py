@@ -18,8 +18,8 @@ from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, list_
 from jitcore.backends.cpu.routines.product.vector_routine import ColumnsRoutine, RowsRoutine
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.define import product
-from jitcore.lax.dot import free_dims, order_contraction, runs_together
-from jitcore.lax.dot import prefers_loops as prefers_complex_loops
+from jitcore.lax.dot import (free_dims, order_contraction, prefers_loops as prefers_complex_loops,
+                             runs_together)
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.values import Value
 from jitcore.schedule.nest import RunTimeSize

@@ -14,13 +14,8 @@ from typing import Callable, NamedTuple
 
 import mpmath as mp
 
-from jitcore.backends.llvm.mathlib.fitting.fit import (
-    Fit,
-    fit_polynomial,
-    format_numbers,
-    read_entries,
-    round_to,
-)
+from jitcore.backends.llvm.mathlib.fitting.fit import (Fit, fit_polynomial, format_numbers, read_entries,
+                                                       round_to)
 
 OUTPUT = Path(__file__).parents[1] / "pieces.py"
 HEADER = '''\
