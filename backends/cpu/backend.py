@@ -52,11 +52,6 @@ from jitcore.schedule.buffers import plan_arena
 __all__ = ["CpuBackend", "CpuExecutable", "key_of_plan", "list_parts", "plan_call"]
 
 
-
-# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
-# it takes.
-RELEASE_BYTES = 65536
-
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
 _SOURCES = ("lax", "loopir", "schedule")
 
@@ -74,7 +69,7 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
     )
     dims = (*offsets, *layout.sizes.values({}))
     total = arena_bytes + sum(buffer.nbytes for buffer in layout.given)
-    releases = total > RELEASE_BYTES or _may_run_long(program)
+    releases = total > host.MACHINE.tuning.runtime.release_bytes or _may_run_long(program)
     owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
     plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, list_parts(program), owners)
     return plan, offsets
@@ -106,8 +101,6 @@ def _stamp_scheduler() -> str:
     return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
 
 
-#: Plans that a process keeps on disk for one machine code: a script has few shapes, a server may have any.
-_MAX_PLANS = 8
 
 
 class CpuExecutable:
@@ -207,7 +200,7 @@ class _Prepared:
 
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
-    return decide_ways(lower_program(closed, CpuTarget, options.donated))
+    return decide_ways(lower_program(closed, CpuTarget, options.donated), host.MACHINE)
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:
@@ -235,7 +228,7 @@ def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -
         bind = partial(_write_steps, program, compiled, layout, plan, offsets)
     else:
         bind = partial(write_call, plan, compiled)
-        if key is not None and compiled.plans < _MAX_PLANS:
+        if key is not None and compiled.plans < host.MACHINE.tuning.runtime.max_plans:
             compiled.plans += 1
             store_plan(key, plan, compiled.key)
     return _Prepared(closed, options, compiled, bind, program), is_new

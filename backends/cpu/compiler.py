@@ -32,7 +32,8 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     render_options = RenderOptions(host.native_vector_bytes(), options.fastmath,
                                    1 if options.parallel is False else options.num_threads, options.contract,
                                    () if options.contract else host.list_fused_operations(),
-                                   tuple(name for name in FORMULA_FEATURES if name in host.cpu_features()))
+                                   tuple(name for name in FORMULA_FEATURES if name in host.cpu_features()),
+                                   tuning=host.MACHINE.loops)
     facts = f"{(*render_options, options.opt_level)}{text}"
     key = libraries.make_key(NAME, facts, opt_level=options.opt_level)
     key = key or hashlib.sha256(facts.encode()).digest()  # where nothing is kept on disk, any digest will do

@@ -24,11 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import __version__, dtypes
+from jitcore.backends.cpu.machine.tuning import Tuning
 from jitcore.backends.cpu.native import objects
 from jitcore.dispatch import disk_cache
 
 __all__ = [
-    "CacheSizes", "Target", "cache_sizes", "cpu_features", "cpu_name", "find_target",
+    "MACHINE", "CacheSizes", "Machine", "Target", "cache_sizes", "cpu_features", "cpu_name", "find_target",
     "list_fused_operations", "make_key", "native_vector_bytes", "recall",
 ]
 
@@ -157,7 +158,8 @@ def make_key(*parts: str) -> bytes | None:
     identity = _identify()
     if identity is None:
         return None
-    return hashlib.sha256(identity + "\0".join((*find_target(), *parts)).encode()).digest()
+    texts = *find_target(), repr(MACHINE.tuning), *parts
+    return hashlib.sha256(identity + "\0".join(texts).encode()).digest()
 
 
 @functools.cache
@@ -227,7 +229,10 @@ def _settings_are_known() -> bool:
 
 
 class Machine:
-    """What rules about loops are told of this machine; each fact is found when it is asked for."""
+    """This machine, for those who decide how code is made; each fact is found when it is asked for."""
+
+    def __init__(self, tuning: Tuning):
+        self.tuning, self.loops = tuning, tuning.loops
 
     vector_bytes = property(lambda self: native_vector_bytes())
     caches = property(lambda self: cache_sizes())
@@ -240,6 +245,10 @@ class Machine:
     def registers(self) -> int:
         """How many registers of vectors there are."""
         return 32 if self.vector_bytes == 64 else 16
+
+
+#: What the backend hands on, and code of routines and of the run time is made with, which a process has once.
+MACHINE = Machine(Tuning())
 
 
 @functools.cache

@@ -40,6 +40,6 @@ RULES = (
 )
 
 
-def decide_ways(program: Program) -> Program:
+def decide_ways(program: Program, machine: Machine) -> Program:
     """The program with the ways of its loops on this machine."""
-    return apply_rules(program, RULES, Machine())
+    return apply_rules(program, RULES, machine)

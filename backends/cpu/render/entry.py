@@ -40,13 +40,6 @@ from jitcore.loopir.traversal import find_split, list_buffers, list_roots, outsi
 from jitcore.process.concurrency import available_cores
 from jitcore.schedule.nest import work_of
 
-# Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
-MAX_INLINED_CALLS = 8
-# The same of scalar code in the entry point.
-MAX_INLINED_STRAIGHT = 32
-# More pointers than these are copied together: LLVM's scheduler compares each store with each load.
-MAX_SINGLE_STORES = 16
-
 ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
 HOST_TYPE = ir.FunctionType(I64, [POINTER, I64, TABLE, I64])
 PARALLEL_TYPE = ir.FunctionType(ir.VoidType(), [RANGE_TYPE.as_pointer(), TABLE, SIZES, I64, I64])
@@ -71,7 +64,7 @@ class EntryRenderer:
         self.loops = find_scalar_loops(step.body)
         self.inside: LoopFunction | None = None  # the function of a loop that is being emitted
         kernels = [s for s in outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
-        self.shared = find_shared(kernels, layout.table)
+        self.shared = find_shared(kernels, layout.table, options.tuning)
         self.tellers: dict[str, ir.Function] = {}
         self.own: dict[FunctionEmitter, tuple[ir.Value, ir.Value]] = {}
         self.functions: dict[Kernel, list[ir.Function]] = {}  # by the kernel that shared code is made from
@@ -85,7 +78,7 @@ class EntryRenderer:
         e.loads_late = True  # of hundreds, none would stay in a register
         self._make_table(given, dims)
         inline = filter(is_inline, outside_kernels(self.step.body, frozenset(self.loops)))
-        e.inlines_math = count_calls(walk(list_roots(inline))) <= MAX_INLINED_STRAIGHT
+        e.inlines_math = count_calls(walk(list_roots(inline))) <= self.options.tuning.max_inlined_straight
         self._body(self.step.body)
         e.b.ret(I64(0))
         e.finish()
@@ -119,10 +112,11 @@ class EntryRenderer:
         moving = {buffer for loop in loops for buffer in loop.moving}
         tabled = {**dict.fromkeys(self._find_tabled(shared)), **dict.fromkeys(self._sorted(moving))}
         first = [buffer for buffer in tabled if layout.table[buffer] < len(layout.given)]
-        if len(first) > MAX_SINGLE_STORES:  # these stand there in the same order
+        are_many = len(first) > self.options.tuning.max_single_stores
+        if are_many:  # these stand there in the same order
             self.run("memcpy", *(e.b.bitcast(x, POINTER) for x in (table, given)), 8 * len(layout.given))
         for buffer in tabled:
-            if len(first) <= MAX_SINGLE_STORES or layout.table[buffer] >= len(layout.given):
+            if not are_many or layout.table[buffer] >= len(layout.given):
                 e.b.store(self.address_of(buffer), e.b.gep(table, [I64(layout.table[buffer])]))
         e.moving = moving
         e.load_address = lambda buffer: e.b.load(e.b.gep(table, [I64(layout.table[buffer])]))
@@ -300,7 +294,7 @@ class EntryRenderer:
         name = f"{self.name}_kernel{self.kernels}"
         renderer = KernelRenderer(self.module, name, kernel, *places, self.options)
         self.math_calls += renderer.math_calls
-        renderer.inlines_math = self.math_calls <= MAX_INLINED_CALLS
+        renderer.inlines_math = self.math_calls <= self.options.tuning.max_inlined_calls
         return renderer
 
     def _call_parallel(self, function: ir.Function, given: tuple, extent: ir.Value, kernel: Kernel) -> None:

@@ -48,7 +48,7 @@ from jitcore.loopir.expr import Axis, Buffer, Expr, Index
 
 
 class FunctionEmitter(ExpressionEmitter):
-    """An `ExpressionEmitter` with this processor's registers. dims: the array of sizes.
+    """An `ExpressionEmitter` with this processor's registers. dims: the array of sizes. tuning: `Loops`.
 
     unrolled: numbers of the current iterations of loops that are written out.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
@@ -62,7 +62,7 @@ class FunctionEmitter(ExpressionEmitter):
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
                  options: RenderOptions, contraction: Contraction | None = None):
         super().__init__(function, options, contraction)
-        self.dims, self.sizes, self.first_size = dims, sizes, first_size
+        self.dims, self.sizes, self.first_size, self.tuning = dims, sizes, first_size, options.tuning
         self.size_values: dict = {}
         self.root_share, self.row, self.vector_bytes = Share.NONE, 0, 16
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function

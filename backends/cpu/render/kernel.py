@@ -47,7 +47,7 @@ class KernelRenderer(StatementRenderer):
                  sizes: SizeTable, first_size: int, options: RenderOptions):
         super().__init__(module, name, kernel, options)
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.root_share = share_roots(kernel)
+        self.root_share = share_roots(kernel, options.tuning)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
 
     def render(self) -> list[ir.Function]:
@@ -198,7 +198,7 @@ class KernelRenderer(StatementRenderer):
 
     def hoist(self, e: FunctionEmitter, body: list, inside: set) -> dict[int, bool]:
         ready = super().hoist(e, body, inside)
-        for node in find_divisions(list_roots(body), self.kernel.vector):
+        for node in find_divisions(list_roots(body), self.kernel.vector, self.options.tuning):
             if ready[id(node.args[1])]:
                 e.invert_ahead(node)
         return ready

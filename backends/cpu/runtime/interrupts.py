@@ -43,9 +43,6 @@ CELLS_TEXT = f"@{CELLS_SYMBOL} = external global i8"
 
 #: Threads of the pool that leave loops early.
 MAX_WORKERS = 256
-# Microseconds between ticks: twice in the half second that Ctrl-C may take, and seldom enough that waiting
-# for the GIL, up to 5 ms where other threads compute in Python, does not count.
-_INTERVAL = 150_000
 
 
 class _Worker(ctypes.Structure):
@@ -97,8 +94,8 @@ images.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(cells))
 
 
 # -- native code --------------------------------------------------------------------------------------------
-def render() -> str:
-    """LLVM text of the functions. They stand in one library with those of `threads`."""
+def render(tick: int) -> str:
+    """LLVM text of the functions. They stand in one library with those of `threads`. tick: microseconds."""
     if not has_threads():
         heads = f"{BEGIN_SYMBOL}()", f"{LOOK_SYMBOL}()", f"{STOPPED_SYMBOL}()", f"{POLL_SYMBOL}(ptr)"
         answers = "\n".join(f"define i64 @{head} {{\n  ret i64 0\n}}" for head in heads)
@@ -106,7 +103,7 @@ def render() -> str:
     text = _TEXT + frames.render()
     for name, _ in _Cells._fields_:
         text = text.replace(f"${name.upper()}", locate_cell(name))
-    for name, value in (("INTERVAL", _INTERVAL), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
+    for name, value in (("INTERVAL", tick), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
                         ("POLL", POLL_SYMBOL), ("STOPPED", STOPPED_SYMBOL), ("END", END_SYMBOL),
                         ("COUNT", MAX_WORKERS)):
         text = text.replace(f"%%{name}%%", str(value))

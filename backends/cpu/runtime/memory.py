@@ -24,23 +24,19 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.runtime.launch import make_builtin
 
-__all__ = ["LARGE", "choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
-
-#: Bytes of arrays from which on their memory is made here.
-LARGE = 1 << 15
+__all__ = ["choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
 
 _NAME = b"jitcore"
 _CELLS_SYMBOL = "jitcore_memory_cells"
 _LINE = 64  # bytes of a cache line; also those before an array's memory, which tell its block and capacity
 _LINES_BITS = 6  # lines of a page, at one of which an array begins
 _HUGE_PAGE = 1 << 21
-_HUGE = 2 * _HUGE_PAGE  # bytes of blocks that are made of huge pages
 _MAX_BLOCKS = 64
-_MOST_KEPT = 1 << 30  # bytes
-_SHARE_KEPT = 16  # part of the machine's memory
 _SET_HANDLER = 304  # in NumPy's table of functions
 _POINTER, _INT64 = ctypes.c_void_p, ctypes.c_int64
 
@@ -81,13 +77,15 @@ images.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 
 def choose_allocator(nbytes: int) -> Callable[..., np.ndarray]:
     """A function of shape and dtype that makes arrays of about this size, their elements undefined."""
-    return np.empty if nbytes < LARGE else _open()[0]
+    tuning = host.MACHINE.tuning.runtime
+    return np.empty if nbytes < tuning.large_bytes else _open(tuning)[0]
 
 
 def foresee_allocator(nbytes: int) -> None:
     """Says that `choose_allocator` will soon be asked for arrays of about this size."""
-    if nbytes >= LARGE and not _open.cache_info().currsize and hasattr(os, "fork"):
-        libraries.compile_ahead(*_describe_module())
+    tuning = host.MACHINE.tuning.runtime
+    if nbytes >= tuning.large_bytes and not _open.cache_info().currsize and hasattr(os, "fork"):
+        libraries.compile_ahead(*_describe_module(tuning))
 
 
 def count_kept_bytes() -> int:
@@ -98,11 +96,11 @@ def count_kept_bytes() -> int:
 def drop_blocks() -> None:
     """Gives the blocks that are kept back to the C library."""
     if _cells.count:
-        _open()[1]()
+        _open(host.MACHINE.tuning.runtime)[1]()
 
 
 @functools.cache
-def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
+def _open(tuning: Runtime) -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
     """(what makes arrays, what gives kept blocks back), NumPy's own where this process allows no other."""
     with images.link_lock:
         plain = np.empty, lambda: None
@@ -111,7 +109,7 @@ def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
         table = _find_numpy_table()
         if table is None:
             return plain
-        library, _ = libraries.find_or_compile(*_describe_module())
+        library, _ = libraries.find_or_compile(*_describe_module(tuning))
         _handler.name, _handler.version = _NAME, 1
         for name in ("malloc", "calloc", "realloc", "free"):
             setattr(_handler, name, library.address(f"jitcore_{name}"))
@@ -120,12 +118,12 @@ def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
         name = ctypes.create_string_buffer(b"mem_handler")
         capsule = new_capsule(ctypes.addressof(_handler), ctypes.cast(name, ctypes.c_char_p), None)
         _cells.set_handler, _cells.handler, _cells.empty = table[_SET_HANDLER], id(capsule), id(np.empty)
-        _cells.limit = min(_MOST_KEPT, _count_memory() // _SHARE_KEPT)
+        _cells.limit = min(tuning.max_kept_bytes, _count_memory(tuning.max_kept_bytes) // tuning.kept_part)
         _keep_for_ever((library, name, capsule, _cells, _handler))
         doc = "allocate(shape, dtype) -> ndarray whose elements are undefined"
         allocate = make_builtin("allocate", library.address("jitcore_allocate"), doc)
         drop = ctypes.PYFUNCTYPE(None)(library.address("jitcore_drop"))
-        return (allocate, drop) if _is_ours(allocate((LARGE,), np.uint8)) else plain
+        return (allocate, drop) if _is_ours(allocate((tuning.large_bytes,), np.uint8)) else plain
 
 
 def _find_numpy_table():
@@ -151,29 +149,30 @@ def _is_ours(array: np.ndarray) -> bool:
     return start % _LINE == 0 and capacity >= array.nbytes + _LINE and array.flags.owndata
 
 
-def _count_memory() -> int:
+def _count_memory(usual: int) -> int:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        return _MOST_KEPT
+        return usual
 
 
 def _asks_for_huge_pages() -> bool:
     return sys.platform == "linux" and os.environ.get("NUMPY_MADVISE_HUGEPAGE") != "0"
 
 
-def _describe_module() -> tuple[str, str, Callable[[], str]]:
-    return "memory", f"huge pages: {_asks_for_huge_pages()}", _render
+def _describe_module(tuning: Runtime) -> tuple[str, str, Callable[[], str]]:
+    return "memory", f"huge pages: {_asks_for_huge_pages()}", functools.partial(_render, tuning)
 
 
-def _render() -> str:
+def _render(tuning: Runtime) -> str:
     advise = f"call i32 @madvise(ptr %block, i64 %capacity, i32 {14})" if _asks_for_huge_pages() else ""
     text = _TEXT.replace("$ADVISE", f"%advised = {advise}" if advise else "")
     for field, _ in _Cells._fields_:
         place = f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, field).offset})"
         text = text.replace(f"${field.upper()}$", place)
-    numbers = {"LINE": _LINE, "SLACK": _LINE << _LINES_BITS, "SHIFT": 64 - _LINES_BITS, "LARGE": LARGE,
-               "MOST": _MAX_BLOCKS, "HUGE_PAGE": _HUGE_PAGE, "HUGE": _HUGE}
+    numbers = {"LINE": _LINE, "SLACK": _LINE << _LINES_BITS, "SHIFT": 64 - _LINES_BITS,
+               "LARGE": tuning.large_bytes, "MOST": _MAX_BLOCKS, "HUGE_PAGE": _HUGE_PAGE,
+               "HUGE": tuning.huge_bytes}
     for name, value in numbers.items():
         text = text.replace(f"%{name}%", str(value))
     return text

@@ -20,6 +20,7 @@ from __future__ import annotations
 import ctypes
 import platform
 
+from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.runtime import interrupts
 
 __all__ = ["CELLS_SYMBOL", "PoolCells", "render_pool", "reset_pool"]
@@ -28,11 +29,6 @@ CELLS_SYMBOL = "jitcore_pool_cells"
 
 _SLOTS = 32
 _LINE = 8  # words of a cache line: of each slot, and of each field that many threads read
-_SPINS = 1000  # how often a caller looks whether its job has users left before it sleeps
-# How often an idle thread looks for a job before it sleeps: a fifth of a millisecond, twice what it may take
-# to wake it, so that those of a loop who are done before others are there for the next loop. In between it
-# lets others have its processor, as the one that works may wait for it.
-_YIELDS = 1000
 _X86 = "void @llvm.x86.sse2.pause()", "void @llvm.x86.sse2.pause()"
 _ARM = "void @llvm.aarch64.hint(i32)", "void @llvm.aarch64.hint(i32 1)"
 #: Machine -> how the instruction is declared and called that tells the processor that a thread waits.
@@ -65,7 +61,7 @@ def reset_pool(cells: PoolCells) -> None:
         library.pthread_cond_init(ctypes.byref(cells, condition.offset), None)
 
 
-def render_pool() -> str:
+def render_pool(tuning: Runtime) -> str:
     """LLVM text of `void share_by_pool(%Job *job, i64 pieces, i64 threads)`. It calls `run_pieces`."""
     text = _TEXT.replace("$MAX_WORKERS", str(interrupts.MAX_WORKERS))
     for name in ("level", "main", "workers"):
@@ -75,7 +71,7 @@ def render_pool() -> str:
         text = text.replace(f"${name.upper()}", address)
     declared, called = _PAUSES.get(platform.machine(), ("", ""))
     text = text.replace("$PAUSE", f"call {called}" if called else "")
-    for name, number in (("$COUNT", _SLOTS), ("$SPINS", _SPINS), ("$YIELDS", _YIELDS)):
+    for name, number in (("$COUNT", _SLOTS), ("$SPINS", tuning.spins), ("$YIELDS", tuning.yields)):
         text = text.replace(name, str(number))
     head = f"@{CELLS_SYMBOL} = external global i8\n{interrupts.CELLS_TEXT}\n"
     return head + (f"declare {declared}\n" if declared else "") + text

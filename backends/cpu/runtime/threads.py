@@ -43,6 +43,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.runtime import interrupts
 from jitcore.backends.cpu.runtime.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
@@ -64,15 +66,6 @@ _CELLS_DECLARATION = f"@{_CELLS_SYMBOL} = external global i8"
 _TBB_POOL = "numba.np.ufunc.tbbpool"
 _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
-
-# Pieces per thread: one, in which a thread finds again what it left in its cache; for loops of many grains
-# so many that a thread which starts late, or has the harder part or the last piece, delays the end little,
-# and for loops that go back so many that the second caches hold several of each thread.
-_MANY_GRAINS = 16
-_PIECES_EACH = 16
-# Pieces of many iterations are multiples of so many: their vectors begin at lines of the caches where the
-# first piece does.
-_WHOLE_LINES, _FINE_PIECE = 64, 1024
 
 
 class _Cells(ctypes.Structure):
@@ -162,7 +155,8 @@ def _open_symbol() -> libraries.Library:
 
 
 def _describe_adapter() -> tuple[str, str, Callable[[], str]]:
-    return "threads", f"pool: {interrupts.has_threads()}", _render_adapter
+    render = functools.partial(_render_adapter, host.MACHINE.tuning.runtime)
+    return "threads", f"pool: {interrupts.has_threads()}", render
 
 
 def _open_parallel_for(symbol: str) -> int:
@@ -278,16 +272,16 @@ def locate_count() -> tuple[str, str]:
     return _CELLS_DECLARATION, _field_address("num_threads")
 
 
-def _render_adapter() -> str:
+def _render_adapter(tuning: Runtime) -> str:
     """LLVM text of the front end, of all layers this system can have, and of what ends loops."""
     text = _join_texts((
         _CELLS_DECLARATION,
         _JOB_TEXT,
         _USER_TEXT if interrupts.has_threads() else _ANY_USER_TEXT,
-        _render_front(),
+        _render_front(tuning),
         _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
-        render_pool() if interrupts.has_threads() else _NO_POOL_TEXT,
-        interrupts.render(),
+        render_pool(tuning) if interrupts.has_threads() else _NO_POOL_TEXT,
+        interrupts.render(tuning.tick),
     ))
     # Not optimised by LLVM, which takes a fifth of the time: what they do beside their loops takes no longer.
     return _DEFINITION.sub(r"\1 noinline optnone {", text)
@@ -364,7 +358,7 @@ done:
 """
 
 
-def _render_front() -> str:
+def _render_front(tuning: Runtime) -> str:
     """The exported functions: cut the range into pieces and hand them to the layer."""
     return f"""
 define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
@@ -390,10 +384,10 @@ cut:
   %threads = load atomic i64, ptr {_field_address("num_threads")} monotonic, align 8
   %grain = call i64 @llvm.smax.i64(i64 %asked_grain, i64 1)
   %most_of_grain = udiv i64 %n, %grain
-  %many = mul i64 %threads, {_MANY_GRAINS}
+  %many = mul i64 %threads, {tuning.many_grains}
   %is_long = icmp sgt i64 %most_of_grain, %many
   %is_cut = or i1 %is_long, %goes_back
-  %pieces_each = select i1 %is_cut, i64 {_PIECES_EACH}, i64 1
+  %pieces_each = select i1 %is_cut, i64 {tuning.pieces_each}, i64 1
   %most_of_threads = mul i64 %threads, %pieces_each
   %most = select i1 %goes_back, i64 %n, i64 %most_of_grain
   %few = call i64 @llvm.smin.i64(i64 %most, i64 %most_of_threads)
@@ -401,8 +395,8 @@ cut:
   %n_1 = sub i64 %n, 1
   %least_length_1 = udiv i64 %n_1, %wanted
   %least_length = add i64 %least_length_1, 1
-  %is_fine = icmp sge i64 %least_length, {_FINE_PIECE}
-  %up = select i1 %is_fine, i64 {_WHOLE_LINES - 1}, i64 0
+  %is_fine = icmp sge i64 %least_length, {tuning.fine_piece}
+  %up = select i1 %is_fine, i64 {tuning.whole_lines - 1}, i64 0
   %least_up = add i64 %least_length, %up
   %length_mask = xor i64 %up, -1
   %length = and i64 %least_up, %length_mask

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Fft
 from jitcore.backends.cpu.routines.fft.butterflies import PASS_ARGUMENTS, write_pass
 from jitcore.backends.cpu.routines.fft.plan import BLOCKS, PASS_FIELDS, PRIVATE, STAGE_FIELDS, UNTANGLE
 from jitcore.backends.cpu.routines.fft.rows import (
@@ -33,7 +34,7 @@ _UNHURRIED = "noinline optnone"
 _ALIGNMENT = 64
 
 
-def render(symbol: str) -> str:
+def render(symbol: str, _: Fft) -> str:
     """LLVM text of the module that exports `symbol`."""
     kind, dtype = symbol.removeprefix("jitcore_fft_").rsplit("_", 1)
     w = LaneWriter(int(dtype[1:]) // 8, host.native_vector_bytes())

@@ -9,7 +9,6 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.job import (
     EPILOGUE_ARGUMENTS,
-    GRAIN_WORK,
     UNHURRIED,
     Job,
     call_parallel,
@@ -96,7 +95,7 @@ class _MatricesWriter:
         packs = w.compare("ne", "%packs_b", 0)
         width = shape.width * shape.itemsize
         with w.when(packs):
-            grain = divide_up(w, GRAIN_WORK // 8, w.mul(steps, shape.width))
+            grain = divide_up(w, w.tuning.grain_work // 8, w.mul(steps, shape.width))
             call_parallel(w, "pack_panels", job.pointer, w.mul(batch, panels), grain)
             job.put_pointers(b=job.get_pointer("packed"))
             job.put(b_step=width, b_panel=w.mul(steps, width))

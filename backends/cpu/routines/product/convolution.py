@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, PANEL_BYTES, SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.parts import list_parts
 from jitcore.core.jaxpr import Equation
@@ -28,8 +29,6 @@ __all__ = ["ITEM_DIMS", "SEGMENT_DIMS", "find_routine"]
 
 #: Nested indices of items (group, image, positions but the last) and of segments (window but its last axis).
 ITEM_DIMS, SEGMENT_DIMS = 4, 3
-# Results of a group per position below which lanes would be empty: loops then run along positions or groups.
-_LEAST_FEATURES = 4
 
 
 class Layout(NamedTuple):
@@ -93,7 +92,7 @@ class PlanesRoutine(ConvolutionRoutine):
         return filters, images
 
 
-def find_routine(eqn: Equation) -> ConvolutionRoutine | None:
+def find_routine(eqn: Equation, tuning: Product) -> ConvolutionRoutine | None:
     """The routine for a convolution; None for other dtypes and layouts, and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
@@ -110,7 +109,7 @@ def find_routine(eqn: Equation) -> ConvolutionRoutine | None:
     outs = ordered[1][0] // groups
     if (spec.lhs_spec[1] == 1 or ordered[0][1] == outs == 1) and strides[-1] == 1:
         return PlanesRoutine(lhs.dtype, lay_out_planes(*ordered, strides, gaps, groups))
-    if spec.lhs_spec[1] == 1 or outs < _LEAST_FEATURES:
+    if spec.lhs_spec[1] == 1 or outs < tuning.least_features:
         return None
     return ConvolutionRoutine(lhs.dtype, lay_out_features(*shapes, strides, gaps, groups))
 

@@ -13,7 +13,6 @@ from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.convolution import ITEM_DIMS, SEGMENT_DIMS
 from jitcore.backends.cpu.routines.product.job import (
     EPILOGUE_ARGUMENTS,
-    GRAIN_WORK,
     UNHURRIED,
     Job,
     call_parallel,
@@ -60,7 +59,7 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
         job.put(segment_count=segment_count, item_count=item_count)
         packs = w.compare("ne", "%packs_b", 0)
         with w.when(packs):
-            grain = divide_up(w, GRAIN_WORK // 8, w.mul("%steps", shape.width))
+            grain = divide_up(w, w.tuning.grain_work // 8, w.mul("%steps", shape.width))
             call_parallel(w, "pack_panels", job.pointer, w.mul("%groups", panels), grain)
             job.put_pointers(b=packed)
             job.put(b_step=width, b_panel=w.mul("%steps", width))

@@ -11,11 +11,9 @@ from jitcore.backends.cpu.routines.product.parts import TileShape, name_table
 from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, locate_count
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
 
-__all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
+__all__ = ["EPILOGUE_ARGUMENTS", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
            "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]
 
-#: Multiply-adds that a thread should have before another one is woken up.
-GRAIN_WORK = 1 << 18
 
 #: Attributes of functions that run seldom: they are translated quickly instead of well.
 UNHURRIED = "noinline optnone"

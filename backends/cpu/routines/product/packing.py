@@ -11,10 +11,7 @@ from jitcore.backends.cpu.routines.product.job import RANGE_ARGUMENTS, UNHURRIED
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load
 
-__all__ = ["STEPS_AT_A_TIME", "write_pack", "write_pack_panels"]
-
-#: Rows that are packed side by side: so many runs of memory are read at a time.
-STEPS_AT_A_TIME = 16
+__all__ = ["write_pack", "write_pack_panels"]
 
 
 def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
@@ -94,7 +91,7 @@ def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
         b_step, b_column = job.get("b_step"), job.get("b_column")
         b, packed, b_item = job.get_pointer("b"), job.get_pointer("packed"), job.get("b_item")
         is_column = w.compare("eq", b_step, shape.itemsize)
-        most = w.choose(is_column, steps, STEPS_AT_A_TIME)
+        most = w.choose(is_column, steps, w.tuning.packed_side_by_side)
         with (w.loop(0, steps, most) as first, w.loop("%start", "%stop") as u,
               w.loop(0, shape.vectors) as part):
             item, panel = w.div(u, panels), w.rem(u, panels)

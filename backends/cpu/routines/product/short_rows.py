@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.job import (
-    GRAIN_WORK,
     RANGE_ARGUMENTS,
     UNHURRIED,
     Job,
@@ -35,7 +34,7 @@ def write_rows(w: TextWriter, shape: TileShape) -> None:
         job = Job.allocate(w)
         job.put_pointers(a="%a", b="%b", c="%c")
         job.put(m="%m", steps="%k", a_row=w.mul("%a_row", shape.itemsize))
-        grain = divide_up(w, GRAIN_WORK, w.mul("%k", shape.lanes))
+        grain = divide_up(w, w.tuning.grain_work, w.mul("%k", shape.lanes))
         call_parallel(w, "row_groups", job.pointer, divide_up(w, "%m", shape.lanes), grain, True)
 
 

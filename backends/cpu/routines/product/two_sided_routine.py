@@ -7,25 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.core.jaxpr import Equation
 from jitcore.schedule.nest import RunTimeSize
 
-__all__ = ["GROUP_ROWS", "SweepRoutine", "find_routine"]
-
-#: Rows that machine code reads side by side.
-GROUP_ROWS = 4
-
-# Stretches of rows, at most, and their rows at least: each has sums of columns of its own.
-_MOST_STRETCHES, _LEAST_ROWS = 32, 32
+__all__ = ["SweepRoutine", "find_routine"]
 
 
 class SweepRoutine:
     """kind: "pair" (a @ x, y @ a) or "chain" (a @ x, (a @ x) @ a)."""
 
-    def __init__(self, kind: str, dtype: np.dtype, rows: int, columns: int):
+    def __init__(self, kind: str, dtype: np.dtype, rows: int, columns: int, tuning: Product):
         self.kind, self.dtype = kind, dtype
-        groups = -(-max(-(-rows // _MOST_STRETCHES), _LEAST_ROWS) // GROUP_ROWS)
-        self.length = groups * GROUP_ROWS
+        groups = -(-max(-(-rows // tuning.most_pair_stretches), tuning.least_pair_rows) // tuning.pair_rows)
+        self.length = groups * tuning.pair_rows
         self.stretches = -(-rows // self.length)
         self.columns = columns
         self.sizes = tuple(map(RunTimeSize, (rows, columns, self.length)))
@@ -44,8 +39,8 @@ class SweepRoutine:
         renderer.run_told(symbol, *operands, sizes=self.sizes)
 
 
-def find_routine(eqn: Equation) -> SweepRoutine | None:
+def find_routine(eqn: Equation, tuning: Product) -> SweepRoutine | None:
     aval = eqn.invars[0].aval
     if 0 in aval.shape or not all(isinstance(extent, int) for extent in aval.shape):
         return None
-    return SweepRoutine("pair" if len(eqn.invars) == 3 else "chain", aval.dtype, *aval.shape)
+    return SweepRoutine("pair" if len(eqn.invars) == 3 else "chain", aval.dtype, *aval.shape, tuning)
