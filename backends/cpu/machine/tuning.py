@@ -75,8 +75,8 @@ class Loops(NamedTuple):
     # -- registers ----------------------------------------------------------------------------------------
     #: Expressions of a round of a loop in registers that is too short to hide its own latency.
     max_round_nodes: int = 32
-    #: Columns: multiples of the usual lanes, the most first; instructions of a wide group: longer formulas
-    #: take long to compile, and have much to do while they wait.
+    #: Columns: multiples of the usual lanes, powers of two, the most first; instructions of a wide group:
+    #: longer formulas take long to compile, and have much to do while they wait.
     strips: tuple[int, ...] = (4, 2)
     max_strip_operations: int = 160
     #: Rows at a time, the most first; registers for operands that all of them share and for what is in
