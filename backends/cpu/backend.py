@@ -19,7 +19,7 @@ import jitcore
 from jitcore import array
 from jitcore.backends.cpu.compiler import CpuTarget, compile_program
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping.rules import decide_ways
+from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.native.images import foresee
 from jitcore.backends.cpu.native.libraries import NativeProgram, code_cache, find_program
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
@@ -45,6 +45,7 @@ from jitcore.loopir.expr import Address
 from jitcore.loopir.program import Call, Program, While
 from jitcore.loopir.text import format_program
 from jitcore.loopir.traversal import flatten, list_outermost
+from jitcore.loopir.ways import apply_rules
 from jitcore.passes.canonical import LOCAL, program_key
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import plan_arena
@@ -99,7 +100,6 @@ def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | N
 def _stamp_scheduler() -> str:
     root = os.path.dirname(jitcore.__file__)
     return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
-
 
 
 
@@ -200,7 +200,7 @@ class _Prepared:
 
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
-    return decide_ways(lower_program(closed, CpuTarget, options.donated), host.MACHINE)
+    return apply_rules(lower_program(closed, CpuTarget, options.donated), RULES, host.MACHINE)
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:

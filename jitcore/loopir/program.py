@@ -148,6 +148,11 @@ class Kernel(_Block):
         self.tile, self.far, self.others = tile, far, others
         self.ways: dict[str, Any] = {}
 
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it has no loops, and so is scalar code."""
+        return all(isinstance(statement, Store) for statement in self.body)
+
     def map(self, rewrite) -> Kernel:
         """The same over the same axes."""
         kernel = copy.copy(self)

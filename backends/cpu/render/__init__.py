@@ -11,15 +11,12 @@ Modules:
     extremes            Rendering of searches for the place of an extreme along a row.
     fetch               Asking for memory before it is needed: elements at places that are computed from other
                         elements.
-    frames              Frames: loops of scalar code, whose rounds are too short to ask whether they have to
-                        end, are told.
     function            One LLVM function of this backend under construction.
     jammed_rows         Rows side by side: what all of them read is loaded and shuffled once.
     kernel              Rendering of kernels: one fused loop nest group becomes one LLVM function, with
                         explicit lanes.
     loop_functions      Loops of scalar code: each is a function of its own, which LLVM's passes over loops
                         work on.
-    polls               Rendering of how loops that may run for long hear that they have to end.
     prefetched_rows     Rendering of sweeps over rows that come from memory: in halves, or with the next row
                         asked for.
     rows_in_lanes       Rendering of sweeps along short rows, one row in each lane.

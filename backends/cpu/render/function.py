@@ -15,7 +15,6 @@ from jitcore.backends.cpu.mapping.balance import Share
 from jitcore.backends.cpu.mapping.vectors import find_stride, shares_registers
 from jitcore.backends.cpu.render.branches import emit_guarded, find_guarded
 from jitcore.backends.cpu.render.fetch import fetch_ahead
-from jitcore.backends.cpu.render.polls import find_poll
 from jitcore.backends.cpu.render.stores import (
     can_store,
     load_apart,
@@ -26,6 +25,7 @@ from jitcore.backends.cpu.render.stores import (
     store_past_caches,
     store_strided,
 )
+from jitcore.backends.cpu.runtime.interrupts import BEGIN_SYMBOL, CELLS_SYMBOL, LOOK_SYMBOL, STOPPED_SYMBOL
 from jitcore.backends.llvm import scalar_ops
 from jitcore.backends.llvm.contraction import CONTRACT_FLAGS, Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter, alignment_of
@@ -79,10 +79,49 @@ class FunctionEmitter(ExpressionEmitter):
         self.kept: dict[tuple[Buffer, Index], tuple[ir.Value, Axis]] = {}
         self.told: dict[tuple[int, int], int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
-        self.poll = self.exit = self.frame = None  # see `polls`
+        self.seen_tick: ir.Value | None = None
+        self.exit: ir.Block | None = None
 
-    def emit_poll(self) -> None:
-        find_poll(self, lambda: self.b.ret_void()).emit()
+    # -- how loops that may run for long end: see `interrupts` --------------------------------------------
+    def declare(self, symbol: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:
+        module = self.function.module
+        found = module.globals.get(symbol)
+        if found is None:
+            found = ir.Function(module, ir.FunctionType(result, arguments), symbol)
+            found.attributes.add("nounwind")
+        return found
+
+    def begin_polls(self) -> None:
+        """Before a loop that polls."""
+        if self.seen_tick is None:
+            module, p = self.function.module, self.prologue
+            if CELLS_SYMBOL not in module.globals:
+                ir.GlobalVariable(module, I64, CELLS_SYMBOL)
+            self.seen_tick = p.alloca(I64)
+            p.store(p.call(self.declare(BEGIN_SYMBOL, I64), []), self.seen_tick)
+
+    def emit_poll(self, leave: Callable[[], None] | None = None) -> None:
+        """In a round that takes its time. leave: emits how the function returns when it has to end."""
+        self.begin_polls()
+        b = self.b
+        tick = b.load_atomic(self.function.module.globals[CELLS_SYMBOL], "monotonic", 8)
+        with b.if_then(b.icmp_signed("!=", tick, b.load(self.seen_tick)), likely=False):
+            b.store(tick, self.seen_tick)
+            self.leave_if(b.call(self.declare(LOOK_SYMBOL, I64), []), leave or b.ret_void)
+
+    def leave_if_stopped(self, leave: Callable[[], None]) -> None:
+        """Behind what may have been left early."""
+        self.leave_if(self.b.call(self.declare(STOPPED_SYMBOL, I64), []), leave)
+
+    def leave_if(self, stops: ir.Value, leave: Callable[[], None]) -> None:
+        """All places of a function leave it by one block."""
+        if self.exit is None:
+            self.exit = self.function.append_basic_block("leave")
+            with self.b.goto_block(self.exit):
+                leave()
+        following = self.function.append_basic_block("goes_on")
+        self.b.cbranch(self.b.icmp_signed("!=", stops, stops.type(0)), self.exit, following)
+        self.b.position_at_end(following)
 
     # -- sizes and addresses ------------------------------------------------------------------------------
     def load_size(self, size) -> ir.Value:

@@ -315,7 +315,8 @@ for shape in ((20, 9000, 24), (40, 2048, 512), (700, 1024, 300)):
 def test_few_parts_are_compiled():
     def kinds(m, k, n, right=None):
         right = right or Operand(0, 1, n)
-        routine = matrices_routine.ProductRoutine(np.dtype("float64"), Sizes(1, m, n, k), Operand(0, k, 1), right)
+        sizes = Sizes(1, m, n, k)
+        routine = matrices_routine.ProductRoutine(np.dtype("float64"), sizes, Operand(0, k, 1), right, TUNING)
         return {symbol.split("_")[2].rstrip("0123456789") for symbol in routine.parts}, len(routine.parts)
 
     largest = choose_tile_shape(8).rows
