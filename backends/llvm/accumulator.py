@@ -35,13 +35,7 @@ from jitcore.backends.llvm.registers import (
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index, linearize, walk
 from jitcore.loopir.monoids import identity_of, is_summed
-from jitcore.loopir.program import Loop, Reduce, Scan
-
-
-def count_positions(e, statement: Loop | Reduce | Scan, axis: Axis) -> ir.Value:
-    """How many positions of an axis a statement runs over; less than one for none."""
-    low, high = e.range_of(statement, axis)
-    return e.b.sub(high, low) if axis in statement.bounds else high
+from jitcore.loopir.program import Reduce, Scan
 
 
 def count_blocks(e, sweep: Reduce | Scan) -> ir.Value:
@@ -49,7 +43,7 @@ def count_blocks(e, sweep: Reduce | Scan) -> ir.Value:
     if not sweep.bounds:
         return e.size(sweep.block_results[0].shape[0])
     block = e.size(sweep.block)
-    extent = count_positions(e, sweep, sweep.axes[0])
+    extent = e.count_positions(sweep, sweep.axes[0])
     return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)
 
 

@@ -264,6 +264,11 @@ class ExpressionEmitter:
         return (I64(0) if low is None else self.expr(low),
                 self.size(axis.extent) if high is None else self.expr(high))
 
+    def count_positions(self, statement, axis: Axis) -> ir.Value:
+        """How many positions of an axis a statement runs over; less than one for none."""
+        low, high = self.range_of(statement, axis)
+        return self.b.sub(high, low) if axis in statement.bounds else high
+
     @contextlib.contextmanager
     def for_range(self, start: ir.Value, stop: ir.Value, step: ir.Value = I64(1)) -> Iterator[ir.Value]:
         """`for i in range(start, stop, step)`, with unsigned-safe bounds and scoped expressions."""

@@ -21,7 +21,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Loops
-from jitcore.backends.llvm.accumulator import count_blocks, count_positions
+from jitcore.backends.llvm.accumulator import count_blocks
 from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.registers import I64
 from jitcore.backends.llvm.scalar_ops import DIVISIONS, count_math_calls
@@ -44,7 +44,7 @@ def list_counts(kernel: Kernel) -> list[Callable]:
         sweep = split[1]
         last = count_blocks if isinstance(sweep, Scan) else _once
         return [lambda e: count_blocks(e, sweep), lambda e: last(e, sweep)]
-    return [lambda e: _once(e, first) if loop is None else count_positions(e, loop, loop.axis)]
+    return [lambda e: _once(e, first) if loop is None else e.count_positions(loop, loop.axis)]
 
 
 def _once(e, statement) -> ir.Value:

@@ -17,6 +17,7 @@ something else that waits. The thread ends when nothing is left to begin.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import os
@@ -43,8 +44,8 @@ from jitcore.backends.cpu.native.translate import (
 )
 from jitcore.config import RecentlyUsed, config
 from jitcore.dispatch import disk_cache
-from jitcore.dispatch.announcing import announce_slow
 from jitcore.process.concurrency import Lock, available_cores
+from jitcore.process.effort import announce_slow
 from jitcore.process.lazy import LazyModule
 
 __all__ = ["DEFAULT_OPT_LEVEL", "NAME", "Library", "NativeCodeError", "NativeProgram", "begin", "code_cache",
@@ -161,6 +162,18 @@ _IR_SIZE = struct.Struct("<I")
 _library_numbers = itertools.count()
 
 
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (("ml_name", ctypes.c_char_p), ("ml_meth", ctypes.c_void_p), ("ml_flags", ctypes.c_int),
+                ("ml_doc", ctypes.c_char_p))
+
+
+_METH_FASTCALL = 0x0080
+# CPython reads a method definition for as long as its function lives, and code for as long as it is called.
+_kept_alive: list[object] = []
+
+
 class Library:
     """Machine code of one module. Keep it alive for as long as one of its addresses may be called.
 
@@ -187,6 +200,16 @@ class Library:
         if symbol not in self.symbols:
             raise NativeCodeError(f"library {self.name} exports {', '.join(self.symbols)}, not {symbol!r}")
         return self._code[symbol]
+
+    def make_builtin(self, name: str, symbol: str, doc: str) -> Callable:
+        """A built-in function of Python around an exported `PyObject *(PyObject *self, PyObject *const *args,
+        Py_ssize_t nargs)`. The library stays loaded."""
+        new_function = ctypes.pythonapi.PyCFunction_NewEx
+        new_function.restype = ctypes.py_object
+        new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        method = _MethodDef(name.encode(), self.address(symbol), _METH_FASTCALL, doc.encode())
+        _kept_alive.extend((self, method))
+        return new_function(ctypes.addressof(method), None, None)
 
     def optimized_ir(self) -> str:
         """IR text after the passes. Recomputed at each call, so that kernels do not keep their modules."""
@@ -271,7 +294,7 @@ def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Modu
         return found, False
     code = finish((name, facts, level))
     if code is None:
-        with announce_slow():
+        with announce_slow(config.announce_compiles):
             code = _translate(render(), level)
     library = _link(name, level, code)
     image = code.object_code.image

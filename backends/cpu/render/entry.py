@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from jitcore.backends.cpu.compiler import ProgramLayout
 from jitcore.backends.cpu.mapping.balance import is_little, list_counts
-from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.render.function import FunctionEmitter
 from jitcore.backends.cpu.render.kernel import RANGE_TYPE, KernelRenderer, has_rounds
 from jitcore.backends.cpu.render.loop_functions import LoopFunction

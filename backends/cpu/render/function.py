@@ -53,7 +53,7 @@ class FunctionEmitter(ExpressionEmitter):
     unrolled: numbers of the current iterations of loops that are written out.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
     root_share: see `balance`; row: which one of several side by side this is.
-    far: see `Kernel`. streaming: see `stores`. guardable: see `guards`. last_vector: index of lane 0
+    far: see `Kernel`. streaming: see `stores`. guardable: see `branches`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
     registers on the stack, and the axis whose places these stand for.
@@ -72,6 +72,7 @@ class FunctionEmitter(ExpressionEmitter):
         self.unrolled: dict[Axis, int] = {}
         self.far: tuple[Buffer, ...] = ()
         self.streaming: dict[Buffer, tuple[int, ir.Value]] = {}  # alignment, where it is kept (None: all)
+        self.may_branch = True  # whether choices are looked at, see `branches`
         self.guardable: dict[int, bool] = {}
         self.last_vector: ir.Value | None = None
         self.places: int | None = None
@@ -296,13 +297,11 @@ class FunctionEmitter(ExpressionEmitter):
         self.values[id(node), "inverse"] = scalar_ops.invert(self.b, self.values[id(divisor)], divisor.dtype)
 
     def operands_of(self, node: Expr) -> Sequence[Expr]:
-        guarded = find_guarded(self, node)
-        if guarded is not None:
-            return [arg for arg in node.args if arg is not guarded]
-        return super().operands_of(node)
+        guarded = find_guarded(self, node) if self.may_branch else None
+        return super().operands_of(node) if guarded is None else [x for x in node.args if x is not guarded]
 
     def emit(self, node: Expr) -> ir.Value | Pair:
-        guarded = find_guarded(self, node)
+        guarded = find_guarded(self, node) if self.may_branch else None
         return super().emit(node) if guarded is None else emit_guarded(self, node, guarded)
 
     def emit_operation(self, node: Expr, args: list, name: str | None = None) -> ir.Value | Pair:

@@ -27,7 +27,6 @@ import numpy as np
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
-from jitcore.backends.cpu.runtime.launch import make_builtin
 
 __all__ = ["choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
 
@@ -121,7 +120,7 @@ def _open(tuning: Runtime) -> tuple[Callable[..., np.ndarray], Callable[[], None
         _cells.limit = min(tuning.max_kept_bytes, _count_memory(tuning.max_kept_bytes) // tuning.kept_part)
         _keep_for_ever((library, name, capsule, _cells, _handler))
         doc = "allocate(shape, dtype) -> ndarray whose elements are undefined"
-        allocate = make_builtin("allocate", library.address("jitcore_allocate"), doc)
+        allocate = library.make_builtin("allocate", "jitcore_allocate", doc)
         drop = ctypes.PYFUNCTYPE(None)(library.address("jitcore_drop"))
         return (allocate, drop) if _is_ours(allocate((tuning.large_bytes,), np.uint8)) else plain
 

@@ -1,8 +1,8 @@
 """The mathematical functions of the CPU backend, as LLVM IR for scalars and explicit vectors alike.
 
-In: an `ir.IRBuilder`, the name of a function and values of type float, double or a vector of them. Out:
-the result, from a call to an internal `alwaysinline` function that the module gets on first use. Stage:
-rendering. The same formulas serve all widths, so the scalar rest of a loop gives the same bits as its
+In: a formula by name, and values of type float, double or a vector of them. Out: the result, from a call to
+an internal `alwaysinline` function that the module gets on first use (`emitter.emit_call`). Stage: rendering.
+The same formulas serve all widths, so the scalar rest of a loop gives the same bits as its
 vector body.
 
 The fast path of a function has no branches on lanes. What is rare and costly (sin of 1e22, erf_inv at the
@@ -77,8 +77,6 @@ Modules:
 from collections.abc import Callable
 from typing import NamedTuple
 
-import llvmlite.ir as ir
-
 from jitcore.backends.llvm.mathlib import (
     bessel,
     error,
@@ -89,15 +87,13 @@ from jitcore.backends.llvm.mathlib import (
     logarithmic,
     normal,
     power,
-    quotient,
     roots,
     rounding,
     trigonometric,
     zeta,
 )
-from jitcore.backends.llvm.mathlib.emitter import define_function
 
-__all__ = ["FUNCTIONS", "Function", "emit", "emit_quotient", "names"]
+__all__ = ["FUNCTIONS", "Function", "names"]
 
 
 class Function(NamedTuple):
@@ -169,30 +165,3 @@ FUNCTIONS = {
 def names():
     """The names of all functions, in the order of the table."""
     return tuple(FUNCTIONS)
-
-
-def emit(builder, name, *args):
-    """Emit a call of a function and return its result.
-
-    Args:
-        builder: where the call goes; its module gets the function.
-        name: a key of `FUNCTIONS`.
-        args: values of one type: float, double, or a vector of either of at most 64 lanes.
-    Returns: a value of that type.
-    Raises: KeyError for an unknown name, TypeError for another number of arguments or other types.
-    """
-    row, value_type = FUNCTIONS[name], args[0].type
-    element = value_type.element if isinstance(value_type, ir.VectorType) else value_type
-    if len(args) != row.arity or any(arg.type != value_type for arg in args):
-        given = ", ".join(str(arg.type) for arg in args)
-        raise TypeError(f"{name} takes {row.arity} arguments of one type, not {given}")
-    if not isinstance(element, (ir.FloatType, ir.DoubleType)):
-        raise TypeError(f"{name} is made for float and double, not {value_type}")
-    return builder.call(define_function(builder.module, row.build, value_type, row.arity), args)
-
-
-def emit_quotient(builder, x, divisor, inverse):
-    """Emit x / divisor, rounded correctly. All of one type; inverse: 1 / divisor, which is the same in every
-    lane."""
-    return builder.call(define_function(builder.module, quotient.build_quotient, x.type, 3),
-                        [x, divisor, inverse])

@@ -350,8 +350,7 @@ class Emitter:
 
     def call(self, build, *args, cold=False):
         """The function that `build` describes, of lanes of this type; see `start_function`."""
-        function = define_function(self.builder.module, build, self.type, len(args), cold)
-        return self.lanes(self.builder.call(function, [arg.value for arg in args]))
+        return self.lanes(emit_call(self.builder, build, *[arg.value for arg in args], cold=cold))
 
     def load(self, table, place):
         """table[place] for each lane: a global array, integers."""
@@ -444,11 +443,16 @@ def define_function(module, build, value_type, arity, cold=False):
     return function
 
 
+def emit_call(builder, build, *args, cold=False):
+    """A call of the function that `build` describes, where the builder is. args: values of one type: float,
+    double, or a vector of either of at most 64 lanes."""
+    return builder.call(define_function(builder.module, build, args[0].type, len(args), cold), args)
+
+
 def through_double(e, build, *args):
     """`build` of float32 lanes, computed by the float64 function."""
     wide = [e.widen(arg) for arg in args]
-    function = define_function(e.builder.module, build, wide[0].value.type, len(args))
-    return e.narrow(Lanes(wide[0].emitter, e.builder.call(function, [arg.value for arg in wide])))
+    return e.narrow(Lanes(wide[0].emitter, emit_call(e.builder, build, *[arg.value for arg in wide])))
 
 
 def define_lane_loop(module, build, value_type, arity):
