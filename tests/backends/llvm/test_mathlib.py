@@ -410,11 +410,10 @@ def test_emit_defines_each_function_once():
     assert defined == ["jitcore.exp.f32", "jitcore.exp.f64"]
 
 
-def test_emit_refuses_wrong_arguments():
-    b, (x, y, n) = make_builder()
-    for name, values in (("pow", (x, y)), ("pow", (x,)), ("exp", (n,))):
-        with pytest.raises((TypeError, KeyError, AttributeError)):
-            emit_call(b, mathlib.FUNCTIONS[name].build, *values)
+def test_values_of_two_types_are_refused():
+    b, (x, y, _) = make_builder()
+    with pytest.raises(TypeError):
+        emit_call(b, mathlib.FUNCTIONS["pow"].build, x, y)
 
 
 def test_fits_reproduce_the_coefficients():

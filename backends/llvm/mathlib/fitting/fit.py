@@ -7,6 +7,7 @@ sum c[j] * x**j)| over its interval. Coefficients are rounded to the format one 
 lowest power on, and after each rounding the rest is fitted again, so that rounding costs almost nothing.
 """
 import sys
+import textwrap
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -300,30 +301,20 @@ FITS = {
 }
 
 
-def format_entry(name, bits, coefficients, error):
-    numbers = [repr(float(c)) for c in coefficients]
-    lines, line = [], ""
-    for number in numbers:
-        if len(line) + len(number) > 98:
-            lines.append(line.rstrip())
-            line = ""
-        line += number + ", "
-    lines.append(line.rstrip())
-    body = "\n".join("        " + text for text in lines)
-    return f'    ("{name}", {bits}): (  # 2**{float(mp.log(error, 2)):.1f}\n{body}\n    ),\n'
+def format_entry(key, kind, fields, error):
+    """The lines of an entry of a table: numbers and tuples of them, and the error as a comment."""
+    text = f"{key}: {kind}({', '.join(map(repr, fields))}),"
+    comment = f"  # 2**{float(mp.log(error, 2)):.1f}".replace(" ", "\N{NO-BREAK SPACE}")
+    return wrap_numbers(text + comment, "    ").replace("\N{NO-BREAK SPACE}", " ")
 
 
-def format_numbers(numbers, indent):
-    """Lines of numbers, each with a comma."""
-    lines, line = [], ""
-    for number in numbers:
-        text = repr(float(number)) + ", "
-        if len(line) + len(text) > 100 - indent:
-            lines.append(line.rstrip())
-            line = ""
-        line += text
-    lines.append(line.rstrip())
-    return "\n".join(" " * indent + text for text in lines)
+def wrap_numbers(text, indent=""):
+    return textwrap.fill(text, 110, initial_indent=indent, subsequent_indent=indent + "    ",
+                         break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def floats(numbers):
+    return tuple(map(float, numbers))
 
 
 def read_entries(output=OUTPUT):
@@ -348,7 +339,7 @@ def write_coefficients(names):
     for name in names or FITS:
         for bits in FITS[name].terms:
             coefficients, error = fit_polynomial(FITS[name], bits)
-            entries[name, bits] = format_entry(name, bits, coefficients, error)
+            entries[name, bits] = format_entry(f'("{name}", {bits})', "", floats(coefficients), error)
             print(name, bits, len(coefficients), float(mp.log(error, 2)), flush=True)
     OUTPUT.write_text(HEADER + "".join(entries[key] for key in sorted(entries)) + "}\n")
 

@@ -17,7 +17,8 @@ import mpmath as mp
 from jitcore.backends.llvm.mathlib.fitting.fit import (
     Fit,
     fit_polynomial,
-    format_numbers,
+    floats,
+    format_entry,
     read_entries,
     round_to,
 )
@@ -101,19 +102,17 @@ def fit_piece(target, low, high, bits, terms):
     return center, *fit_polynomial(fit, bits)
 
 
-def format_entry(name, bits):
+def make_pieces(name, bits):
     """The text of one entry of the file."""
     fit = FITS[name]
     ends = find_ends(fit, bits)
     found = [fit_piece(fit.target, low, high, bits, fit.terms[bits]) for low, high in zip(ends, ends[1:])]
     error = max(error for _, _, error in found)
     columns = zip(*(coefficients for _, coefficients, _ in found))
-    rows = "".join(f"            (\n{format_numbers(row, 16)}\n            ),\n" for row in columns)
     print(name, bits, float(mp.log(error, 2)), flush=True)
-    return (f'    ("{name}", {bits}): Pieces(  # 2**{float(mp.log(error, 2)):.1f}\n'
-            f"        {fit.limit[bits]!r}, {fit.index[bits]!r},\n"
-            f"        (\n{format_numbers([center for center, _, _ in found], 12)}\n        ),\n"
-            f"        (\n{rows}        ),\n    ),\n")
+    centers, rows = floats(center for center, _, _ in found), tuple(map(floats, columns))
+    fields = fit.limit[bits], fit.index[bits], centers, rows
+    return format_entry(f'("{name}", {bits})', "Pieces", fields, error)
 
 
 def write_pieces(names):
@@ -121,7 +120,7 @@ def write_pieces(names):
     entries = read_entries(OUTPUT) if names else {}
     for name in names or FITS:
         for bits in FITS[name].terms:
-            entries[name, bits] = format_entry(name, bits)
+            entries[name, bits] = make_pieces(name, bits)
     OUTPUT.write_text(HEADER + "".join(entries[key] for key in sorted(entries)) + "}\n")
 
 
