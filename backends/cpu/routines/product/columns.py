@@ -1,6 +1,6 @@
 """A vector times a matrix whose rows lie along memory, in one sweep over the matrix.
 
-In: the shape of vectors. Out: LLVM text of the function that `vector_routine.ColumnsRoutine` calls. Stage:
+In: the shape of vectors. Out: LLVM text of the function that `vector_routine.multiply_columns` names. Stage:
 rendering, once per process and dtype.
 
 Rows are cut into stretches and columns into blocks, whose numbers depend on the sizes alone. Threads share

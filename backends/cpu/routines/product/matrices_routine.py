@@ -16,16 +16,15 @@ from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, list_parts
-from jitcore.backends.cpu.routines.product.vector_routine import ColumnsRoutine, RowsRoutine
+from jitcore.backends.cpu.routines.product.routine import ProductRoutine
+from jitcore.backends.cpu.routines.product.vector_routine import multiply_columns, multiply_rows
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.define import product
 from jitcore.lax.dot import free_dims, order_contraction, runs_together
 from jitcore.lax.dot import prefers_loops as prefers_complex_loops
-from jitcore.loopir.expr import Buffer
 from jitcore.loopir.values import Value
-from jitcore.schedule.nest import RunTimeSize
 
-__all__ = ["ITEM_BYTES", "PANEL_BYTES", "SEGMENT_BYTES", "ProductRoutine", "find_routine"]
+__all__ = ["ITEM_BYTES", "PANEL_BYTES", "SEGMENT_BYTES", "find_routine", "multiply"]
 
 #: Bytes of a table entry of machine code: where an item's operands and result are, and its length.
 ITEM_BYTES = 32
@@ -69,80 +68,37 @@ class Sizes(NamedTuple):
     k: int
 
 
-class ProductRoutine:
-    """One product. sizes: what machine code is told, in its order. parts: see `parts`.
-    result_columns: it takes epilogues on rows of so many elements."""
-
-    def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand, tuning: Product):
-        plan = plan_product(sizes, left, right, dtype.itemsize, tuning)
-        self.dtype, self.work_bytes = dtype, count_work_bytes(sizes, plan, dtype.itemsize)
-        self.result_columns = sizes.n
-        self.parts = _list_parts(sizes, plan, dtype.itemsize)
-        strides = (left.item, left.free, left.contracted, right.item, right.contracted, right.free)
-        self.sizes = tuple(map(RunTimeSize, (*sizes, *strides, *plan)))
-
-    def __str__(self) -> str:
-        return f"product_f{8 * self.dtype.itemsize}"
-
-    def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        return [((RunTimeSize(self.work_bytes),), dtypes.uint8)]
-
-    def emit(self, renderer, call) -> None:
-        buffers = map(renderer.address_of, [*self.order(*call.inputs), *call.outputs, *call.scratch])
-        symbol = f"jitcore_product_matrices_f{8 * self.dtype.itemsize}"
-        epilogue = renderer.epilogue_of(call)
-        renderer.run_told(symbol, *buffers, *epilogue, sizes=self.sizes)
-
-    @staticmethod
-    def order(left: Buffer, right: Buffer) -> tuple[Buffer, Buffer]:
-        """The equation's operands as machine code takes them."""
-        return left, right
-
-
-class SwappedProductRoutine(ProductRoutine):
-    """The product of the transposed operands in opposite order; a vector's transpose lies in memory as it
-    does. What is a column then has its elements side by side."""
-
-    def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand, tuning: Product):
-        super().__init__(dtype, sizes._replace(m=sizes.n, n=sizes.m), right, left, tuning)
-        self.result_columns = sizes.n
-
-    def __str__(self) -> str:
-        return f"swapped_{super().__str__()}"
-
-    @staticmethod
-    def order(left: Buffer, right: Buffer) -> tuple[Buffer, Buffer]:
-        return right, left
+def multiply(dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand, tuning: Product,
+             name: str = "product", make: type[ProductRoutine] = ProductRoutine, **facts) -> ProductRoutine:
+    """facts: of the routine."""
+    plan = plan_product(sizes, left, right, dtype.itemsize, tuning)
+    strides = (left.item, left.free, left.contracted, right.item, right.contracted, right.free)
+    work = count_work_bytes(sizes, plan, dtype.itemsize), dtypes.uint8
+    return make("matrices", name, dtype, (*sizes, *strides, *plan), work,
+                parts=_list_parts(sizes, plan, dtype.itemsize), **facts)
 
 
 class ComplexProductRoutine(ProductRoutine):
     """A product of complex matrices as one of real numbers: (m x 2k) @ (2k x 2n), whose left operand and
     result are the complex ones as they lie in memory. Each row of the right one is followed by i times it.
 
-    numbers: the equation's dimension numbers."""
+    dimensions: the equation's dimension numbers. extents: its `Sizes`."""
 
-    def __init__(self, dtype: np.dtype, sizes: Sizes, numbers: tuple, tuning: Product):
-        batch, m, n, k = sizes
-        left, right = Operand(2 * m * k, 2 * k, 1), Operand(4 * k * n, 1, 2 * n)
-        super().__init__(dtype, Sizes(batch, m, 2 * n, 2 * k), left, right, tuning)
-        self.numbers, self.extents, self.result_columns = numbers, sizes, None
-
-    def __str__(self) -> str:
-        return f"complex_{super().__str__()}"
+    def __init__(self, *arguments, dimensions: tuple, extents: Sizes, **facts):
+        super().__init__(*arguments, **facts)
+        self.dimensions, self.extents = dimensions, extents
 
     def prepare(self, builder, lhs: Value, rhs: Value) -> tuple[Value, Value]:
-        contract, batch = self.numbers
+        contract, batch = self.dimensions
         left_free, right_free = (
-            free_dims(value.ndim, *dims) for value, *dims in zip((lhs, rhs), contract, batch)
-        )
+            free_dims(value.ndim, *dims) for value, *dims in zip((lhs, rhs), contract, batch))
         left = _reorder(builder, lhs, [*batch[0], *left_free, *contract[0]])
         right = _reorder(builder, rhs, [*batch[1], *contract[1], *right_free])
         return left, _follow_by_turned(builder, right, len(batch[1]) + len(contract[1]))
 
-
     def reference(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The product, of what `prepare` gives."""
-        axis = len(self.numbers[1][1]) + len(self.numbers[0][1])
+        axis = len(self.dimensions[1][1]) + len(self.dimensions[0][1])
         batch, m, n, k = self.extents
         numbers = np.take(right, 0, axis).reshape(batch, k, n)
         return left.reshape(batch, m, k) @ numbers
@@ -174,7 +130,7 @@ def _follow_by_turned(builder, value: Value, axis: int) -> Value:
     return builder.compute(shape, value.dtype, reads, combine, 4, [value])
 
 
-def find_complex_routine(eqn: Equation, tuning: Product) -> ComplexProductRoutine | None:
+def find_complex_routine(eqn: Equation, tuning: Product) -> ProductRoutine | None:
     lhs, rhs = (atom.aval for atom in eqn.invars)
     numbers = (contract, batch) = eqn.params["dimension_numbers"]
     extents = (*lhs.shape, *rhs.shape)
@@ -187,11 +143,13 @@ def find_complex_routine(eqn: Equation, tuning: Product) -> ComplexProductRoutin
     rows, columns = (free_dims(aval.ndim, *dims) for aval, *dims in zip((lhs, rhs), contract, batch))
     sizes = Sizes(*(product(aval.shape[dim] for dim in dims) for aval, dims in (
         (lhs, batch[0]), (lhs, rows), (rhs, columns), (rhs, contract[1]))))
-    return ComplexProductRoutine(dtypes.real_dtype(lhs.dtype), sizes, numbers, tuning)
+    batch, m, n, k = sizes
+    left, right = Operand(2 * m * k, 2 * k, 1), Operand(4 * k * n, 1, 2 * n)
+    return multiply(dtypes.real_dtype(lhs.dtype), Sizes(batch, m, 2 * n, 2 * k), left, right, tuning,
+                    "complex_product", ComplexProductRoutine, dimensions=numbers, extents=sizes)
 
 
-def find_routine(eqn: Equation,
-                 tuning: Product) -> ProductRoutine | RowsRoutine | ColumnsRoutine | None:
+def find_routine(eqn: Equation, tuning: Product) -> ProductRoutine | None:
     """The routine for a `dot_general`; None for other dtypes and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
@@ -203,8 +161,7 @@ def find_routine(eqn: Equation,
     lhs_contract, rhs_contract = order_contraction(lhs.shape, rhs.shape, lhs_contract, rhs_contract)
     sides = [
         (aval.shape, (batch, free_dims(aval.ndim, contract, batch), contract))
-        for aval, contract, batch in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch))
-    ]
+        for aval, contract, batch in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch))]
     if not all(runs_together(shape, dims) for shape, groups in sides for dims in groups):
         return None
     left, right = (Operand(*(_find_stride(shape, dims) for dims in groups)) for shape, groups in sides)
@@ -216,14 +173,17 @@ def find_routine(eqn: Equation,
     rows, pitch = (sizes.m, left.free) if sizes.n == 1 else (sizes.n, right.free)
     along_rows = sizes.batch == min(sizes.m, sizes.n) == left.contracted == right.contracted == 1
     if along_rows and rows >= tuning.many_rows:
-        return RowsRoutine(lhs.dtype, rows, sizes.k, pitch, is_swapped=sizes.n != 1)
+        return multiply_rows(lhs.dtype, rows, sizes.k, pitch, is_swapped=sizes.n != 1)
     matrix, vector = (left, right) if sizes.n == 1 else (right, left)
     if min(sizes.m, sizes.n) == 1 == matrix.free:
         strides = ((operand.item, operand.contracted) for operand in (vector, matrix))
-        return ColumnsRoutine(lhs.dtype, sizes.batch, max(sizes.m, sizes.n), sizes.k, *strides, tuning,
-                              is_swapped=sizes.n == 1)
-    kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
-    return kind(lhs.dtype, sizes, left, right, tuning)
+        return multiply_columns(lhs.dtype, sizes.batch, max(sizes.m, sizes.n), sizes.k, *strides, tuning,
+                                is_swapped=sizes.n == 1)
+    if sizes.n > 1:
+        return multiply(lhs.dtype, sizes, left, right, tuning, result_columns=sizes.n)
+    # The transposed operands in opposite order: a column's elements then lie side by side.
+    return multiply(lhs.dtype, sizes._replace(m=sizes.n, n=sizes.m), right, left, tuning, "swapped_product",
+                    is_swapped=True, result_columns=sizes.n)
 
 
 def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:

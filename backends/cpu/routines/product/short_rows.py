@@ -1,6 +1,6 @@
 """Short rows of a matrix times a vector, in one sweep over the matrix.
 
-In: the shape of vectors. Out: LLVM text of the function that `vector_routine.RowsRoutine` calls. Stage:
+In: the shape of vectors. Out: LLVM text of the function that `vector_routine.multiply_rows` names. Stage:
 rendering, once per process and dtype.
 
 As many rows as a register has lanes are multiplied side by side, each into a register of partial sums. Adding

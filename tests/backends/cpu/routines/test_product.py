@@ -273,14 +273,14 @@ import itertools
 import numpy as np
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cpu.routines.product.matrices_routine import ProductRoutine
+from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TILES_AT, enter_part, find_table
 from jitcore.backends.cpu.native.images import address_of
 
 made = []
 begin = ProductRoutine.__init__
-def record(self, *arguments):
-    begin(self, *arguments)
+def record(self, *arguments, **facts):
+    begin(self, *arguments, **facts)
     made.append(self.parts)
 ProductRoutine.__init__ = record
 
@@ -316,7 +316,7 @@ def test_few_parts_are_compiled():
     def kinds(m, k, n, right=None):
         right = right or Operand(0, 1, n)
         sizes = Sizes(1, m, n, k)
-        routine = matrices_routine.ProductRoutine(np.dtype("float64"), sizes, Operand(0, k, 1), right, TUNING)
+        routine = matrices_routine.multiply(np.dtype("float64"), sizes, Operand(0, k, 1), right, TUNING)
         return {symbol.split("_")[2].rstrip("0123456789") for symbol in routine.parts}, len(routine.parts)
 
     largest = choose_tile_shape(8).rows
