@@ -20,10 +20,10 @@ from jitcore.backends.llvm import mathlib
 from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.mathlib import avx512, tables
 from jitcore.backends.llvm.mathlib.emitter import emit_call
-from jitcore.backends.llvm.mathlib.fitting import fit_pieces, fit_tables
 from jitcore.backends.llvm.mathlib.pieces import PIECES
 from jitcore.core.primitive import registry
 from tests.backends.llvm.exact_functions import COSTLY, REFERENCE, draw_arguments, draw_samples
+from tests.backends.llvm.fitting import fit_pieces, fit_tables
 
 FORMATS = {np.float32: 32, np.float64: 16}
 I64 = ir.IntType(64)
@@ -418,7 +418,7 @@ def test_values_of_two_types_are_refused():
 
 def test_fits_reproduce_the_coefficients():
     from jitcore.backends.llvm.mathlib import coefficients
-    from jitcore.backends.llvm.mathlib.fitting import fit
+    from tests.backends.llvm.fitting import fit
 
     made = {(name, bits) for name, row in fit.FITS.items() for bits in row.terms}
     assert set(coefficients.COEFFICIENTS) == made

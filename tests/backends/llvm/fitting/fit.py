@@ -1,9 +1,8 @@
-"""Reproduces `coefficients.py`: minimax polynomials by Remez's exchange in 50-digit arithmetic. Not used
-at run time.
+"""Reproduces `coefficients.py`: minimax polynomials by Remez's exchange in 50-digit arithmetic.
 
-In: the table `FITS` below. Out: the file `coefficients.py`. Run it (needs mpmath): `python fit.py
-[NAME...]`; with names only those fits are made anew. Every fit minimises max |weight(x) * (target(x) -
-sum c[j] * x**j)| over its interval. Coefficients are rounded to the format one after the other, from the
+In: the table `FITS` below. Out: the file `coefficients.py`. Run it (needs mpmath):
+`python -m tests.backends.llvm.fitting.fit [NAME...]`; with names only those fits are made anew. Every fit
+minimises max |weight(x) * (target(x) - sum c[j] * x**j)| over its interval. Coefficients are rounded to the format one after the other, from the
 lowest power on, and after each rounding the rest is fitted again, so that rounding costs almost nothing.
 """
 import sys
@@ -15,7 +14,7 @@ import mpmath as mp
 import numpy as np
 
 mp.mp.dps = 50
-OUTPUT = Path(__file__).parents[1] / "coefficients.py"
+OUTPUT = Path(__file__).parents[4] / "backends/llvm/mathlib/coefficients.py"
 HEADER = '''\
 """Coefficients of the minimax polynomials, lowest power first; made by `fit.py`, not edited by hand.
 

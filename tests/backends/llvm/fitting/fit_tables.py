@@ -1,6 +1,7 @@
-"""Reproduces `tables.py`: what formulas look up in registers of AVX-512. Not used at run time.
+"""Reproduces `tables.py`: what formulas look up in registers of AVX-512.
 
-In: the tables of this file. Out: the file `tables.py`. Run it (needs mpmath): `python fit_tables.py`.
+In: the tables of this file. Out: the file `tables.py`. Run it (needs mpmath): `python -m
+tests.backends.llvm.fitting.fit_tables`.
 
 Logarithms: m in [3/4, 3/2) is near j / steps for the integer j that m * steps rounds to; the inverse c of
 that place makes f = m c - 1 small, and log m = log(1 + f) - log c. Around one c is one. -log c is a multiple
@@ -13,10 +14,10 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-from jitcore.backends.llvm.mathlib.fitting.fit import floats, format_entry, wrap_numbers
+from tests.backends.llvm.fitting.fit import floats, format_entry, wrap_numbers
 
 mp.mp.dps = 50
-OUTPUT = Path(__file__).parents[1] / "tables.py"
+OUTPUT = Path(__file__).parents[4] / "backends/llvm/mathlib/tables.py"
 HEADER = '''\
 """What formulas look up in registers of AVX-512; made by `fit_tables.py`, not edited by hand."""
 from typing import NamedTuple

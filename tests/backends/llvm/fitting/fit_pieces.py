@@ -1,9 +1,8 @@
-"""Reproduces `pieces.py`: functions as one short polynomial for each of 16 intervals. Not used at run
-time.
+"""Reproduces `pieces.py`: functions as one short polynomial for each of 16 intervals.
 
-In: the table `FITS` below. Out: the file `pieces.py`. Run it (needs mpmath): `python fit_pieces.py
-[NAME...]`; with names only those are made anew. The interval of x >= 0 is the number that a cubic of x
-rounds to, which makes intervals short where the function needs it. Each polynomial is the minimax fit of
+In: the table `FITS` below. Out: the file `pieces.py`. Run it (needs mpmath): `python -m
+tests.backends.llvm.fitting.fit_pieces [NAME...]`; with names only those are made anew. The interval of x >= 0
+is the number that a cubic of x rounds to, which makes intervals short where the function needs it. Each polynomial is the minimax fit of
 `fit.py` in x less the interval's center; the center is chosen near the middle so that the function there is
 very nearly a float. The first center is zero, where the function is zero; its coefficients are those of the
 function less x, so that the slope there, which is near one, keeps what its rounding would lose.
@@ -14,7 +13,7 @@ from typing import Callable, NamedTuple
 
 import mpmath as mp
 
-from jitcore.backends.llvm.mathlib.fitting.fit import (
+from tests.backends.llvm.fitting.fit import (
     Fit,
     fit_polynomial,
     floats,
@@ -23,7 +22,7 @@ from jitcore.backends.llvm.mathlib.fitting.fit import (
     round_to,
 )
 
-OUTPUT = Path(__file__).parents[1] / "pieces.py"
+OUTPUT = Path(__file__).parents[4] / "backends/llvm/mathlib/pieces.py"
 HEADER = '''\
 """Functions in pieces: the polynomial of each interval; made by `fit_pieces.py`, not edited by hand.
 
