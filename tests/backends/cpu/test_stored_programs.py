@@ -228,7 +228,7 @@ report(all(np.allclose(f(x[:n]), x[:n] * 5 - 2) for n in range(20, 60)))
 def test_plans_of_other_content_are_written_anew(tmp_path):
     spoil = """
 from pathlib import Path
-from jitcore.backends.cpu.backend import find_plan
+from jitcore.backends.cpu.runtime.launch import find_plan
 from jitcore.dispatch.disk_cache import open_cache
 for path in Path(open_cache().folder).iterdir():
     key = bytes.fromhex(path.stem)
