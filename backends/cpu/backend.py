@@ -92,7 +92,6 @@ def _stamp_scheduler() -> str:
     return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
 
 
-
 class CpuExecutable:
     """A compiled jaxpr. `compiles` counts the modules that LLVM translated for it."""
 

@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     import llvmlite.ir
 
 
-
 class _Job:
     """make: gives what is asked for; None if there is nothing, or it failed: who needs it tries again."""
 
@@ -426,8 +425,6 @@ def _open_conversions() -> Library:
 
 
 images.provide("__truncdf", lambda symbol: _open_conversions().address(symbol))
-
-
 
 
 class NativeProgram:

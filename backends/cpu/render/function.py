@@ -25,7 +25,7 @@ from jitcore.backends.cpu.render.stores import (
     store_past_caches,
     store_strided,
 )
-from jitcore.backends.cpu.runtime.interrupts import BEGIN_SYMBOL, CELLS_SYMBOL, LOOK_SYMBOL, STOPPED_SYMBOL
+from jitcore.backends.cpu.runtime.interrupts import BEGIN_SYMBOL, LOOK_SYMBOL, STOPPED_SYMBOL, Interrupts
 from jitcore.backends.llvm import scalar_ops
 from jitcore.backends.llvm.contraction import CONTRACT_FLAGS, Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter, alignment_of
@@ -96,8 +96,8 @@ class FunctionEmitter(ExpressionEmitter):
         """Before a loop that polls."""
         if self.seen_tick is None:
             module, p = self.function.module, self.prologue
-            if CELLS_SYMBOL not in module.globals:
-                ir.GlobalVariable(module, I64, CELLS_SYMBOL)
+            if Interrupts.symbol not in module.globals:
+                ir.GlobalVariable(module, I64, Interrupts.symbol)
             self.seen_tick = p.alloca(I64)
             p.store(p.call(self.declare(BEGIN_SYMBOL, I64), []), self.seen_tick)
 
@@ -105,7 +105,7 @@ class FunctionEmitter(ExpressionEmitter):
         """In a round that takes its time. leave: emits how the function returns when it has to end."""
         self.begin_polls()
         b = self.b
-        tick = b.load_atomic(self.function.module.globals[CELLS_SYMBOL], "monotonic", 8)
+        tick = b.load_atomic(self.function.module.globals[Interrupts.symbol], "monotonic", 8)
         with b.if_then(b.icmp_signed("!=", tick, b.load(self.seen_tick)), likely=False):
             b.store(tick, self.seen_tick)
             self.leave_if(b.call(self.declare(LOOK_SYMBOL, I64), []), leave or b.ret_void)

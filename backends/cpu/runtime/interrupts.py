@@ -35,18 +35,16 @@ import os
 import signal
 import threading
 
-from jitcore.backends.cpu.native import images
+from jitcore.backends.cpu.native.images import Cells, fill
 
-__all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "END_SYMBOL", "ENTER_SYMBOL", "FRAME_SIZE",
+__all__ = ["BEGIN_SYMBOL", "END_SYMBOL", "ENTER_SYMBOL", "FRAME_SIZE",
            "INSIDE_OFFSET", "LEAVE_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS", "PLACE_OFFSET", "STOPPED_SYMBOL",
-           "SYMBOLS", "cells", "has_threads", "locate_cell", "render", "reset"]
+           "SYMBOLS", "Interrupts", "cells", "has_threads", "render", "reset"]
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
 ENTER_SYMBOL, LEAVE_SYMBOL = "jitcore_enter_frame", "jitcore_leave_frame"
 SYMBOLS = BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, STOPPED_SYMBOL, END_SYMBOL, ENTER_SYMBOL, LEAVE_SYMBOL
-CELLS_SYMBOL = "jitcore_interrupt_cells"
-CELLS_TEXT = f"@{CELLS_SYMBOL} = external global i8"
 
 #: Threads of the pool that leave loops early.
 MAX_WORKERS = 256
@@ -68,9 +66,8 @@ class _Thread(ctypes.Structure):
     _fields_ = (("ident", ctypes.c_int64), ("frame", ctypes.c_int64), ("told", ctypes.c_int64))
 
 
-class _Cells(ctypes.Structure):
-    """What native code reads and writes; it lives as long as the process."""
-
+class Interrupts(Cells):
+    symbol = "jitcore_interrupt_cells"
     _fields_ = (
         ("tick", ctypes.c_int64),  # where the cells begin: loops read it there
         ("armed", ctypes.c_int64),  # whether there will be another tick
@@ -85,29 +82,21 @@ class _Cells(ctypes.Structure):
     )
 
 
-cells = _Cells()
-
-
-def locate_cell(name: str) -> str:
-    """A field of the cells as an LLVM constant."""
-    return f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
+cells = Interrupts()
 
 
 def reset() -> None:
     """Makes the cells those of a process without a ticker, whose main thread is the one that forked."""
-    ctypes.memset(ctypes.addressof(cells), 0, ctypes.sizeof(cells))
+    cells.clear()
     cells.level, cells.main = 1, threading.main_thread().ident
     library = ctypes.CDLL(None)
-    library.pthread_mutex_init(ctypes.byref(cells, _Cells.mutex.offset), None)
-    library.pthread_cond_init(ctypes.byref(cells, _Cells.condition.offset), None)
+    library.pthread_mutex_init(ctypes.byref(cells, Interrupts.mutex.offset), None)
+    library.pthread_cond_init(ctypes.byref(cells, Interrupts.condition.offset), None)
 
 
 def has_threads() -> bool:
     """Whether this system has POSIX threads, and signals for them: those that can fork do."""
     return hasattr(os, "fork")
-
-
-images.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(cells))
 
 
 # -- native code --------------------------------------------------------------------------------------------
@@ -124,16 +113,12 @@ def render(tick: int) -> str:
         heads = f"{BEGIN_SYMBOL}()", f"{LOOK_SYMBOL}()", f"{STOPPED_SYMBOL}()", f"{POLL_SYMBOL}(ptr)"
         answers = "\n".join(f"define i64 @{head} {{\n  ret i64 0\n}}" for head in heads)
         return f"{answers}\ndefine void @{END_SYMBOL}() {{\n  ret void\n}}"
-    text, signals = _TEXT, _list_signals()
-    for name, _ in _Cells._fields_:
-        text = text.replace(f"${name.upper()}", locate_cell(name))
-    for name, value in (("INTERVAL", tick), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
-                        ("POLL", POLL_SYMBOL), ("STOPPED", STOPPED_SYMBOL), ("END", END_SYMBOL),
-                        ("COUNT", MAX_WORKERS), ("ENTER", ENTER_SYMBOL), ("LEAVE", LEAVE_SYMBOL),
-                        ("TOLD", MAX_THREADS), ("PLACE", PLACE_OFFSET), ("UNBLOCK", int(signal.SIG_UNBLOCK)),
-                        ("CANDIDATES", len(signals)), ("SIGNALS", ", ".join(map("i32 {}".format, signals)))):
-        text = text.replace(f"%%{name}%%", str(value))
-    return f"{CELLS_TEXT}\n{text}"
+    signals = _list_signals()
+    text = fill(_TEXT, Interrupts, interval=tick, begin=BEGIN_SYMBOL, look=LOOK_SYMBOL, poll=POLL_SYMBOL,
+                stopped=STOPPED_SYMBOL, end=END_SYMBOL, count=MAX_WORKERS, enter=ENTER_SYMBOL,
+                leave=LEAVE_SYMBOL, told=MAX_THREADS, place=PLACE_OFFSET, unblock=int(signal.SIG_UNBLOCK),
+                candidates=len(signals), signals=", ".join(map("i32 {}".format, signals)))
+    return f"{Interrupts.declaration}\n{text}"
 
 
 _TEXT = """
@@ -166,7 +151,7 @@ sleep:
   br label %check
 wait:
   %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
-  %waited = call i32 @usleep(i32 %%INTERVAL%%)
+  %waited = call i32 @usleep(i32 $INTERVAL)
   store atomic i64 0, ptr $ARMED seq_cst, align 8
   %before = atomicrmw add ptr $TICK, i64 1 seq_cst
   call void @tell_threads()
@@ -202,7 +187,7 @@ done:
   ret void
 }
 
-define i64 @%%BEGIN%%() {
+define i64 @$BEGIN() {
 enter:
   %tick = load atomic i64, ptr $TICK seq_cst, align 8
   %armed = load atomic i64, ptr $ARMED seq_cst, align 8
@@ -226,7 +211,7 @@ define internal void @let_others_run() {
   ret void
 }
 
-define i64 @%%LOOK%%() {
+define i64 @$LOOK() {
 enter:
   call void @arm()
   %stop = load atomic i64, ptr $STOP seq_cst, align 8
@@ -257,7 +242,7 @@ other:
   br label %search
 search:
   %k = phi i64 [ 0, %other ], [ %k_1, %next ]
-  %more = icmp ult i64 %k, %%COUNT%%
+  %more = icmp ult i64 %k, $COUNT
   br i1 %more, label %compare, label %pythons
 pythons:
   %has_gil = call i32 @PyGILState_Check()
@@ -287,25 +272,25 @@ stay:
   ret i64 0
 }
 
-define i64 @%%STOPPED%%() {
+define i64 @$STOPPED() {
 enter:
   %stop = load atomic i64, ptr $STOP monotonic, align 8
   %is_none = icmp eq i64 %stop, 0
   br i1 %is_none, label %go_on, label %look
 look:
-  %stops = call i64 @%%LOOK%%()
+  %stops = call i64 @$LOOK()
   ret i64 %stops
 go_on:
   ret i64 0
 }
 
-define void @%%END%%() {
+define void @$END() {
 enter:
   store atomic i64 0, ptr $STOP seq_cst, align 8
   ret void
 }
 
-define i64 @%%POLL%%(ptr %seen.at) {
+define i64 @$POLL(ptr %seen.at) {
 enter:
   %seen = load i64, ptr %seen.at
   %tick = load atomic i64, ptr $TICK monotonic, align 8
@@ -313,14 +298,14 @@ enter:
   br i1 %is_new, label %look, label %stay
 look:
   store i64 %tick, ptr %seen.at
-  %stops = call i64 @%%LOOK%%()
+  %stops = call i64 @$LOOK()
   ret i64 %stops
 stay:
   ret i64 0
 }
 
 %Thread = type { i64, i64, i64 }
-@signals = private constant [%%CANDIDATES%% x i32] [%%SIGNALS%%]
+@signals = private constant [$CANDIDATES x i32] [$SIGNALS]
 
 declare i32 @pthread_kill(i64, i32)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
@@ -353,7 +338,7 @@ done:
   ret i32 %number
 skip:
   %k_1 = add i64 %k, 1
-  %is_last = icmp eq i64 %k_1, %%CANDIDATES%%
+  %is_last = icmp eq i64 %k_1, $CANDIDATES
   br i1 %is_last, label %none, label %next
 none:
   ret i32 0
@@ -386,7 +371,7 @@ send:
 after:
   store atomic i64 0, ptr %told.at seq_cst, align 8
   %k_1 = add i64 %k, 1
-  %more = icmp ult i64 %k_1, %%TOLD%%
+  %more = icmp ult i64 %k_1, $TOLD
   br i1 %more, label %next, label %done
 done:
   ret void
@@ -399,7 +384,7 @@ enter:
   br label %next
 next:
   %k = phi i64 [ 0, %enter ], [ %k_1, %skip ]
-  %more = icmp ult i64 %k, %%TOLD%%
+  %more = icmp ult i64 %k, $TOLD
   br i1 %more, label %look, label %none
 look:
   %thread = getelementptr %Thread, ptr $THREADS, i64 %k
@@ -422,7 +407,7 @@ none:
   ret ptr null
 }
 
-define ptr @%%ENTER%%(ptr %frame) {
+define ptr @$ENTER(ptr %frame) {
 enter:
   %thread = call ptr @find_thread()
   %is_none = icmp eq ptr %thread, null
@@ -435,13 +420,13 @@ link:
   store atomic i64 0, ptr %inside.at monotonic, align 8
   %address = ptrtoint ptr %frame to i64
   store atomic i64 %address, ptr %frame.at release, align 8
-  %tick = call i64 @%%BEGIN%%()
+  %tick = call i64 @$BEGIN()
   br label %done
 done:
   ret ptr %thread
 }
 
-define void @%%LEAVE%%(ptr %thread, ptr %frame) {
+define void @$LEAVE(ptr %thread, ptr %frame) {
 enter:
   %is_none = icmp eq ptr %thread, null
   br i1 %is_none, label %done, label %unlink
@@ -481,14 +466,14 @@ look:
   ; Handlers of Python's may call native loops, and the signal's handler may not return.
   %emptied = call i32 @sigemptyset(ptr %set)
   %added = call i32 @sigaddset(ptr %set, i32 %number)
-  %unblocked = call i32 @pthread_sigmask(i32 %%UNBLOCK%%, ptr %set, ptr null)
+  %unblocked = call i32 @pthread_sigmask(i32 $UNBLOCK, ptr %set, ptr null)
   store atomic i64 0, ptr %inside.at monotonic, align 8
-  %stops = call i64 @%%LOOK%%()
+  %stops = call i64 @$LOOK()
   %has_to_leave = icmp ne i64 %stops, 0
   br i1 %has_to_leave, label %leave, label %stay
 leave:
-  call void @%%LEAVE%%(ptr %thread, ptr %frame)
-  %place = getelementptr i8, ptr %frame, i64 %%PLACE%%
+  call void @$LEAVE(ptr %thread, ptr %frame)
+  %place = getelementptr i8, ptr %frame, i64 $PLACE
   call void @_longjmp(ptr %place, i32 1)
   unreachable
 stay:

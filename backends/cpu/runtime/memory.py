@@ -27,11 +27,11 @@ import numpy as np
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
+from jitcore.backends.cpu.native.images import Cells, fill
 
 __all__ = ["choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
 
 _NAME = b"jitcore"
-_CELLS_SYMBOL = "jitcore_memory_cells"
 _LINE = 64  # bytes of a cache line; also those before an array's memory, which tell its block and capacity
 _LINES_BITS = 6  # lines of a page, at one of which an array begins
 _HUGE_PAGE = 1 << 21
@@ -40,10 +40,10 @@ _SET_HANDLER = 304  # in NumPy's table of functions
 _POINTER, _INT64 = ctypes.c_void_p, ctypes.c_int64
 
 
-class _Cells(ctypes.Structure):
-    """What native code reads and writes; it lives as long as the process. blocks: pairs of address and
-    capacity of what is kept, the oldest first."""
+class _Cells(Cells):
+    """blocks: pairs of address and capacity of what is kept, the oldest first."""
 
+    symbol = "jitcore_memory_cells"
     _fields_ = (
         ("lock", _INT64),
         ("limit", _INT64),
@@ -71,7 +71,6 @@ class _Handler(ctypes.Structure):
 
 
 _cells, _handler = _Cells(), _Handler()
-images.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 
 
 def choose_allocator(nbytes: int) -> Callable[..., np.ndarray]:
@@ -165,16 +164,9 @@ def _describe_module(tuning: Runtime) -> tuple[str, str, Callable[[], str]]:
 
 def _render(tuning: Runtime) -> str:
     advise = f"call i32 @madvise(ptr %block, i64 %capacity, i32 {14})" if _asks_for_huge_pages() else ""
-    text = _TEXT.replace("$ADVISE", f"%advised = {advise}" if advise else "")
-    for field, _ in _Cells._fields_:
-        place = f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, field).offset})"
-        text = text.replace(f"${field.upper()}$", place)
-    numbers = {"LINE": _LINE, "SLACK": _LINE << _LINES_BITS, "SHIFT": 64 - _LINES_BITS,
-               "LARGE": tuning.large_bytes, "MOST": _MAX_BLOCKS, "HUGE_PAGE": _HUGE_PAGE,
-               "HUGE": tuning.huge_bytes}
-    for name, value in numbers.items():
-        text = text.replace(f"%{name}%", str(value))
-    return text
+    return fill(_TEXT, _Cells, line=_LINE, slack=_LINE << _LINES_BITS, shift=64 - _LINES_BITS,
+                large=tuning.large_bytes, most=_MAX_BLOCKS, huge_page=_HUGE_PAGE, huge=tuning.huge_bytes,
+                advise=f"%advised = {advise}" if advise else "")
 
 
 # The line before an array's memory tells the capacity of its block, and the block. Capacities are rounded up
@@ -200,7 +192,7 @@ define internal void @lock() noinline optnone {
 enter:
   br label %try
 try:
-  %before = atomicrmw xchg ptr $LOCK$, i64 1 acquire
+  %before = atomicrmw xchg ptr $LOCK, i64 1 acquire
   %is_mine = icmp eq i64 %before, 0
   br i1 %is_mine, label %done, label %wait
 wait:
@@ -211,12 +203,12 @@ done:
 }
 
 define internal void @unlock() noinline optnone {
-  store atomic i64 0, ptr $LOCK$ release, align 8
+  store atomic i64 0, ptr $LOCK release, align 8
   ret void
 }
 
 define internal i64 @round(i64 %size) noinline optnone {
-  %total = add i64 %size, %SLACK%
+  %total = add i64 %size, $SLACK
   %zeros = call i64 @llvm.ctlz.i64(i64 %total, i1 true)
   %shift = sub i64 60, %zeros  ; an eighth of the power of two below
   %is_small = icmp slt i64 %shift, 12
@@ -231,16 +223,16 @@ define internal i64 @round(i64 %size) noinline optnone {
 
 ; Takes block %place out of those that are kept, under the lock.
 define internal ptr @take(i64 %place) noinline optnone {
-  %at = getelementptr %Block, ptr $BLOCKS$, i64 %place
+  %at = getelementptr %Block, ptr $BLOCKS, i64 %place
   %block = load ptr, ptr %at
   %capacity.at = getelementptr %Block, ptr %at, i32 0, i32 1
   %capacity = load i64, ptr %capacity.at
-  %kept = load i64, ptr $KEPT$
+  %kept = load i64, ptr $KEPT
   %kept_now = sub i64 %kept, %capacity
-  store i64 %kept_now, ptr $KEPT$
-  %count = load i64, ptr $COUNT$
+  store i64 %kept_now, ptr $KEPT
+  %count = load i64, ptr $COUNT
   %count_now = sub i64 %count, 1
-  store i64 %count_now, ptr $COUNT$
+  store i64 %count_now, ptr $COUNT
   %next = getelementptr %Block, ptr %at, i64 1
   %later = sub i64 %count_now, %place
   %bytes = shl i64 %later, 4
@@ -252,7 +244,7 @@ define internal ptr @take(i64 %place) noinline optnone {
 define internal ptr @find(i64 %capacity) noinline optnone {
 enter:
   call void @lock()
-  %count = load i64, ptr $COUNT$
+  %count = load i64, ptr $COUNT
   br label %test
 test:
   %left = phi i64 [ %count, %enter ], [ %place, %look ]
@@ -260,7 +252,7 @@ test:
   br i1 %is_none, label %done, label %look
 look:
   %place = sub i64 %left, 1
-  %at = getelementptr %Block, ptr $BLOCKS$, i64 %place, i32 1
+  %at = getelementptr %Block, ptr $BLOCKS, i64 %place, i32 1
   %have = load i64, ptr %at
   %fits = icmp eq i64 %have, %capacity
   br i1 %fits, label %found, label %test
@@ -278,7 +270,7 @@ enter:
   call void @lock()
   br label %test
 test:
-  %count = load i64, ptr $COUNT$
+  %count = load i64, ptr $COUNT
   %is_done = icmp eq i64 %count, 0
   br i1 %is_done, label %done, label %drop
 drop:
@@ -294,8 +286,8 @@ done:
 define internal ptr @make(i64 %capacity) noinline optnone {
 enter:
   %slot = alloca ptr
-  %is_huge = icmp uge i64 %capacity, %HUGE%
-  %align = select i1 %is_huge, i64 %HUGE_PAGE%, i64 %LINE%
+  %is_huge = icmp uge i64 %capacity, $HUGE
+  %align = select i1 %is_huge, i64 $HUGE_PAGE, i64 $LINE
   %failure = call i32 @posix_memalign(ptr %slot, i64 %align, i64 %capacity)
   %has_failed = icmp ne i32 %failure, 0
   br i1 %has_failed, label %again, label %made
@@ -331,13 +323,13 @@ start:
   %address = ptrtoint ptr %block to i64
   %page = lshr i64 %address, 12
   %mixed = mul i64 %page, -7046029254386353131  ; a random line, always the same for a block
-  %line = lshr i64 %mixed, %SHIFT%
-  %distance = mul i64 %line, %LINE%
+  %line = lshr i64 %mixed, $SHIFT
+  %distance = mul i64 %line, $LINE
   %head = getelementptr i8, ptr %block, i64 %distance
   store i64 %capacity, ptr %head
   %block.at = getelementptr i8, ptr %head, i64 8
   store ptr %block, ptr %block.at
-  %memory = getelementptr i8, ptr %head, i64 %LINE%
+  %memory = getelementptr i8, ptr %head, i64 $LINE
   ret ptr %memory
 fail:
   ret ptr null
@@ -361,12 +353,12 @@ enter:
   %is_null = icmp eq ptr %memory, null
   br i1 %is_null, label %done, label %read
 read:
-  %head = getelementptr i8, ptr %memory, i64 -%LINE%
+  %head = getelementptr i8, ptr %memory, i64 -$LINE
   %capacity = load i64, ptr %head
   %block.at = getelementptr i8, ptr %head, i64 8
   %block = load ptr, ptr %block.at
-  %limit = load i64, ptr $LIMIT$
-  %is_small = icmp slt i64 %capacity, %LARGE%
+  %limit = load i64, ptr $LIMIT
+  %is_small = icmp slt i64 %capacity, $LARGE
   %is_large = icmp sgt i64 %capacity, %limit
   %goes = or i1 %is_small, %is_large
   br i1 %goes, label %give, label %keep
@@ -377,10 +369,10 @@ keep:
   call void @lock()
   br label %test
 test:
-  %count = load i64, ptr $COUNT$
-  %kept = load i64, ptr $KEPT$
+  %count = load i64, ptr $COUNT
+  %kept = load i64, ptr $KEPT
   %kept_now = add i64 %kept, %capacity
-  %is_full = icmp eq i64 %count, %MOST%
+  %is_full = icmp eq i64 %count, $MOST
   %is_over = icmp sgt i64 %kept_now, %limit
   %has_no_room = or i1 %is_full, %is_over
   br i1 %has_no_room, label %drop, label %add
@@ -389,13 +381,13 @@ drop:
   call void @free(ptr %oldest)
   br label %test
 add:
-  %at = getelementptr %Block, ptr $BLOCKS$, i64 %count
+  %at = getelementptr %Block, ptr $BLOCKS, i64 %count
   store ptr %block, ptr %at
   %capacity.at = getelementptr %Block, ptr %at, i32 0, i32 1
   store i64 %capacity, ptr %capacity.at
   %count_now = add i64 %count, 1
-  store i64 %count_now, ptr $COUNT$
-  store i64 %kept_now, ptr $KEPT$
+  store i64 %count_now, ptr $COUNT
+  store i64 %kept_now, ptr $KEPT
   call void @unlock()
   br label %done
 done:
@@ -410,9 +402,9 @@ enter:
   %has_no_old = or i1 %is_null, %is_first
   br i1 %has_no_old, label %done, label %move
 move:
-  %head = getelementptr i8, ptr %memory, i64 -%LINE%
+  %head = getelementptr i8, ptr %memory, i64 -$LINE
   %capacity = load i64, ptr %head
-  %old_size = sub i64 %capacity, %SLACK%
+  %old_size = sub i64 %capacity, $SLACK
   %grows = icmp slt i64 %old_size, %size
   %bytes = select i1 %grows, i64 %old_size, i64 %size
   call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %memory, i64 %bytes, i1 false)
@@ -425,13 +417,13 @@ done:
 ; numpy.empty under our handler.
 define ptr @jitcore_allocate(ptr %self, ptr %args, i64 %nargs) noinline optnone {
 enter:
-  %set = load ptr, ptr $SET_HANDLER$
-  %ours = load ptr, ptr $HANDLER$
+  %set = load ptr, ptr $SET_HANDLER
+  %ours = load ptr, ptr $HANDLER
   %before = call ptr %set(ptr %ours)
   %has_failed = icmp eq ptr %before, null
   br i1 %has_failed, label %fail, label %make
 make:
-  %empty = load ptr, ptr $EMPTY$
+  %empty = load ptr, ptr $EMPTY
   %array = call ptr @PyObject_Vectorcall(ptr %empty, ptr %args, i64 %nargs, ptr null)
   %after = call ptr %set(ptr %before)
   call void @Py_DecRef(ptr %before)

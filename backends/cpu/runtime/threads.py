@@ -46,8 +46,9 @@ from pathlib import Path
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
+from jitcore.backends.cpu.native.images import Cells, fill
 from jitcore.backends.cpu.runtime import interrupts
-from jitcore.backends.cpu.runtime.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
+from jitcore.backends.cpu.runtime.pool import PoolCells, render_pool, reset_pool
 from jitcore.config import config
 from jitcore.process.concurrency import available_cores, default_threads
 
@@ -61,16 +62,13 @@ SWEEP_SYMBOL = "jitcore_parallel_sweep"
 LAYERS = ("serial", "pool", "tbb")
 
 _SERIAL, _POOL, _TBB = range(3)
-_CELLS_SYMBOL = "jitcore_thread_cells"
-_CELLS_DECLARATION = f"@{_CELLS_SYMBOL} = external global i8"
 _TBB_POOL = "numba.np.ufunc.tbbpool"
 _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
 
 
-class _Cells(ctypes.Structure):
-    """What native code reads at each call; it lives as long as the process."""
-
+class _Cells(Cells):
+    symbol = "jitcore_thread_cells"
     _fields_ = (
         ("num_threads", ctypes.c_int64),
         ("layer", ctypes.c_int64),
@@ -169,8 +167,6 @@ def _foresee_parallel_for(symbol: str) -> None:
 
 for _symbol in (SYMBOL, SWEEP_SYMBOL, *interrupts.SYMBOLS):
     images.provide(_symbol, _open_parallel_for, _foresee_parallel_for)
-images.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
-images.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_pool_cells))
 
 
 def _keep_for_ever(*objects: object) -> None:
@@ -262,24 +258,19 @@ def _list_tbb_paths() -> Iterator[str]:
     yield name
 
 
-def _field_address(name: str) -> str:
-    """A field of `_cells` as an LLVM constant."""
-    return f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
-
-
 def locate_count() -> tuple[str, str]:
     """How LLVM text declares, and addresses, the number of threads that loops are shared out to."""
-    return _CELLS_DECLARATION, _field_address("num_threads")
+    return _Cells.declaration, _Cells.locate("num_threads")
 
 
 def _render_adapter(tuning: Runtime) -> str:
     """LLVM text of the front end, of all layers this system can have, and of what ends loops."""
     text = _join_texts((
-        _CELLS_DECLARATION,
+        _Cells.declaration,
         _JOB_TEXT,
         _USER_TEXT if interrupts.has_threads() else _ANY_USER_TEXT,
         _render_front(tuning),
-        _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
+        fill(_TBB_TEXT, _Cells),
         render_pool(tuning) if interrupts.has_threads() else _NO_POOL_TEXT,
         interrupts.render(tuning.tick),
     ))
@@ -367,9 +358,9 @@ define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
 }}
 
 define void @{SWEEP_SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
-  %sweeps = load atomic i64, ptr {_field_address("sweeps")} monotonic, align 8
+  %sweeps = load atomic i64, ptr {_Cells.locate("sweeps")} monotonic, align 8
   %sweeps_1 = add i64 %sweeps, 1
-  store atomic i64 %sweeps_1, ptr {_field_address("sweeps")} monotonic, align 8
+  store atomic i64 %sweeps_1, ptr {_Cells.locate("sweeps")} monotonic, align 8
   %is_odd = trunc i64 %sweeps to i1
   call void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain, i1 %is_odd)
   ret void
@@ -381,7 +372,7 @@ enter:
   %is_empty = icmp sle i64 %n, 0
   br i1 %is_empty, label %done, label %cut
 cut:
-  %threads = load atomic i64, ptr {_field_address("num_threads")} monotonic, align 8
+  %threads = load atomic i64, ptr {_Cells.locate("num_threads")} monotonic, align 8
   %grain = call i64 @llvm.smax.i64(i64 %asked_grain, i64 1)
   %most_of_grain = udiv i64 %n, %grain
   %many = mul i64 %threads, {tuning.many_grains}
@@ -414,7 +405,7 @@ cut:
   %is_alone = icmp sle i64 %most_threads, 1
   br i1 %is_alone, label %run_here, label %choose
 choose:
-  %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
+  %layer = load atomic i64, ptr {_Cells.locate("layer")} monotonic, align 8
   %is_serial = icmp eq i64 %layer, {_SERIAL}
   br i1 %is_serial, label %run_here, label %hand_out
 run_here:
@@ -444,7 +435,7 @@ define internal i1 @may_enter_tbb(i64 %layer) {{
   br i1 %is_tbb, label %compare, label %refuse
 compare:
   %self = call i64 @pthread_self()
-  %user = load i64, ptr {_field_address("tbb_user")}
+  %user = load i64, ptr {_Cells.locate("tbb_user")}
   %is_user = icmp eq i64 %self, %user
   ret i1 %is_user
 refuse:
@@ -477,7 +468,7 @@ define internal void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads) {
   store i64 0, ptr %args
   store i64 %pieces, ptr %dimensions
   store i64 1, ptr %steps
-  %parallel_for = load ptr, ptr $PARALLEL_FOR
+  %parallel_for = load ptr, ptr $TBB_PARALLEL_FOR
   %most = trunc i64 %threads to i32
   call void %parallel_for(ptr @run_tbb_task, ptr %args, ptr %dimensions, ptr %steps, ptr %job,
                           i64 0, i64 1, i32 %most)

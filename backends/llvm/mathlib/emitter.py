@@ -13,7 +13,6 @@ Constants are sums of floats of one format: in, digits; out, `Constant.split`.
 """
 
 
-
 import functools
 import math
 import struct
