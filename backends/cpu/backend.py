@@ -40,9 +40,6 @@ from jitcore.passes.canonical import LOCAL, program_key
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import plan_arena
 
-__all__ = ["CpuBackend", "CpuExecutable", "key_of_plan", "list_parts", "plan_call"]
-
-
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
 _SOURCES = ("lax", "loopir", "schedule")
 

@@ -35,12 +35,6 @@ from jitcore.errors import InconclusiveDimensionOperation
 from jitcore.errors.arguments import inconclusive_dimension_error
 from jitcore.process.concurrency import Lock
 
-__all__ = [
-    "Dim", "DimExpr", "DimOp", "DimVar", "InconclusiveDimensionOperation",
-    "bounds", "definitely_equal", "dim_max", "dim_min", "evaluate", "free_variables",
-    "shape_str", "substitute",
-]
-
 Dim = Union[int, "DimExpr"]
 
 _numbers = itertools.count()

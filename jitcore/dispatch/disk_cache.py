@@ -23,8 +23,6 @@ from typing import NamedTuple
 
 from jitcore.config import config
 
-__all__ = ["DiskCache", "Statistics", "find_folder", "open_cache", "stamp_sources"]
-
 _MAGIC = b"jitcore\x01"
 _KEY_BYTES = 32
 _CONTENT_AT = len(_MAGIC) + 2 * _KEY_BYTES

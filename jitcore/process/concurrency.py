@@ -19,12 +19,6 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = [
-    "Lock", "available_cores", "cached_attribute", "default_threads", "keep_threads_out",
-    "read_group_limit", "stop_at_end",
-]
-
-
 T = TypeVar("T")
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["LazyModule"]
-
 
 class LazyModule:
     """Stands for a module. Raises: ImportError when an attribute is asked for, of no module."""

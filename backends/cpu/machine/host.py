@@ -28,12 +28,6 @@ from jitcore.backends.cpu.machine.tuning import Tuning
 from jitcore.backends.cpu.native import objects
 from jitcore.dispatch import disk_cache
 
-__all__ = [
-    "MACHINE", "CacheSizes", "Machine", "Target", "cache_sizes", "cpu_features", "cpu_name", "find_target",
-    "list_fused_operations", "make_key", "native_vector_bytes", "recall",
-]
-
-
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -133,9 +127,9 @@ def find_target() -> Target:
 
 
 def _ask_compiler() -> str:
-    from jitcore.backends.cpu.native import libraries
+    from jitcore.backends.cpu.native import translate
 
-    return "\n".join(libraries.describe_target())
+    return "\n".join(translate.describe_target())
 
 
 def recall(name: str, find_out: Callable[[], str]) -> str:

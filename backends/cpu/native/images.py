@@ -25,10 +25,6 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["Cells", "Image", "LoadedImage", "Slot", "address_of", "fill", "find_in_process", "foresee",
-           "link_lock", "provide"]
-
-
 _addresses: dict[str, int] = {}
 
 

@@ -35,7 +35,6 @@ from jitcore.backends.cpu.native.translate import (
     NativeCodeError,
     ObjectCode,
     compiler_lock,
-    describe_target,
     emit_assembly,
     in_second_lane,
     load_compiler,
@@ -47,10 +46,6 @@ from jitcore.dispatch import disk_cache
 from jitcore.process.concurrency import Lock, available_cores
 from jitcore.process.effort import announce_slow
 from jitcore.process.lazy import LazyModule
-
-__all__ = ["DEFAULT_OPT_LEVEL", "NAME", "Library", "NativeCodeError", "NativeProgram", "begin", "code_cache",
-           "compile_ahead", "compile_module", "compiler_lock", "describe_target", "find_or_compile",
-           "find_program", "find_stored", "finish", "make_key", "name_entry"]
 
 llvm = LazyModule("llvmlite.binding")
 

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from jitcore.backends.cpu.native.images import Image, Slot
 
-__all__ = ["UnknownObjectError", "can_link", "link_object"]
-
 
 class UnknownObjectError(ValueError):
     """An object file that this linker does not understand; LLVM's own has to load it."""

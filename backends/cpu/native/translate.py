@@ -32,9 +32,6 @@ from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image
 from jitcore.process.lazy import LazyModule
 
-__all__ = ["NativeCodeError", "ObjectCode", "compiler_lock", "describe_target", "emit_assembly",
-           "in_second_lane", "load_compiler", "open_target", "optimize_ir", "translate"]
-
 SUFFIX = "_scalar_loop"  # of the names of such functions
 _FUNCTION_TEXT = re.compile(r"^define .*?^\}$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r'@"?([^"( ]+)"?\(')

@@ -33,8 +33,6 @@ from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.loopir.traversal import list_buffers
 
-__all__ = ["SYMBOL", "write_steps"]
-
 SYMBOL = "jitcore_call_host"
 
 

@@ -37,10 +37,6 @@ import threading
 
 from jitcore.backends.cpu.native.images import Cells, fill
 
-__all__ = ["BEGIN_SYMBOL", "END_SYMBOL", "ENTER_SYMBOL", "FRAME_SIZE",
-           "INSIDE_OFFSET", "LEAVE_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS", "PLACE_OFFSET", "STOPPED_SYMBOL",
-           "SYMBOLS", "Interrupts", "cells", "has_threads", "render", "reset"]
-
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
 ENTER_SYMBOL, LEAVE_SYMBOL = "jitcore_enter_frame", "jitcore_leave_frame"

@@ -29,9 +29,6 @@ from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols
 from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
 from jitcore.dispatch import disk_cache
 
-__all__ = ["MAX_ARRAYS", "RAISED", "CallPlan", "Launchers", "Output", "Run", "decode_plan", "encode_plan",
-           "find_plan", "open_launchers", "open_program", "store_plan", "write_call"]
-
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
 

@@ -29,8 +29,6 @@ from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.images import Cells, fill
 
-__all__ = ["choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
-
 _NAME = b"jitcore"
 _LINE = 64  # bytes of a cache line; also those before an array's memory, which tell its block and capacity
 _LINES_BITS = 6  # lines of a page, at one of which an array begins

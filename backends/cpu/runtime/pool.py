@@ -24,8 +24,6 @@ from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native.images import Cells, fill
 from jitcore.backends.cpu.runtime import interrupts
 
-__all__ = ["PoolCells", "render_pool", "reset_pool"]
-
 _SLOTS = 32
 _LINE = 8  # words of a cache line: of each slot, and of each field that many threads read
 _X86 = "void @llvm.x86.sse2.pause()", "void @llvm.x86.sse2.pause()"

@@ -52,9 +52,6 @@ from jitcore.backends.cpu.runtime.pool import PoolCells, render_pool, reset_pool
 from jitcore.config import config
 from jitcore.process.concurrency import available_cores, default_threads
 
-__all__ = ["LAYERS", "SWEEP_SYMBOL", "SYMBOL", "describe", "get_num_threads", "open_pool",
-           "set_layer", "set_num_threads"]
-
 SYMBOL = "jitcore_parallel_for"
 SWEEP_SYMBOL = "jitcore_parallel_sweep"
 

@@ -18,8 +18,6 @@ from jitcore.backends.cuda.emulated.memory import Memory
 from jitcore.backends.cuda.emulated.module import Kernel, Module
 from jitcore.process.concurrency import Lock
 
-__all__ = ["EmulatedDevice"]
-
 
 class EmulatedDevice:
     """A device for tests, and for machines without a GPU.

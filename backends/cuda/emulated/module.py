@@ -15,8 +15,6 @@ from jitcore.backends.cuda.emulated.memory import Memory
 from jitcore.backends.cuda.emulated.translate import RUNTIME, Body, Layout
 from jitcore.process.concurrency import Lock
 
-__all__ = ["Kernel", "Module"]
-
 _lock = Lock()
 _programs: dict[str, _Program] = {}
 

@@ -12,8 +12,6 @@ from numba import carray, from_dtype, njit, types
 
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD, as_pointer, call_address, compile_cached
 
-__all__ = ["AT_BARRIER", "AT_COLLECTIVE", "COLLECTIVES", "DONE", "ENDLESS", "STUCK", "run_block"]
-
 RUNNING, AT_COLLECTIVE, AT_BARRIER, DONE = range(4)  # states of a thread
 COLLECTIVES = {name: number for number, name in enumerate(
     ("shfl.idx", "shfl.up", "shfl.down", "shfl.bfly", "sync", "vote", "match.any", "match.all", "activemask",

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from jitcore.backends.cuda.emulated import ptx, races, scheduler
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD
 
-__all__ = ["RUNTIME", "SHARED_LIMIT", "Body", "Layout", "rule"]
-
 SHARED_LIMIT = 227 * 1024  # bytes of shared memory that a block can have, on the largest GPUs
 _RULES: dict[str, Callable[[Body, ptx.Instruction], None]] = {}
 _ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\w+))?\s*\]")

@@ -350,7 +350,7 @@ def test_processor_is_named_from_cpuinfo_too(monkeypatch, tmp_path):
 
 
 def test_target_is_what_the_compiler_says():
-    from jitcore.backends.cpu.native import libraries
+    from jitcore.backends.cpu.native import translate
 
-    assert host.find_target() == libraries.describe_target()
+    assert host.find_target() == translate.describe_target()
     assert np.dtype(np.intp).itemsize == 8 and host.find_target().triple.startswith("x86_64")

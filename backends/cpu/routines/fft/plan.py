@@ -21,10 +21,6 @@ import numpy as np
 from jitcore.backends.cpu.machine.tuning import Fft
 from jitcore.backends.cpu.native import images
 
-__all__ = ["BLOCKS", "PASS_FIELDS", "PRIVATE", "STAGE_FIELDS", "UNTANGLE", "Request", "Transform",
-           "factorize", "find_roots", "plan_transform"]
-
-
 #: Kinds of stages: lines in lanes; long lines, each by two stages on a thread's own memory; the step between
 #: the spectra of n real and of n / 2 complex numbers.
 BLOCKS, LINES, UNTANGLE = range(3)

@@ -19,8 +19,6 @@ from jitcore.lax.fft import FftType
 from jitcore.loopir.expr import Address
 from jitcore.schedule.nest import RunTimeSize
 
-__all__ = ["FftRoutine", "find_routine"]
-
 _REAL_SIDES = {FftType.RFFT: "in", FftType.IRFFT: "out"}
 
 

@@ -25,8 +25,6 @@ from jitcore.backends.cpu.routines.fft.rows import (
 from jitcore.backends.cpu.routines.fft.stage import LaneWriter
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
 
-__all__ = ["render"]
-
 # Attributes of functions that run seldom: they are translated quickly instead of well.
 _UNHURRIED = "noinline optnone"
 

@@ -22,8 +22,6 @@ from jitcore.backends.cpu.routines.linalg.block_tile import (
 from jitcore.backends.cpu.routines.linalg.routine import PADDED_UNIT
 from jitcore.backends.llvm.registers import I64
 
-__all__ = ["define_solve", "write_block_solve"]
-
 
 def write_block_solve(w, side: str, triangle: str, form: str, diagonal: str) -> None:
     """T Y = C by substitution, where T is op(A) and Y is X, or both are transposed for X op(A) = B."""

@@ -20,8 +20,6 @@ from jitcore.backends.cpu.routines.product.multiply import declare_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
 
-__all__ = ["write_matrices"]
-
 
 def write_matrices(w: TextWriter, shape: TileShape) -> None:
     """The exported function of the module, with what only it calls."""

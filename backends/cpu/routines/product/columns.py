@@ -25,8 +25,6 @@ from jitcore.backends.cpu.routines.product.job import (
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
 
-__all__ = ["write_columns"]
-
 
 def write_columns(w: TextWriter, shape: TileShape) -> None:
     """The exported function of the module: c[i, j] = sum of a[i * a_item + k * a_step] * b[i * b_item + k *

@@ -24,8 +24,6 @@ from jitcore.core.jaxpr import Equation
 from jitcore.lax.conv import is_plain_convolution
 from jitcore.lax.define import product
 
-__all__ = ["ITEM_DIMS", "SEGMENT_DIMS", "find_routine"]
-
 #: Nested indices of items (group, image, positions but the last) and of segments (window but its last axis).
 ITEM_DIMS, SEGMENT_DIMS = 4, 3
 

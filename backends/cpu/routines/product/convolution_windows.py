@@ -24,8 +24,6 @@ from jitcore.backends.cpu.routines.product.multiply import declare_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
 
-__all__ = ["write_windows"]
-
 _NUMBERS = ("m", "n", "steps", "length", "a_row", "a_step", "b_step", "b_column", "c_row", "packs_b",
             "groups", "b_item")
 

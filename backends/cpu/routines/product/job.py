@@ -11,10 +11,6 @@ from jitcore.backends.cpu.routines.product.parts import TileShape, name_table
 from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, locate_count
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
 
-__all__ = ["EPILOGUE_ARGUMENTS", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
-           "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]
-
-
 #: Attributes of functions that run seldom: they are translated quickly instead of well.
 UNHURRIED = "noinline optnone"
 

@@ -24,8 +24,6 @@ from jitcore.lax.dot import free_dims, order_contraction, runs_together
 from jitcore.lax.dot import prefers_loops as prefers_complex_loops
 from jitcore.loopir.values import Value
 
-__all__ = ["ITEM_BYTES", "PANEL_BYTES", "SEGMENT_BYTES", "find_routine", "multiply"]
-
 #: Bytes of a table entry of machine code: where an item's operands and result are, and its length.
 ITEM_BYTES = 32
 #: Bytes of an entry that says where a segment of an item starts in its left and in its right operand.

@@ -14,8 +14,6 @@ from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, split_kind
 
-__all__ = ["render"]
-
 #: Module of this package and its function, by kind: a product loads what writes its own code.
 _WRITERS = {
     "multiply": ("multiply", "write_multiply"),

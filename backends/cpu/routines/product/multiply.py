@@ -27,8 +27,6 @@ from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TILE_BYTES, TILES_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import REST_BYTES, TILE_ARGUMENTS, write_rests
 
-__all__ = ["declare_multiply", "write_multiply"]
-
 # Bytes of what is kept about a row of tiles.
 _PLACE_BYTES = 48
 

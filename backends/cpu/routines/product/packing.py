@@ -11,8 +11,6 @@ from jitcore.backends.cpu.routines.product.job import RANGE_ARGUMENTS, UNHURRIED
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load
 
-__all__ = ["write_pack", "write_pack_panels"]
-
 
 def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
     """The exported function: up to `lanes` neighbours of an operand become contiguous in every step.

@@ -12,8 +12,6 @@ import numpy as np
 
 from jitcore.loopir.expr import Buffer, RunTimeSize
 
-__all__ = ["ProductRoutine"]
-
 #: Kinds whose machine code takes epilogues.
 _WITH_EPILOGUE = ("matrices", "columns", "windows")
 

@@ -22,8 +22,6 @@ from jitcore.backends.cpu.routines.product.job import (
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load
 
-__all__ = ["write_rows"]
-
 
 def write_rows(w: TextWriter, shape: TileShape) -> None:
     """The exported function of the module: c[i] = sum of a[i * a_row + j] * b[j], for i < m, j < k; m is at

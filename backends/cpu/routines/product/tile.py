@@ -16,9 +16,6 @@ from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.matrices_routine import SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.parts import TileShape, cut_rows, list_heights, list_rows
 
-__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_masked_load",
-           "write_masked_store", "write_rests", "write_tile"]
-
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56
 

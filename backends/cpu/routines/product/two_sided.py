@@ -24,8 +24,6 @@ from jitcore.backends.cpu.routines.product.job import (
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
 
-__all__ = ["write_chain", "write_pair"]
-
 
 def write_pair(w: TextWriter, shape: TileShape) -> None:
     """a @ x and y @ a."""

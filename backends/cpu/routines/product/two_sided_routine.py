@@ -12,8 +12,6 @@ from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 from jitcore.core.jaxpr import Equation
 from jitcore.loopir.expr import Buffer
 
-__all__ = ["cut_rows", "find_routine"]
-
 
 class ChainRoutine(ProductRoutine):
     """(a @ x, (a @ x) @ a): the left vector is the first result."""

@@ -11,8 +11,6 @@ import numpy as np
 from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 
-__all__ = ["multiply_columns", "multiply_rows"]
-
 # Blocks of columns begin at multiples of so many bytes: two cache lines.
 _BLOCK_UNIT = 128
 

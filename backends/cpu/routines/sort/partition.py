@@ -15,8 +15,6 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort.keys import KeyType, compress, count_true
 
-__all__ = ["write_split"]
-
 
 def write_split(w: TextWriter, key: KeyType) -> None:
     """`void split(ptr keys, i64 n, KEY threshold, ptr count)`: the keys below the threshold come first;
