@@ -5,8 +5,6 @@ launch's record. A warp goes on when all lanes of a mask that have not ended wai
 instruction, which is carried out here; a block when all its threads wait at one barrier. Else nothing can.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import carray, from_dtype, njit, types
 
