@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.entries import Gate, Loop, Prepared, Slot, add_entries, list_parameters
-from jitcore.scripts.learned import load_lessons, store_lessons
+from jitcore.scripts.learned import load_lessons, make_key, store_lessons
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class Sampler:
     Attributes:
         units: loops and functions of the script; codes: the prepared ones, by the identity of their code
             objects.
+        n_ticks: number of ticks so far.
         is_busy: whether ticks do nothing; has_learned: whether there is something to keep for later runs.
     """
 
@@ -46,6 +47,7 @@ class Sampler:
         self._loops: dict[tuple[int, int], Unit] = {}
         self._functions: dict[int, Unit] = {}
         self.is_busy = self.has_learned = False
+        self.n_ticks = 0
         self._n_codes = 0
 
     @functools.cached_property
@@ -90,7 +92,7 @@ class Sampler:
 
     def remember(self) -> None:
         """Takes over what earlier runs found out."""
-        lessons = load_lessons(self.source) if self.units else {}
+        lessons = load_lessons(make_key(self.source)) if self.units else {}
         for unit in self.units if lessons else ():
             if unit.key in lessons:
                 unit.learn(lessons[unit.key])
@@ -99,7 +101,8 @@ class Sampler:
         """Keeps what was found out for later runs."""
         if self.has_learned:
             lessons = [(unit.key, unit.describe()) for unit in self.units]
-            store_lessons(self.source, {key: lesson for key, lesson in lessons if lesson is not None})
+            known = {key: lesson for key, lesson in lessons if lesson is not None}
+            store_lessons(make_key(self.source), known)
 
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
@@ -111,7 +114,12 @@ class Sampler:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
         if "workshop" in self.__dict__:
-            self.workshop.stop()
+            self.workshop.disarm()
+
+    def leave(self) -> None:
+        """Lets the process that compiles end by itself."""
+        if "workshop" in self.__dict__:
+            self.workshop.leave()
 
     def tick(self, number: int, frame: FrameType | None) -> None:
         if self.is_busy:
@@ -127,6 +135,7 @@ class Sampler:
             self.is_busy = False
 
     def _look(self, frame: FrameType | None) -> None:
+        self.n_ticks += 1
         running = list(self._list_running(frame))
         for unit in {unit for _, units in running for unit in units}:
             unit.ticks += 1
@@ -134,7 +143,9 @@ class Sampler:
             return
         for around, units in running:
             for unit in units:
-                if unit.state == State.DEAD or unit.late or unit.fate is not None and unit.fate.misses:
+                if unit.state == State.DEAD or unit.fate is not None and unit.fate.misses:
+                    continue
+                if unit.late and 2 * unit.late > self.workshop.patience:
                     continue
                 if unit.state == State.COMPILING:
                     return

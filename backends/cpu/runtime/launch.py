@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of native code on whole buffers
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
