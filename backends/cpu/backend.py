@@ -159,8 +159,7 @@ class _Prepared:
 
     Args:
         bind: gives the function of its input ndarrays.
-        program: unless it came from disk as a plan; then it is scheduled when somebody wants to read it.
-    """
+        program: unless it came from disk as a plan; then it is scheduled when somebody wants to read it."""
 
     def __init__(self, closed: ClosedJaxpr, options: CompileOptions, compiled: NativeProgram,
                  bind: Callable[[], Run], program: Program | None = None):

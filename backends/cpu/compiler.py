@@ -27,8 +27,7 @@ class ProgramLayout:
 
     dims = [offset of each temporary in the arena..., sizes...]; the entry point gets inputs, outputs, what
     library calls between native steps make, the arena if there is one, and the cell of the Python function
-    that `host_calls` (number of each library call within a native step) go to, if there are any.
-    """
+    that `host_calls` (number of each library call within a native step) go to, if there are any."""
 
     def __init__(self, program: Program):
         aliases = program.aliases

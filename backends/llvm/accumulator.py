@@ -88,8 +88,7 @@ class Accumulator:
     For the position of an extreme there is a second slot; positions come in increasing order, so that the
     first of equals stays. start: the position before any is noted. scalar: combine results of blocks, one at
     a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others. is_part:
-    whether another one absorbs it at the end of each run.
-    """
+    whether another one absorbs it at the end of each run."""
 
     def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
                  lanes: int | None = None, is_part: bool = False):

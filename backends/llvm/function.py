@@ -46,8 +46,7 @@ class ExpressionEmitter:
     lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]`
     is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
     written: buffers that change. inlines_math: whether each call of a mathematical function gets a copy.
-    contraction: of a kernel's expressions; elsewhere LLVM fuses what it likes.
-    """
+    contraction: of a kernel's expressions; elsewhere LLVM fuses what it likes."""
 
     def __init__(self, function: ir.Function, options: RenderOptions, contraction: Contraction | None = None):
         self.function = function

@@ -58,8 +58,7 @@ class _File(NamedTuple):
 def find_folder() -> str:
     """The folder that `config.cache_dir` names; "" for none.
 
-    "auto" is the folder `jitcore` in the system's place for caches: on Linux $XDG_CACHE_HOME or ~/.cache.
-    """
+    "auto" is the folder `jitcore` in the system's place for caches: on Linux $XDG_CACHE_HOME or ~/.cache."""
     if config.cache_dir != "auto":
         return os.path.abspath(os.path.expanduser(config.cache_dir)) if config.cache_dir else ""
     if sys.platform == "win32":
@@ -115,8 +114,7 @@ def stamp_sources(root: str) -> list[tuple[str, int, int]]:
 class DiskCache:
     """The entries of one folder, which need not exist yet. Safe with any number of threads and processes.
 
-    Keys are digests of 32 bytes.
-    """
+    Keys are digests of 32 bytes."""
 
     def __init__(self, folder: str):
         self.folder = folder

@@ -98,8 +98,7 @@ class Program:
         sharding: where it runs, if arguments or the user say so.
 
     Attributes:
-        has_buffers: whether its outputs are buffers of the backend, which its inputs may be too.
-    """
+        has_buffers: whether its outputs are buffers of the backend, which its inputs may be too."""
 
     def __init__(self, traced: TracedFunction, donated: tuple[bool, ...], options: JitOptions,
                  backend: Backend, sharding: Any = None):

@@ -48,8 +48,7 @@ _DEFAULT_SIZES = CacheSizes(l1=32 << 10, l2=512 << 10, l3=4 << 20)
 def cpu_features() -> frozenset[str]:
     """Names of the instruction-set features that kernels may use, in LLVM's spelling, such as "avx512f".
 
-    They are the features of Numba's target, so settings such as NUMBA_ENABLE_AVX=0 count.
-    """
+    They are the features of Numba's target, so settings such as NUMBA_ENABLE_AVX=0 count."""
     listed = find_target().features.split(",")
     return frozenset(feature[1:] for feature in listed if feature.startswith("+"))
 

@@ -48,8 +48,7 @@ def provide(prefix: str, open_symbol: Callable[[str], int],
     """Declares who knows the addresses of all symbols that begin with `prefix`.
 
     open_symbol: name -> address; called once for each name, and what is there stays for the process's life.
-    foresee: begins with what takes time of that, without any lock.
-    """
+    foresee: begins with what takes time of that, without any lock."""
     _providers[prefix] = _Provider(open_symbol, foresee)
 
 
@@ -134,8 +133,7 @@ class Image(NamedTuple):
     Attributes:
         code: the bytes; wherever they are loaded, they begin at a page.
         exports: offset of each function that others may call.
-        slots: what is filled in at loading.
-    """
+        slots: what is filled in at loading."""
 
     code: bytes
     exports: dict[str, int]
@@ -185,8 +183,7 @@ class LoadedImage:
         image: to load.
         find_address: address of a symbol of another library.
     Raises: OSError when the system gives no such memory; what `find_address` raises.
-    Cost: 30 us.
-    """
+    Cost: 30 us."""
 
     def __init__(self, image: Image, find_address: Callable[[str], int]):
         found = {slot.symbol: find_address(slot.symbol) for slot in image.slots if slot.symbol}

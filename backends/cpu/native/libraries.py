@@ -174,8 +174,7 @@ class Library:
     Attributes:
         name: what the caller called it; need not be unique.
         opt_level: 0 to 3, see `compile_module`.
-        symbols: names of the exported functions.
-    """
+        symbols: names of the exported functions."""
 
     def __init__(self, name: str, opt_level: int, packed_ir: bytes, code, exports):
         self.name = name
@@ -235,8 +234,7 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
     Returns: the linked library.
     Raises: NativeCodeError for IR that does not parse or verify, and for symbols nobody defines.
     Cost: 4.8 ms for a fused SELU (vector loop and scalar rest), 23 ms for 500 fused operations; level 2 takes
-        twice, level 3 three times that. Numba's own library takes 26 and 127 ms.
-    """
+        twice, level 3 three times that. Numba's own library takes 26 and 127 ms."""
     level = _check_level(opt_level)
     return _link(name, level, _translate(module, level))
 
@@ -278,8 +276,7 @@ def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Modu
         opt_level: as for `compile_module`.
     Returns: (library, whether it was compiled now).
     Raises: as `compile_module`.
-    Cost: 0.15 ms from disk.
-    """
+    Cost: 0.15 ms from disk."""
     level = _check_level(opt_level)
     cache = disk_cache.open_cache()
     key = None if cache is None else make_key(name, facts, opt_level=opt_level)
@@ -302,8 +299,7 @@ def compile_ahead(name: str, facts: str, render: Callable[[], llvmlite.ir.Module
     """Lets another thread begin with what `find_or_compile` will be asked for, unless it is on disk.
 
     Where this process is to use one core, or object code is linked by LLVM, this does nothing. The other
-    thread takes no lock of those which compile.
-    """
+    thread takes no lock of those which compile."""
     level = _check_level(opt_level)
     cache = disk_cache.open_cache()  # that of this thread
 
@@ -429,8 +425,7 @@ class NativeProgram:
         library: that holds it; None for a program without native steps.
         addresses: an entry point per native step.
         key: under which it is kept on disk, if it is; None without a library.
-        plans: how many call plans for it this process has read or written.
-    """
+        plans: how many call plans for it this process has read or written."""
 
     __slots__ = ("library", "addresses", "key", "plans")
 

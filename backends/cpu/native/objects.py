@@ -83,8 +83,7 @@ def link_object(data: bytes) -> Image:
 
     Raises: UnknownObjectError for other machines, writable or thread-local data, and relocations that
         position-independent code of the small model does not have.
-    Cost: 0.1 ms and 1 us for each relocation.
-    """
+    Cost: 0.1 ms and 1 us for each relocation."""
     try:
         return _Linker(data).link()
     except (struct.error, IndexError, UnicodeDecodeError) as damage:

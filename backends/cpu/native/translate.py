@@ -116,8 +116,7 @@ class ObjectCode(NamedTuple):
 def translate(text: str, level: int) -> ObjectCode:
     """The machine code of a module. level: see `native.compile_module`.
 
-    Raises: NativeCodeError for IR that does not parse or verify.
-    """
+    Raises: NativeCodeError for IR that does not parse or verify."""
     with compiler_lock():
         optimized = optimize_ir(text, level)
         content = _emit_object(open_target().choose_machine(text), optimized)
@@ -162,8 +161,7 @@ def in_second_lane() -> Iterator[contextlib.AbstractContextManager]:
 
     It takes no lock which is held around compilation, such as `images.link_lock`. Forks wait while it has
     the lane's lock, which it gets, and which is to be held around all that is done for a module: a module
-    that is just being imported cannot be imported in a child. The compiler has to be loaded.
-    """
+    that is just being imported cannot be imported in a child. The compiler has to be loaded."""
     _this_thread.is_second = True
     try:
         yield _second_lock

@@ -56,8 +56,7 @@ class FunctionEmitter(ExpressionEmitter):
     far: see `Kernel`. streaming: see `stores`. guardable: see `branches`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
-    registers on the stack, and the axis whose places these stand for.
-    """
+    registers on the stack, and the axis whose places these stand for."""
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
                  options: RenderOptions, contraction: Contraction | None = None):

@@ -40,8 +40,7 @@ WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 class KernelRenderer(StatementRenderer):
     """Renders one kernel into a module. table: slot of each buffer in the table of pointers.
 
-    root_share: see `balance`.
-    """
+    root_share: see `balance`."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, table: dict[Buffer, int],
                  sizes: SizeTable, first_size: int, options: RenderOptions):

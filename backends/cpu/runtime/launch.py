@@ -54,8 +54,7 @@ class Launchers(NamedTuple):
     Attributes:
         holding: keeps the GIL; for programs of a few microseconds.
         releasing: lets other Python threads run meanwhile (10 ns more when none waits).
-        kind: "native", or "ctypes" where the object layout is unknown or arrays are many.
-    """
+        kind: "native", or "ctypes" where the object layout is unknown or arrays are many."""
 
     holding: Callable[..., int]
     releasing: Callable[..., int]
@@ -264,8 +263,7 @@ class CallPlan(NamedTuple):
 
     dims: what the entry point gets beside arrays. arena_bytes: of temporaries. releases: whether a call lets
     other Python threads run meanwhile. parts: symbols that code finds in tables, opened before a call.
-    owners: what addresses among dims belong to; a plan that has any is of this process alone.
-    """
+    owners: what addresses among dims belong to; a plan that has any is of this process alone."""
 
     num_inputs: int
     outputs: tuple[Output, ...]

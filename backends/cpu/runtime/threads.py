@@ -87,8 +87,7 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Let parallel kernels of all Python threads use `count` threads; 0: the default, as it is now.
 
-    Raises: ValueError for a count that is not an int of at least 0.
-    """
+    Raises: ValueError for a count that is not an int of at least 0."""
     if not isinstance(count, int) or count < 0:
         raise ValueError(f"number of threads is an int of at least 0, not {count!r}")
     _cells.num_threads = count or default_threads()
@@ -97,8 +96,7 @@ def set_num_threads(count: int) -> None:
 def open_pool() -> str:
     """Make `jitcore_parallel_for`; later calls return at once. Returns: the layer.
 
-    Cost: 3 ms the first time.
-    """
+    Cost: 3 ms the first time."""
     with images.link_lock:
         _open_symbol()
         return LAYERS[_cells.layer]
@@ -108,8 +106,7 @@ def set_layer(name: str) -> None:
     """Use the layer `name` from now on.
 
     Raises: ValueError for an unknown name; RuntimeError for a layer that is missing here, as TBB is in a
-        forked child and until the main thread has asked for it.
-    """
+        forked child and until the main thread has asked for it."""
     if name not in LAYERS:
         raise ValueError(f"threading layer is one of {', '.join(LAYERS)}, not {name!r}")
     open_pool()

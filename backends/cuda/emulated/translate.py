@@ -108,8 +108,7 @@ class Body:
     """The text of one function while it is being written.
 
     Values are texts of LLVM, `%v7` or `42`, and integers unless a rule makes them floats. Attributes: uses:
-    names of shared variables and of functions; declarations: of LLVM's functions that it calls.
-    """
+    names of shared variables and of functions; declarations: of LLVM's functions that it calls."""
 
     def __init__(self, function: ptx.Function, layout: Layout):
         self.function, self.layout = function, layout

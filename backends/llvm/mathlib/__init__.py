@@ -75,8 +75,7 @@ class Function(NamedTuple):
 
     `single`, `double`: largest error for float32 and float64 in units in the last place of the exact
     result. `absolute`: an error that is also allowed, in units in the last place of one, near zeros that
-    the formula does not resolve.
-    """
+    the formula does not resolve."""
     arity: int
     build: Callable
     single: float

@@ -105,8 +105,7 @@ class Lanes:
     """An LLVM value, scalar or vector, with Python's operators; plain numbers become constants of its type.
 
     Floats: + - * / and ordered comparisons (`!=` is true for NaN). Integers: + - * & | ^ << and the
-    arithmetic >>. Masks (i1): & | ^ and ~.
-    """
+    arithmetic >>. Masks (i1): & | ^ and ~."""
     __slots__ = ("emitter", "value")
 
     def __init__(self, emitter, value):
@@ -204,8 +203,7 @@ class Emitter:
 
     Facts of the format that formulas use: `bits` (32, 64), `mantissa` (23, 52 stored bits), `bias` (127,
     1023), `smallest_normal`, `largest`, `inf`, `nan`, and `magic`, 1.5 * 2**mantissa: adding it rounds to
-    an integer that then stands in the low bits.
-    """
+    an integer that then stands in the low bits."""
 
     def __init__(self, builder, value_type):
         self.builder, self.type = builder, value_type
@@ -314,8 +312,7 @@ class Emitter:
 
     def poly(self, x, coefficients):
         """sum c[i] * x**i as two interleaved chains in x**2: half the latency of Horner's rule for one
-        multiplication.
-        """
+        multiplication."""
         if len(coefficients) < 6:
             return self.horner(x, coefficients)
         square = x * x
@@ -323,8 +320,7 @@ class Emitter:
 
     def round_magic(self, x, factor):
         """(k, bits) with k = x * factor rounded to an integer, for |k| < 2**(mantissa - 2); bits: its low
-        bits are k's.
-        """
+        bits are k's."""
         shifted = self.fma(x, factor, self.magic)
         return shifted - self.magic, self.to_bits(shifted)
 
@@ -387,8 +383,7 @@ class Emitter:
         """`fast`, with the lanes of `hard` replaced by what a cold function makes of `build(emitter, *args)`.
 
         The cold function walks the hard lanes and treats each as a scalar, so the formula may hold tables,
-        loops and wide integers.
-        """
+        loops and wide integers."""
         builder = self.builder
         values = [arg.value for arg in args]
 
@@ -420,8 +415,7 @@ class Emitter:
 def start_function(module, symbol, function_type, cold):
     """A new internal function of the module and the builder at its entry.
 
-    Cold functions are not optimised: that would cost more compile time than all of the fast path.
-    """
+    Cold functions are not optimised: that would cost more compile time than all of the fast path."""
     function = ir.Function(module, function_type, symbol)
     function.linkage = "internal"
     for attribute in ("noinline", "optnone", "cold", "nounwind") if cold else ("alwaysinline", "nounwind"):

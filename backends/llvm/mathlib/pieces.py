@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 class Pieces(NamedTuple):
     """f(x) for 0 <= x <= limit is the sum over i of rows[i][j] * d**i, and x more where j = 0, where
-    d = x - centers[j] and j is what the sum of index[i] * x**i rounds to.
-    """
+    d = x - centers[j] and j is what the sum of index[i] * x**i rounds to."""
     limit: float
     index: tuple
     centers: tuple

@@ -5,8 +5,7 @@ from typing import NamedTuple
 class Logarithms(NamedTuple):
     """For m in [3/4, 3/2) and the low bits j of what m * steps rounds to: inverses[j] is near 1 / m,
     logs[j] is -log(inverses[j]), the comment its largest error. `unit` is the logarithm of two in two parts;
-    multiples of the first one plus any of `logs` are exact.
-    """
+    multiples of the first one plus any of `logs` are exact."""
     steps: float
     unit: tuple
     inverses: tuple
@@ -16,8 +15,7 @@ class Logarithms(NamedTuple):
 class CubeRoots(NamedTuple):
     """For m in [1, 2) and its leading bits j: inverses[j] is near 1 / m, roots[j] its power -1/3 of half the
     format's bits, the comment the largest error. factors[i] * (1 + rests[i]) is 2**(i / 3) for i = -1, 0, 1;
-    factors have half the format's bits.
-    """
+    factors have half the format's bits."""
     inverses: tuple
     roots: tuple
     factors: tuple

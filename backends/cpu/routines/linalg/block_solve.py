@@ -121,8 +121,7 @@ def define_solve(w, shape: BlockShape, is_forward: bool) -> ir.Function:
     """The function `solve(x, pitch, left, left_pitch, known, steps, own, own_pitch, inverses, columns)`.
 
     x: a group of rows, from which left @ known is subtracted; then the group's triangle divides them, from
-    the first row on or from the last one. own: that triangle, by steps; inverses: of its diagonal.
-    """
+    the first row on or from the last one. own: that triangle, by steps; inverses: of its diagonal."""
     name = "solve_forward" if is_forward else "solve_backward"
     pointer = w.real.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointer, I64, pointer, I64, pointer, I64, pointer, I64, pointer,

@@ -43,8 +43,7 @@ class LapackRoutine:
         eqn: the equation; its first operand holds the matrices.
         extents: gives the extents that the code is told from the shapes of the equation's operands.
         room: work memory of one matrix; None for an operation that needs none.
-        skipped: numbers of the outputs that the code does not make.
-    """
+        skipped: numbers of the outputs that the code does not make."""
 
     def __init__(self, name: str, eqn: Equation, tuning: Linalg, extents: Callable,
                  room: WorkSizes | None = None, skipped: tuple[int, ...] = ()):

@@ -38,8 +38,7 @@ class _MatricesWriter:
         """The exported matrix product; sizes and strides are elements.
 
         c[i] (m x n, contiguous) = a[i] (m x k) @ b[i] (k x n) for i < batch.
-        See `matrices_routine.Plan` for the rest.
-        """
+        See `matrices_routine.Plan` for the rest."""
         names = ("batch", "m", "n", "k", "a_item", "a_row", "a_step", "b_item", "b_step", "b_column",
                  "left_tiles", "packs_b", "batch_block", "n_block", "k_block", "inner_block",
                  "splits")

@@ -17,8 +17,7 @@ def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
 
     to[k * to_step + i] = from[i * stride + k * step] for i < count, k < length. What stands behind a step's
     last element is overwritten too, by up to a vector: steps are written in ascending order, and of blocks of
-    neighbours the caller packs the last one first.
-    """
+    neighbours the caller packs the last one first."""
     arguments = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"
     with w.function(f"void @{name}({arguments})"):
         is_row = w.compare("eq", "%stride", shape.itemsize)

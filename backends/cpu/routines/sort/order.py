@@ -49,8 +49,7 @@ class _Order:
     first word; then, within each run of equal words, by the second one, and so on. A place is a position in
     the order so far, so what is equal keeps its order; without an order, it is the position in the row.
 
-    is_first: whether there is no order yet.
-    """
+    is_first: whether there is no order yet."""
 
     def __init__(self, w: TextWriter, dtype: np.dtype, is_first: bool):
         self.w, self.is_first = w, is_first

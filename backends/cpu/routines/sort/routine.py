@@ -35,8 +35,7 @@ class _Rows:
     """An array's elements as [outer, n, inner], n along the axis of sorting.
 
     is_last: whether the array is rows as it lies, inner being 1.
-    pieces: into how many pieces its rows are cut, a number for the code.
-    """
+    pieces: into how many pieces its rows are cut, a number for the code."""
 
     def __init__(self, shape, axis: int, tuning: Sort):
         self.outer, self.n, self.inner = shape[:axis], shape[axis], shape[axis + 1 :]
