@@ -154,6 +154,14 @@ def name_module(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+def test_imports_are_sorted():
+    """As `isort .` leaves them."""
+    isort = pytest.importorskip("isort")
+    config = isort.Config(settings_path=str(ROOT))
+    paths = [path for room in ("jitcore", "backends", "tests", "benchmarks", "docs") for path in (ROOT / room).rglob("*.py")]
+    assert not [path for path in paths if not config.is_skipped(path) and not isort.check_file(path, config=config)]
+
+
 def count_imports_in_functions(path: Path) -> int:
     """Of statements that are executed."""
     tree = RemoveTypeChecking().visit(ast.parse(path.read_text(encoding="utf-8")))

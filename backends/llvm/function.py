@@ -17,17 +17,8 @@ from jitcore.backends.llvm.complex_ops import read_pair, write_pair
 from jitcore.backends.llvm.contraction import Contraction, FloatBuilder, emit_fused
 from jitcore.backends.llvm.mathlib.emitter import COLD_WEIGHTS
 from jitcore.backends.llvm.options import RenderOptions, is_static
-from jitcore.backends.llvm.registers import (
-    I1,
-    I8,
-    I64,
-    Pair,
-    element_constant,
-    iota,
-    map_parts,
-    memory_type,
-    splat,
-)
+from jitcore.backends.llvm.registers import (I1, I8, I64, Pair, element_constant, iota, map_parts,
+                                             memory_type, splat)
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod
 

@@ -24,18 +24,8 @@ from jitcore import dtypes
 from jitcore.backends.llvm import complex_ops, mathlib
 from jitcore.backends.llvm.mathlib.emitter import emit_call
 from jitcore.backends.llvm.mathlib.quotient import build_quotient
-from jitcore.backends.llvm.registers import (
-    I16,
-    I32,
-    Pair,
-    call_intrinsic,
-    choose,
-    choose_rarely,
-    constant,
-    element_type,
-    like,
-    map_parts,
-)
+from jitcore.backends.llvm.registers import (I16, I32, Pair, call_intrinsic, choose, choose_rarely, constant,
+                                             element_type, like, map_parts)
 
 DIVISIONS = ("div", "rem")
 

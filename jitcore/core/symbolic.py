@@ -21,15 +21,8 @@ from typing import Any, Union
 
 import numpy as np
 
-from jitcore.core.polynomial import (
-    Monomial,
-    Terms,
-    divide_terms,
-    format_terms,
-    multiply_terms,
-    order_atom,
-    order_monomial,
-)
+from jitcore.core.polynomial import (Monomial, Terms, divide_terms, format_terms, multiply_terms, order_atom,
+                                     order_monomial)
 from jitcore.core.size_bounds import Interval, as_interval, find_interval
 from jitcore.errors import InconclusiveDimensionOperation
 from jitcore.errors.arguments import inconclusive_dimension_error

@@ -22,21 +22,8 @@ from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import pretty, source  # noqa: F401  `pretty` gives jaxprs their text
-from jitcore.core.jaxpr import (
-    ClosedJaxpr,
-    DebugInfo,
-    DropVar,
-    Equation,
-    Jaxpr,
-    Literal,
-    ShapedArray,
-    Var,
-    aval_of,
-    find_read,
-    names_mesh,
-    slice_eqns,
-    sub_jaxprs,
-)
+from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr, Literal, ShapedArray, Var,
+                                aval_of, find_read, names_mesh, slice_eqns, sub_jaxprs)
 from jitcore.core.varying import mark_results
 from jitcore.errors import leaks
 

@@ -16,8 +16,7 @@ import numpy as np
 from jitcore.array import DeviceArray, DeviceForm
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
-from jitcore.errors import BackendNotFoundError
-from jitcore.errors import arguments as argument_errors
+from jitcore.errors import BackendNotFoundError, arguments as argument_errors
 from jitcore.passes import Pass
 from jitcore.process.concurrency import Lock
 from jitcore.sharding import Device, Sharding

@@ -17,18 +17,8 @@ from jitcore import errors, tree_util
 from jitcore.array import Array, DeviceArray
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.jaxpr import (
-    Atom,
-    ClosedJaxpr,
-    DebugInfo,
-    DropVar,
-    Jaxpr,
-    Literal,
-    ShapedArray,
-    Var,
-    find_shardings,
-    is_array_like,
-)
+from jitcore.core.jaxpr import (Atom, ClosedJaxpr, DebugInfo, DropVar, Jaxpr, Literal, ShapedArray, Var,
+                                find_shardings, is_array_like)
 from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.signature import CallSignature, hide_float0

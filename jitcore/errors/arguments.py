@@ -11,25 +11,11 @@ import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from jitcore.errors import (
-    BackendNotFoundError,
-    ConcretizationTypeError,
-    DonatedArrayError,
-    InconclusiveDimensionOperation,
-    JitcoreIndexError,
-    JitcoreTypeError,
-    Lines,
-    NonConcreteBooleanIndexError,
-    Origin,
-    StaticArgumentError,
-    Template,
-    TracerMutationError,
-    UnknownCompilerOptionError,
-    build_error,
-    concretization_error,
-    fold_line,
-    suggest_static,
-)
+from jitcore.errors import (BackendNotFoundError, ConcretizationTypeError, DonatedArrayError,
+                            InconclusiveDimensionOperation, JitcoreIndexError, JitcoreTypeError, Lines,
+                            NonConcreteBooleanIndexError, Origin, StaticArgumentError, Template,
+                            TracerMutationError, UnknownCompilerOptionError, build_error,
+                            concretization_error, fold_line, suggest_static)
 
 # --- arguments and results of a transformed function --------------------------------------------------------
 

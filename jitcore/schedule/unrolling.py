@@ -16,20 +16,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.loopir.builder import MAX_FEW, is_few
-from jitcore.loopir.expr import (
-    OP_COST,
-    ZERO,
-    Axis,
-    Buffer,
-    Dynamic,
-    Expr,
-    FloorDiv,
-    Graph,
-    Index,
-    Result,
-    constant,
-    walk,
-)
+from jitcore.loopir.expr import (OP_COST, ZERO, Axis, Buffer, Dynamic, Expr, FloorDiv, Graph, Index, Result,
+                                 constant, walk)
 from jitcore.loopir.program import Loop, Reduce, Scan, Statement, Store
 from jitcore.loopir.traversal import list_indexes, list_roots
 

@@ -24,25 +24,11 @@ import optree
 
 from jitcore.config import drop_oldest
 from jitcore.process.concurrency import Lock, stop_at_end
-from jitcore.tree_util.nodes import (
-    LEAF,
-    NAMESPACE,
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyPath,
-    Partial,
-    SequenceKey,
-    find_difference,
-    flatten_one_level,
-    keystr,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-)
+from jitcore.tree_util.nodes import (LEAF, NAMESPACE, DictKey, FlattenedIndexKey, GetAttrKey, KeyPath,
+                                     Partial, SequenceKey, find_difference, flatten_one_level, keystr,
+                                     register_dataclass, register_pytree_node, register_pytree_node_class,
+                                     register_pytree_with_keys, register_pytree_with_keys_class,
+                                     register_static)
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "Partial", "PyTreeDef", "SequenceKey",

@@ -31,16 +31,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image, LoadedImage
-from jitcore.backends.cpu.native.translate import (
-    NativeCodeError,
-    ObjectCode,
-    compiler_lock,
-    emit_assembly,
-    in_second_lane,
-    load_compiler,
-    optimize_ir,
-    translate,
-)
+from jitcore.backends.cpu.native.translate import (NativeCodeError, ObjectCode, compiler_lock, emit_assembly,
+                                                   in_second_lane, load_compiler, optimize_ir, translate)
 from jitcore.config import RecentlyUsed, config
 from jitcore.dispatch import disk_cache
 from jitcore.process.concurrency import Lock, available_cores

@@ -16,20 +16,9 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.render.fetch import prefetch
 from jitcore.backends.cpu.render.vector_loops import end_of_vectors, vector_loop
-from jitcore.backends.llvm.registers import (
-    I32,
-    I64,
-    POINTER,
-    Pair,
-    call_intrinsic,
-    element_type,
-    from_words,
-    lane_count,
-    part_dtype,
-    splat,
-    split_registers,
-    to_words,
-)
+from jitcore.backends.llvm.registers import (I32, I64, POINTER, Pair, call_intrinsic, element_type,
+                                             from_words, lane_count, part_dtype, splat, split_registers,
+                                             to_words)
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Axis, Dynamic, Expr, Index, walk
 from jitcore.loopir.program import Loop, Store

@@ -21,34 +21,14 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.mapping.vectors import find_stride
 from jitcore.backends.cpu.render.fetch import fetch_ahead
-from jitcore.backends.cpu.render.vector_loops import (
-    alignment,
-    count_past,
-    emit_edges,
-    emit_vectors,
-    end_of_vectors,
-    find_line,
-    vector_loop,
-)
+from jitcore.backends.cpu.render.vector_loops import (alignment, count_past, emit_edges, emit_vectors,
+                                                      end_of_vectors, find_line, vector_loop)
 from jitcore.backends.llvm.complex_ops import interleave, list_places, read_pair, separate, write_pair
 from jitcore.backends.llvm.mathlib.emitter import make_numbers
 from jitcore.backends.llvm.options import is_static
-from jitcore.backends.llvm.registers import (
-    I8,
-    I32,
-    I64,
-    Pair,
-    call_function,
-    constant,
-    element_type,
-    join_registers,
-    lane_count,
-    memory_type,
-    part_dtype,
-    shuffle,
-    split_registers,
-    widen,
-)
+from jitcore.backends.llvm.registers import (I8, I32, I64, Pair, call_function, constant, element_type,
+                                             join_registers, lane_count, memory_type, part_dtype, shuffle,
+                                             split_registers, widen)
 from jitcore.backends.llvm.statements import emit_store
 from jitcore.loopir.expr import Axis, Buffer, Index
 from jitcore.loopir.program import Loop, Store

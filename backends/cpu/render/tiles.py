@@ -14,19 +14,8 @@ from jitcore import dtypes
 from jitcore.backends.cpu.render.fetch import prefetch
 from jitcore.backends.cpu.render.vector_loops import LINE_BYTES
 from jitcore.backends.llvm.complex_ops import separate
-from jitcore.backends.llvm.registers import (
-    I1,
-    I32,
-    I64,
-    POINTER,
-    constant,
-    iota,
-    memory_type,
-    part_dtype,
-    shuffle,
-    splat,
-    widen,
-)
+from jitcore.backends.llvm.registers import (I1, I32, I64, POINTER, constant, iota, memory_type, part_dtype,
+                                             shuffle, splat, widen)
 from jitcore.backends.llvm.statements import count_calls
 from jitcore.loopir.expr import Buffer, Expr, Index, walk
 from jitcore.loopir.program import Loop

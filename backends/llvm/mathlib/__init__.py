@@ -51,21 +51,9 @@ Modules:
 from collections.abc import Callable
 from typing import NamedTuple
 
-from jitcore.backends.llvm.mathlib import (
-    bessel,
-    error,
-    exponential,
-    gamma,
-    hyperbolic,
-    inverse_trigonometric,
-    logarithmic,
-    normal,
-    power,
-    roots,
-    rounding,
-    trigonometric,
-    zeta,
-)
+from jitcore.backends.llvm.mathlib import (bessel, error, exponential, gamma, hyperbolic,
+                                           inverse_trigonometric, logarithmic, normal, power, roots, rounding,
+                                           trigonometric, zeta)
 
 __all__ = ["FUNCTIONS", "Function", "names"]
 

@@ -12,21 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jitcore.rewriter.bytecode.graph import (
-    ROOT,
-    VALUE,
-    Block,
-    Graph,
-    Node,
-    dominates,
-    find_dominators,
-    find_reachable,
-    is_reducible,
-    is_site,
-    list_successors,
-    reverse_edges,
-    stack_effect,
-)
+from jitcore.rewriter.bytecode.graph import (ROOT, VALUE, Block, Graph, Node, dominates, find_dominators,
+                                             find_reachable, is_reducible, is_site, list_successors,
+                                             reverse_edges, stack_effect)
 from jitcore.rewriter.bytecode.instructions import ForIter, Instruction, Jump, Raise
 
 #: Ends of ways through a loop's body or a function: the next iteration, a return, and what is behind both.

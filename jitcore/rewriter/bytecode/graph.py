@@ -15,21 +15,9 @@ import dis
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 
-from jitcore.rewriter.bytecode.instructions import (
-    CELL_SLOT_OPS,
-    NEXT,
-    POP_NEXT,
-    Branch,
-    Decoded,
-    ForIter,
-    Instruction,
-    Jump,
-    Position,
-    Raise,
-    Return,
-    Terminator,
-    decode,
-)
+from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, NEXT, POP_NEXT, Branch, Decoded, ForIter,
+                                                    Instruction, Jump, Position, Raise, Return, Terminator,
+                                                    decode)
 from jitcore.rewriter.bytecode.versions import HAS_PRECALL, NULL_BELOW, OPCODES
 
 VALUE, NULL, MAYBE = "V", "N", "D"

@@ -13,15 +13,9 @@ from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Fft
 from jitcore.backends.cpu.routines.fft.butterflies import PASS_ARGUMENTS, write_pass
 from jitcore.backends.cpu.routines.fft.plan import BLOCKS, PASS_FIELDS, PRIVATE, STAGE_FIELDS, UNTANGLE
-from jitcore.backends.cpu.routines.fft.rows import (
-    RANGE_ARGUMENTS,
-    find_line,
-    write_extend_block,
-    write_load_rows,
-    write_store_rows,
-    write_untangle_block,
-    write_untangle_lines,
-)
+from jitcore.backends.cpu.routines.fft.rows import (RANGE_ARGUMENTS, find_line, write_extend_block,
+                                                    write_load_rows, write_store_rows, write_untangle_block,
+                                                    write_untangle_lines)
 from jitcore.backends.cpu.routines.fft.stage import LaneWriter
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
 

@@ -14,16 +14,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.routines.linalg.block_solve import define_solve
-from jitcore.backends.cpu.routines.linalg.block_tile import (
-    CONTRACT,
-    BlockShape,
-    BlockWriter,
-    align,
-    clear_vectors,
-    define_update,
-    fill,
-    find_pitch,
-)
+from jitcore.backends.cpu.routines.linalg.block_tile import (CONTRACT, BlockShape, BlockWriter, align,
+                                                             clear_vectors, define_update, fill, find_pitch)
 from jitcore.backends.cpu.routines.linalg.routine import PADDED_UNIT
 from jitcore.backends.llvm.registers import I1, I32, I64, splat
 

@@ -10,15 +10,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.routines.linalg.block_tile import (
-    BlockShape,
-    BlockWriter,
-    Tile,
-    align,
-    clear_vectors,
-    fill,
-    find_pitch,
-)
+from jitcore.backends.cpu.routines.linalg.block_tile import (BlockShape, BlockWriter, Tile, align,
+                                                             clear_vectors, fill, find_pitch)
 from jitcore.backends.cpu.routines.linalg.routine import PADDED_UNIT
 from jitcore.backends.llvm.registers import I64
 

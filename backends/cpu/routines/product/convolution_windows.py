@@ -11,14 +11,8 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.convolution import ITEM_DIMS, SEGMENT_DIMS
-from jitcore.backends.cpu.routines.product.job import (
-    EPILOGUE_ARGUMENTS,
-    UNHURRIED,
-    Job,
-    call_parallel,
-    divide_up,
-    name_symbol,
-)
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, UNHURRIED, Job, call_parallel,
+                                                       divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.multiply import declare_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels

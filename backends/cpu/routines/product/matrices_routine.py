@@ -20,8 +20,8 @@ from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 from jitcore.backends.cpu.routines.product.vector_routine import multiply_columns, multiply_rows
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.define import product
-from jitcore.lax.dot import free_dims, order_contraction, runs_together
-from jitcore.lax.dot import prefers_loops as prefers_complex_loops
+from jitcore.lax.dot import (free_dims, order_contraction, prefers_loops as prefers_complex_loops,
+                             runs_together)
 from jitcore.loopir.values import Value
 
 #: Bytes of a table entry of machine code: where an item's operands and result are, and its length.

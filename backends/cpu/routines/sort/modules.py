@@ -7,13 +7,8 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.sort.moves import TRANSPOSE_PREFIX, render_transpose
-from jitcore.backends.cpu.routines.sort.order import (
-    ORDER_PREFIX,
-    REFINE_PREFIX,
-    TAKE_PREFIX,
-    render_order,
-    render_take,
-)
+from jitcore.backends.cpu.routines.sort.order import (ORDER_PREFIX, REFINE_PREFIX, TAKE_PREFIX, render_order,
+                                                      render_take)
 from jitcore.backends.cpu.routines.sort.quicksort import SYMBOL_PREFIX, render_engine
 from jitcore.backends.cpu.routines.sort.rows import VALUES_PREFIX, render_values
 from jitcore.backends.cpu.routines.sort.top_k import TOP_PREFIX, render_top

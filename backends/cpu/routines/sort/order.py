@@ -20,14 +20,8 @@ from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, constant, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import key_type
-from jitcore.backends.cpu.routines.sort.rows import (
-    element,
-    run_range,
-    sort_keys,
-    write_lanes,
-    write_range_function,
-    write_row_function,
-)
+from jitcore.backends.cpu.routines.sort.rows import (element, run_range, sort_keys, write_lanes,
+                                                     write_range_function, write_row_function)
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
 
 ORDER_PREFIX, REFINE_PREFIX, TAKE_PREFIX = "jitcore_sort_order_", "jitcore_sort_refine_", "jitcore_sort_take_"

@@ -13,14 +13,7 @@ from typing import Callable, NamedTuple
 
 import mpmath as mp
 
-from tests.backends.llvm.fitting.fit import (
-    Fit,
-    fit_polynomial,
-    floats,
-    format_entry,
-    read_entries,
-    round_to,
-)
+from tests.backends.llvm.fitting.fit import Fit, fit_polynomial, floats, format_entry, read_entries, round_to
 
 OUTPUT = Path(__file__).parents[4] / "backends/llvm/mathlib/pieces.py"
 HEADER = '''\
