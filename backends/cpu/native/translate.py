@@ -85,15 +85,8 @@ numba_settings = LazyModule("numba.core.config")
 # registers, address arithmetic folds. No loop rotation: it lets LLVM hoist every constant of a large body
 # into spill slots, which doubles the time of code generation and was never faster.
 _CLEANING_PASSES = (
-    "always_inliner",
-    "global_dead_code_eliminate",
-    "sroa",
-    "simplify_cfg",
-    "instruction_combine",
-    "simplify_cfg",
-    "dead_store_elimination",
-    "dead_code_elimination",
-)
+    "always_inliner", "global_dead_code_eliminate", "sroa", "simplify_cfg", "instruction_combine",
+    "simplify_cfg", "dead_store_elimination", "dead_code_elimination")
 
 # The first line of a function, in LLVM's text.
 _DEFINITION = re.compile(r"^define .*$", re.MULTILINE)

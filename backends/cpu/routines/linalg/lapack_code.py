@@ -56,16 +56,9 @@ _POINTERS = {  # "reals": for complex dtypes
     "blocktrsm": ("a", "b", "out", "work"),
 }
 _NUMBERS = {
-    "cholesky": ("n",),
-    "blockcholesky": ("n",),
-    "eigh": ("n",),
-    "eigenvalues": ("n",),
-    "permutation": ("count", "size"),
-    "trsm": ("rows", "columns", "n"),
-    "trsv": ("rows", "columns", "n"),
-    "smalltrsm": ("rows", "columns", "n"),
-    "blocktrsm": ("rows", "columns", "n"),
-}
+    "cholesky": ("n",), "blockcholesky": ("n",), "eigh": ("n",), "eigenvalues": ("n",),
+    "permutation": ("count", "size"), "trsm": ("rows", "columns", "n"), "trsv": ("rows", "columns", "n"),
+    "smalltrsm": ("rows", "columns", "n"), "blocktrsm": ("rows", "columns", "n")}
 
 
 def render(symbol: str, tuning: Linalg) -> ir.Module:
@@ -400,20 +393,8 @@ def _write_vector_solve(w: _MatrixWriter, side: str, triangle: str, form: str, d
 
 
 _OPERATIONS = {
-    "cholesky": _write_cholesky,
-    "blockcholesky": write_block_cholesky,
-    "lu": _write_lu,
-    "permutation": _write_permutation,
-    "qr": _write_qr,
-    "pivotedqr": _write_pivoted_qr,
-    "eigh": _write_eigh,
-    "eigenvalues": _write_eigenvalues,
-    "svd": _write_svd,
-    "singularvalues": _write_singular_values,
-    "trsm": _write_triangular_solve,
-    "trsv": _write_vector_solve,
-    "smalllu": write_small_lu,
-    "blocklu": write_block_lu,
-    "smalltrsm": write_small_solve,
-    "blocktrsm": write_block_solve,
-}
+    "cholesky": _write_cholesky, "blockcholesky": write_block_cholesky, "lu": _write_lu,
+    "permutation": _write_permutation, "qr": _write_qr, "pivotedqr": _write_pivoted_qr, "eigh": _write_eigh,
+    "eigenvalues": _write_eigenvalues, "svd": _write_svd, "singularvalues": _write_singular_values,
+    "trsm": _write_triangular_solve, "trsv": _write_vector_solve, "smalllu": write_small_lu,
+    "blocklu": write_block_lu, "smalltrsm": write_small_solve, "blocktrsm": write_block_solve}

@@ -199,11 +199,5 @@ def _find_triangular_solve(eqn: Equation, a, tuning: Linalg) -> LapackRoutine | 
 
 
 _FINDERS = {
-    "cholesky": _find_cholesky,
-    "lu": _find_lu,
-    "lu_pivots_to_permutation": _find_permutation,
-    "qr": _find_qr,
-    "eigh": _find_eigh,
-    "svd": _find_svd,
-    "triangular_solve": _find_triangular_solve,
-}
+    "cholesky": _find_cholesky, "lu": _find_lu, "lu_pivots_to_permutation": _find_permutation, "qr": _find_qr,
+    "eigh": _find_eigh, "svd": _find_svd, "triangular_solve": _find_triangular_solve}
