@@ -61,7 +61,7 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
                                    () if options.contract else host.list_fused_operations(),
                                    tuple(name for name in FORMULA_FEATURES if name in host.cpu_features()),
                                    tuning=host.MACHINE.loops)
-    facts = f"{(*render_options, options.opt_level)}{text}"
+    facts = f"{(*render_options._replace(tuning=host.MACHINE.tuned), options.opt_level)}{text}"
     key = libraries.make_key(NAME, facts, opt_level=options.opt_level)
     key = key or hashlib.sha256(facts.encode()).digest()  # where nothing is kept on disk, any digest will do
     found = code_cache.find(key)

@@ -151,7 +151,7 @@ def make_key(*parts: str) -> bytes | None:
     identity = _identify()
     if identity is None:
         return None
-    texts = *find_target(), repr(MACHINE.tuning), *parts
+    texts = *find_target(), MACHINE.tuned, *parts
     return hashlib.sha256(identity + "\0".join(texts).encode()).digest()
 
 
@@ -222,10 +222,12 @@ def _settings_are_known() -> bool:
 
 
 class Machine:
-    """This machine, for those who decide how code is made; each fact is found when it is asked for."""
+    """This machine, for those who decide how code is made; each fact is found when it is asked for.
+
+    tuned: the numbers as text, for keys of code."""
 
     def __init__(self, tuning: Tuning):
-        self.tuning, self.loops = tuning, tuning.loops
+        self.tuning, self.loops, self.tuned = tuning, tuning.loops, repr(tuning)
 
     vector_bytes = property(lambda self: native_vector_bytes())
     caches = property(lambda self: cache_sizes())

@@ -2,14 +2,25 @@
 
 In: nothing. Out: a record that stands beside the facts about a machine (`host.Machine`), so that another one
 may bring other numbers. What hardware, a format or accuracy fixes is no tuning, and stands where it is used.
-Records are named tuples, which every process makes in a sixth of the time of data classes.
 """
 
 
-from typing import NamedTuple
+class Record:
+    """Numbers by name, as attributes of a class; of an instance, where it has others. Named tuples of so many
+    fields would take each process a millisecond to make."""
+
+    def __init__(self, **others):
+        vars(self).update(others)
+
+    def replace(self, **others):
+        return type(self)(**vars(self) | others)
+
+    def __repr__(self) -> str:
+        numbers = (f"{name}={getattr(self, name)!r}" for name in self.__annotations__)
+        return f"{type(self).__name__}({', '.join(numbers)})"
 
 
-class Loops(NamedTuple):
+class Loops(Record):
     """How loops run (`mapping`), and how they are written (`render`)."""
 
     # -- stores past the caches ---------------------------------------------------------------------------
@@ -143,7 +154,7 @@ class Loops(NamedTuple):
     unrolled_alone: int = 8
 
 
-class Product(NamedTuple):
+class Product(Record):
     """Products and convolutions. Work is counted in multiply-adds."""
 
     # -- matrices, or loops -------------------------------------------------------------------------------
@@ -234,7 +245,7 @@ class Product(NamedTuple):
     least_features: int = 4
 
 
-class Linalg(NamedTuple):
+class Linalg(Record):
     """Decompositions and solvers."""
 
     #: Matrices of more elements than this are given to LAPACK one after another: its own threads share the
@@ -255,7 +266,7 @@ class Linalg(NamedTuple):
     wide_bytes: int = 128
 
 
-class Fft(NamedTuple):
+class Fft(Record):
     """Fourier transforms. Times are relative to one another."""
 
     #: The time that a point of a butterfly takes, by the sizes of those that have code.
@@ -280,7 +291,7 @@ class Fft(NamedTuple):
     point_time: int = 32
 
 
-class Sort(NamedTuple):
+class Sort(Record):
     """Sorting of rows, orders and largest elements."""
 
     #: Rows and columns of a block: a block and its copy fit a first cache.
@@ -300,7 +311,7 @@ class Sort(NamedTuple):
     grain: int = 1 << 14
 
 
-class Runtime(NamedTuple):
+class Runtime(Record):
     """Calls, threads and memory."""
 
     #: Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more
@@ -339,7 +350,7 @@ class Runtime(NamedTuple):
     kept_part: int = 16
 
 
-class Tuning(NamedTuple):
+class Tuning(Record):
     """The records of all rooms; those of `routines` have the names of their rooms."""
 
     loops: Loops = Loops()

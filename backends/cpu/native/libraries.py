@@ -218,7 +218,7 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
             the process's own.
         name: for messages and `repr`; libraries of the same name do not clash, and neither do their symbols.
         opt_level: 0 none; 1 (default) the cleaning passes that explicit vector code needs, and those of level
-            3 for functions of scalar loops (`loop_modules`); 2 LLVM's O2
+            3 for functions of scalar loops (`translate`); 2 LLVM's O2
             pipeline (adds inlining, loop-invariant code motion, value numbering) without vectoriser and
             unrolling; 3 LLVM's O3 with both, for scalar loops that LLVM shall vectorise. The machine-code
             stage is the same for all; it is a fifth as long for a module whose functions all are `optnone`:
