@@ -13,7 +13,8 @@ from time import perf_counter
 from types import FrameType
 from typing import Any
 
-from jitcore.scripts.entries import Leave
+from jitcore.scripts.gates import Leave
+from jitcore.scripts.tracers import TOOL, TOOL_NAME, change, expect, ignore, is_traced
 
 __all__ = ["PATIENCE", "SHARE", "Arming", "arm", "measure_event"]
 
@@ -50,16 +51,14 @@ class Arming:
 if sys.version_info >= (3, 12):
     PATIENCE, SHARE = 100, 0.5
     _MONITORING = sys.monitoring
-    _TOOL = _MONITORING.OPTIMIZER_ID
 
     class _Arming(Arming):
         def __init__(self, frame: FrameType, head: int, skipped: int):
             super().__init__(frame, head, skipped)
             events = _MONITORING.events
-            if _MONITORING.get_tool(_TOOL) is None:
-                _MONITORING.use_tool_id(_TOOL, "jitcore")
-            _MONITORING.register_callback(_TOOL, events.INSTRUCTION, self._see)
-            _MONITORING.set_local_events(_TOOL, self.code, events.INSTRUCTION)
+            _MONITORING.use_tool_id(TOOL, TOOL_NAME)
+            change(_MONITORING.register_callback, TOOL, events.INSTRUCTION, self._see)
+            _MONITORING.set_local_events(TOOL, self.code, events.INSTRUCTION)
             _MONITORING.restart_events()
 
         def _see(self, code: Any, offset: int) -> Any:
@@ -73,12 +72,12 @@ if sys.version_info >= (3, 12):
             raise Leave
 
         def disarm(self) -> None:
-            _MONITORING.set_local_events(_TOOL, self.code, 0)
-            _MONITORING.register_callback(_TOOL, _MONITORING.events.INSTRUCTION, None)
+            if self.frame is None:
+                return
+            _MONITORING.set_local_events(TOOL, self.code, 0)
+            change(_MONITORING.register_callback, TOOL, _MONITORING.events.INSTRUCTION, None)
+            _MONITORING.free_tool_id(TOOL)
             self.frame = None
-
-    def _is_traced() -> bool:
-        return sys.gettrace() is not None or _MONITORING.get_tool(_MONITORING.DEBUGGER_ID) is not None
 
 else:
     #: Ticks in which frames may be watched, and the part of all others.
@@ -88,32 +87,28 @@ else:
         def __init__(self, frame: FrameType, head: int, skipped: int):
             super().__init__(frame, head, skipped)
             frame.f_trace = self._see
-            sys.settrace(_ignore)
+            change(sys.settrace, ignore)
 
         def _see(self, frame: FrameType, event: str, argument: Any) -> Callable | None:
             self.n_events += 1
             if event == "line" and frame.f_lasti == self.head and frame is self.frame and self.is_due():
                 self.is_done = True
                 self.disarm()
+                expect()
                 raise Leave
             return self._see
 
         def disarm(self) -> None:
-            sys.settrace(None)
-            if self.frame is not None:
+            if self.frame is not None and self.frame.f_trace == self._see:
                 self.frame.f_trace = None
+            if sys.gettrace() is ignore:
+                change(sys.settrace, None)
             self.frame = None
-
-    def _ignore(frame: FrameType, event: str, argument: Any) -> None:
-        return None
-
-    def _is_traced() -> bool:
-        return sys.gettrace() is not None
 
 
 def arm(frame: FrameType, head: int, skipped: int = 0) -> Arming | None:
     """None where somebody else traces."""
-    return None if _is_traced() else _Arming(frame, head, skipped)
+    return None if is_traced() else _Arming(frame, head, skipped)
 
 
 def measure_event() -> float:

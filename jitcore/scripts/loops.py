@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
 from jitcore.scripts.arming import Arming, measure_event
-from jitcore.scripts.entries import HEAD, Loop
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.frames import write_variables
+from jitcore.scripts.gates import HEAD, Loop
 from jitcore.scripts.iterators import ROOM, Ahead, look_ahead
 from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit
@@ -31,7 +31,7 @@ __all__ = ["LoopFate"]
 
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
-#: Seconds of the iterations that a program does at once, where their number is not known.
+#: Seconds of the iterations that a program does at once, about: signals are seen to between them.
 QUICK = 0.05
 #: Iterations that may be of another kind than those behind them.
 FIRST = 2
@@ -51,7 +51,7 @@ class LoopFate(Fate):
         self._mark: tuple[FrameType, float, int] | None = None
         self._watched: tuple[Arming, float, int] | None = None
         self._n_watched = FEW
-        self._room = ROOM
+        self._room = self._most = ROOM
         self._cost, self._done, self._tried = 0.0, 0, 0.0
 
     def list_places(self) -> tuple[int, ...]:
@@ -98,10 +98,10 @@ class LoopFate(Fate):
 
     def _run(self, frame: FrameType, iterator: Any, ahead: Ahead) -> tuple[int, Any]:
         program, end = self.region.program, self.loop.end
-        per_iteration = self.pace if self.is_new else 0.0
+        per_iteration, entries = self.pace if self.is_new else 0.0, self.entries
         while True:
-            count = min(ahead.most, ahead.left)
-            if iterator is None or program.grown:
+            count = min(ahead.most, ahead.left, self._most)
+            if program.grown:
                 count = min(count, self._room)
             if per_iteration:  # a part first: compiled code may be slower
                 count = min(count, max(1, int(PART / per_iteration)))
@@ -114,7 +114,7 @@ class LoopFate(Fate):
             if found is None:
                 return self._miss(frame, iterator)
             self.is_new = False
-            self.entries += 1
+            self.entries = entries + 1
             self.seconds += seconds
             number, results = found
             self._write(frame, results)
@@ -133,14 +133,19 @@ class LoopFate(Fate):
             if per_iteration and seconds > per_iteration * count:
                 self.give_up("its program takes longer than Python")
                 return HEAD, ahead.advance(count)
-            if iterator is None and seconds < QUICK and not program.grown:
-                self._room *= 4
             per_iteration = 0.0
+            if not QUICK <= seconds <= 4 * QUICK:
+                self._most = min(4 * count, max(1, int(count * QUICK / (seconds or QUICK))))
+            waits = self.workshop.waiting.arrived
+            if waits and ahead.rest is not None and program.counter not in (None, INDEX, LIMIT):
+                write_variables(frame, {program.counter: ahead.rest[count - 1]})
             if iterator is not None:
                 iterator, number = ahead.advance(count), HEAD
                 ahead = self._look_ahead(iterator)
-                if ahead is None:
-                    break
+            if waits:
+                self.workshop.arm(frame, self.unit, 1)
+            if waits or ahead is None:
+                break
         self.unit.gate.open()
         return number, iterator
 

@@ -50,7 +50,7 @@ def main() -> None:
     from jitcore.config import config
     from jitcore.scripts.compiling import Refused, compile_loop
 
-    config.announce_compiles = False  # nobody waits
+    config.update("announce_compiles", False)  # nobody waits
     is_left = not tell(answers, "ready")
     while (job := read_message(jobs)) is not None:
         limit_processor_time(jobs)
