@@ -121,8 +121,7 @@ class StatementRenderer:
 
     Attributes:
         math_calls: of mathematical functions. inlines_math: whether each gets a copy of the function.
-        written: buffers that the kernel changes.
-    """
+        written: buffers that the kernel changes."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
         self.module, self.name, self.kernel, self.options = module, name, kernel, options

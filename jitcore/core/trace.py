@@ -35,8 +35,7 @@ class Trace:
         parent: the trace that is current outside; the trace of a transformation hands on to it.
         is_open: whether the code that runs under the trace is still running.
         snapshots: by identity, ndarrays of the caller and the Arrays that hold what they held when they were
-            read; None where nothing is recorded.
-    """
+            read; None where nothing is recorded."""
 
     parent: Trace | None = None
     is_open = True
@@ -253,8 +252,7 @@ class JaxprTrace(Trace):
 
     Args:
         debug_info: of the traced function, for error messages.
-        parent: the trace that is current outside.
-    """
+        parent: the trace that is current outside."""
 
     def __init__(self, debug_info: DebugInfo | None = None, parent: Trace | None = None):
         self.debug_info = debug_info

@@ -89,8 +89,7 @@ class JitFunction:
         plan: which arguments are static or donated.
         fast: the dispatchers of calls whose form is known.
         misses: the signatures that were new.
-        last_program: what was compiled last.
-    """
+        last_program: what was compiled last."""
 
     def __init__(self, fun: Callable, options: JitOptions):
         self.options, self.names_devices = options, options.names_devices

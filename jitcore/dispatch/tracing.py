@@ -36,8 +36,7 @@ class TracedFunction:
     Attributes:
         jaxpr: its constvars stand for `consts`, arrays or tracers of an enclosing trace.
         out_structure: treedef of the result, `SINGLE` for one array.
-        fun_name: as messages and jaxprs show it.
-    """
+        fun_name: as messages and jaxprs show it."""
 
     __slots__ = ("jaxpr", "consts", "out_structure", "fun_name", "_closed")
 

@@ -39,7 +39,8 @@ class Lowering(Builder):
                  stages: Mapping[str, Sequence]):
         super().__init__(Graph())
         self.tuning, self.donated, self.stages = target.tuning, donated, stages
-        self.routines = {id(eqn): routine for eqn in equations
+        whole = [eqn for eqn in equations if eqn.primitive.traits.get("family") != "elementwise"]
+        self.routines = {id(eqn): routine for eqn in whole
                          if not eqn.effects and (routine := target.find_routine(eqn)) is not None}
         self.rendered = {id(eqn) for eqn in equations if target.can_render(eqn)}
         self.features = {name for primitive in {eqn.primitive for eqn in equations}
