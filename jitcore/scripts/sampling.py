@@ -160,6 +160,7 @@ class Sampler:
         return not self.is_over
 
     def tick(self, number: int, frame: FrameType | None) -> None:
+        __tracebackhide__ = True  # IPython and pytest leave the frame out of what a handler raises
         if self.is_busy:
             return
         self.is_busy, waiting = True, Waiting()

@@ -13,8 +13,7 @@ from jitcore.scripts.regions import Region
 from jitcore.scripts.sampling import Sampler
 from jitcore.scripts.sessions.page import format_page
 from jitcore.scripts.sessions.report import format_check, format_report, list_regions
-from tests.scripts.test_runner import TOTAL, write
-from tests.scripts.test_runner import run as run_process
+from tests.scripts.test_runner import TOTAL, run as run_process, write
 from tests.scripts.test_scripts import Inline, quick, run, run_sampled
 
 __all__ = ["quick"]
