@@ -7,6 +7,7 @@ process ends with its input.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -36,8 +37,12 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is traced may print
     jobs = os.fdopen(os.dup(0), "rb")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting threads takes 50 ms
+    gc.disable()
     from jitcore.scripts.compiling import Refused, compile_loop
 
+    gc.freeze()
+    gc.enable()
     write_message(answers, "ready")
     while (job := read_message(jobs)) is not None:
         try:

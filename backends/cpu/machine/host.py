@@ -226,6 +226,12 @@ def _settings_are_known() -> bool:
     )
 
 
+def has_default_settings() -> bool:
+    """Whether nobody has set what Numba compiles for."""
+    is_loaded = "numba.core.config" in sys.modules
+    return not is_loaded and not os.path.exists(_NUMBA_FILE) and not any(name in os.environ for name in _SETTINGS)
+
+
 class Machine:
     """What rules about loops are told of this machine; each fact is found when it is asked for."""
 

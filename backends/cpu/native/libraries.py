@@ -354,7 +354,7 @@ def _link_by_llvm(name, object_code, exports, imports):
         for symbol in exports:
             builder.export_symbol(symbol)
         for symbol, address in addresses.items():
-            address = address or llvm.address_of_symbol(symbol)
+            address = address or images.find_in_process(symbol) or llvm.address_of_symbol(symbol)
             if address is None:
                 raise NativeCodeError(f"library {name} calls {symbol}, which no loaded library defines")
             builder.import_symbol(symbol, address)
