@@ -228,8 +228,8 @@ def _settings_are_known() -> bool:
 
 def has_default_settings() -> bool:
     """Whether nobody has set what Numba compiles for."""
-    is_loaded = "numba.core.config" in sys.modules
-    return not is_loaded and not os.path.exists(_NUMBA_FILE) and not any(name in os.environ for name in _SETTINGS)
+    is_set = "numba.core.config" in sys.modules or any(name in os.environ for name in _SETTINGS)
+    return not is_set and not os.path.exists(_NUMBA_FILE)
 
 
 class Machine:

@@ -3,14 +3,14 @@
 In: the text of a module. Out: `ObjectCode`. Stage: the end of compilation, before linking (`native`).
 
 Processor and features are those of Numba's code generator, so kernels agree with what `@njit` emits in the
-same process and obey the same NUMBA_* settings; where nobody has set any, they are the host's, and Numba, which
-takes 0.15 s to load, is not asked. Its pass pipelines are made for scalar Python code. Kernels arrive with
-explicit vectors and explicit strides, and a short list of cleaning passes gives the same machine code in a
-fifth of the time.
+same process and obey the same NUMBA_* settings; where nobody has set any, they are the host's, and Numba,
+which takes 0.15 s to load, is not asked. Its pass pipelines are made for scalar Python code. Kernels arrive
+with explicit vectors and explicit strides, and a short list of cleaning passes gives the same machine code in
+a fifth of the time.
 
 Two modules can be translated at once, one in each of two lanes: that of threads which compile, one at a time,
-and that of the thread which compiles ahead (`libraries.begin`). A lane has target machines of its own, and each
-module has a context of its own; nothing else in LLVM is bound to a thread.
+and that of the thread which compiles ahead (`libraries.begin`). A lane has target machines of its own, and
+each module has a context of its own; nothing else in LLVM is bound to a thread.
 
 LLVM is imported when the first module is translated, not before.
 
