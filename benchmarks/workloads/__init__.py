@@ -10,6 +10,7 @@ from benchmarks.workloads import (
     formulas,
     library,
     loops,
+    models,
     normalizing,
     products,
     random_numbers,
@@ -24,6 +25,6 @@ from benchmarks.workloads import (
 
 ROWS: tuple[Workload, ...] = (
     *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,
-    *scattering.ROWS, *shapes.ROWS, *products.ROWS, *stencils.ROWS, *loops.ROWS, *random_numbers.ROWS,
-    *training.ROWS, *derivatives.ROWS, *library.ROWS,
+    *scattering.ROWS, *shapes.ROWS, *products.ROWS, *stencils.ROWS, *models.ROWS, *loops.ROWS,
+    *random_numbers.ROWS, *training.ROWS, *derivatives.ROWS, *library.ROWS,
 )

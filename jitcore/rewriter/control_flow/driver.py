@@ -37,6 +37,10 @@ from jitcore.rewriter.writing.resumable import Point, Suspended, Template, name_
 #: The exit of a function that has returned.
 RETURN = Point(-1, None)
 
+#: Iterations of a loop that is none in the program: slices by constants are faster than by a counter. And how
+#: many instructions they have in all: more would take long to compile.
+FEW, MAX_INSTRUCTIONS = 4, 1000
+
 #: How often code behind a decision is traced once for each side, where a Python value differs.
 _MAX_DUPLICATIONS = 6
 
@@ -287,7 +291,7 @@ class Driver:
             return self.branch(site, state, region)
         iterator = state.get(f"{name_slot(loop.base)}@{site.number}") if loop.iterates else None
         if isinstance(iterator, TracedIterator) and iterator.is_known and loop.header == site.number:
-            is_tried = not loop.is_comprehension or self._is_worth_rolling(loop, iterator)
+            is_tried = self._is_worth_rolling(loop, iterator)
             rolled = self._try_loop(site, state, region) if is_tried else None
             if rolled is not None:
                 return rolled
@@ -313,10 +317,15 @@ class Driver:
         return self.settle(outcome, region.until(*outs))
 
     def _is_worth_rolling(self, loop: Loop, iterator: TracedIterator) -> bool:
-        """Whether a comprehension is compiled as a loop: a long one, and one with a condition."""
-        count = iterator.count_left()
-        has_sites = any(number != loop.header and number in self.flow.join for number in loop.body)
-        return current.mode is not None and (has_sites or count is None or count >= MIN_COUNT)
+        """Whether a loop that Python could go through is compiled as a loop: one of more than a few
+        iterations, or with a way out; a comprehension, if it is long or has a condition."""
+        count, is_numpy = iterator.count_left(), current.mode is not None
+        if loop.is_comprehension:
+            has_sites = any(number != loop.header and number in self.flow.join for number in loop.body)
+            return is_numpy and (has_sites or count is None or count >= MIN_COUNT)
+        if not is_numpy or count is None or count > FEW or len(loop.outs) > 1:
+            return True
+        return count * sum(len(self.blocks[number].instructions) for number in loop.body) > MAX_INSTRUCTIONS
 
     def _try_loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome | None:
         """A loop that Python could go through, compiled; None, with all undone, where its body cannot do with
