@@ -25,7 +25,7 @@ from jitcore.backends.cpu.native.libraries import NativeProgram, code_cache, fin
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.runtime import stored, threads
 from jitcore.backends.cpu.runtime.host_calls import write_steps
-from jitcore.backends.cpu.runtime.launch import open_launchers
+from jitcore.backends.cpu.runtime.launch import make_check, open_launchers
 from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks, foresee_allocator
 from jitcore.backends.cpu.runtime.plans import (
     CallPlan,
@@ -293,6 +293,9 @@ class CpuBackend:
             "caches": ", ".join(f"{level} {size >> 10} KiB" for level, size in caches._asdict().items()),
             "threads": f"{pool['threads']} on {pool['cores']} cores, layer {pool['layer']}{tbb}",
         }
+
+    def make_check(self, arrays, mask, codes, state) -> Callable[..., bool] | None:
+        return make_check(arrays, mask, codes, state)
 
     def clear(self) -> None:
         code_cache.clear()

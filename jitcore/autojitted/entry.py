@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import ArraySpec, Matcher, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.specs import FLAGS, ArraySpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
 from jitcore.core.source import filter_traceback, raise_interruption
-from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.generated_calls import (
     ABSENT,
     MISS,
@@ -31,6 +32,8 @@ from jitcore.dispatch.generated_calls import (
     read_state,
     settle,
     silent,
+    state_variable,
+    tell_nothing,
 )
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
@@ -110,26 +113,38 @@ def _count_places(specs: Sequence[Spec]) -> int:
     return len(matcher.places)
 
 
-def write_checks(matcher: Matcher, specs: Sequence[Spec]) -> list[str]:
+def _write_checks(matcher: Matcher, specs: Sequence[Spec]) -> None:
     """Lines that return MISS unless the arguments p0, p1, ... have these specs."""
     for i, spec in enumerate(specs):
         spec.write(matcher, f"p{i}")
-    return matcher.lines
 
 
 def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Callable:
     effects = recording.effects
     constants = effects.constants
     matcher = Matcher(constants)
-    write_checks(matcher, specs)
+    _write_checks(matcher, specs)
+    codes = []
     for source, spec in recording.captures:
-        spec.write(matcher, source.read.format(owner=constants.add(source.owner)))
+        if source.read == "{owner}.__code__" and isinstance(source.owner, FunctionType):
+            codes.append((source.owner, spec))
+        else:
+            spec.write(matcher, source.read.format(owner=constants.add(source.owner)))
+    checks, matcher.lines = matcher.lines, []
+    matcher.check_arrays()
+    for function, spec in codes:
+        spec.write(matcher, f"{constants.add(function)}.__code__")
+    # Where native code knows the call, Python need not look.
+    checks += [f"known = is_known({', '.join(matcher.arrays)})", "if not known:",
+               *(f"    {line}" for line in matcher.lines or ["pass"])]
+    matcher.lines = []
     matcher.check_distinct()
+    checks += matcher.lines
     parameters = _list_parameters(len(specs))
-    checks = [f"    {line}" for line in matcher.lines] or ["    pass"]
-    lines = ["try:", *checks,
+    lines = ["try:", *(f"    {line}" for line in checks),
              "except Exception as error:", "    raise_interruption(error)", "    return MISS",
-             f"if read_state() is not silent[0] and not is_silent(): return plain({parameters})"]
+             "if not known and read_state() is not silent[0] and not is_silent(): "
+             f"return plain({parameters})"]
     lines += _write_inputs(recording, parameters)
     run = f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"
     if entry.donated:
@@ -142,8 +157,18 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     lines += [*_write_arrays(recording, entry.donated), *effects.result, *effects.writes,
               f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
+    is_known = _make_check(entry.program.backend, matcher, [(owner, spec.value) for owner, spec in codes])
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
-                            plain=entry.plain)
+                            plain=entry.plain, is_known=is_known)
+
+
+def _make_check(backend: Backend, matcher: Matcher, codes: Sequence[tuple[FunctionType, CodeType]]
+                ) -> Callable[..., bool]:
+    """What knows calls of a signature."""
+    if state_variable is None or not hasattr(backend, "make_check"):
+        return tell_nothing
+    arrays = [(spec.dtype, spec.shape, spec.flags) for spec in matcher.arrays.values()]
+    return backend.make_check(arrays, FLAGS, codes, (state_variable, silent)) or tell_nothing
 
 
 def _list_parameters(count: int) -> str:
@@ -323,5 +348,7 @@ def make_dispatch(count: int, recent: list[Callable], serve: Callable) -> Callab
 def write_checked_call(specs: Sequence[Spec], run: Callable) -> Callable:
     """`run`, a function of the values, for calls of this signature."""
     matcher, values = Matcher(Constants()), _list_parameters(len(specs))
-    lines = [*write_checks(matcher, specs), f"return plain({values})"]
+    _write_checks(matcher, specs)
+    matcher.check_arrays()
+    lines = [*matcher.lines, f"return plain({values})"]
     return matcher.constants.define("call", values, lines, __name__, **_NAMES, plain=run)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import CodeType, FunctionType
 from typing import Any, Protocol
 
 import numpy as np
@@ -131,6 +133,13 @@ class Backend(Protocol):
     def check(self, closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
         """Raises what a program cannot be compiled for, before it is. arguments: names of the inputs, ""
         for those without. Optional."""
+
+    def make_check(self, arrays: Sequence[tuple[np.dtype, tuple[int, ...], int]], mask: int,
+                   codes: Sequence[tuple[FunctionType, CodeType]], state: tuple[ContextVar, list]
+                   ) -> Callable[..., bool] | None:
+        """A fast function of so many values: whether each is an ndarray of this dtype object and shape, with
+        these of the flags in a mask; functions have these codes; a context variable has the value that is the
+        first of a list. It may say no of what is equal. Optional."""
 
     # -- of backends that compile for machines that are not there; optional ----------------------------------
     #: Names for `compile_for`.

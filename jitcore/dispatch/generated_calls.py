@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-__all__ = ["ABSENT", "MISS", "SelfOverlaps", "is_silent", "overlaps", "read_state", "settle", "silent"]
+__all__ = ["ABSENT", "MISS", "SelfOverlaps", "is_silent", "overlaps", "read_state", "settle", "silent",
+           "state_variable", "tell_nothing"]
 
 
 class _Miss:
@@ -34,11 +35,11 @@ class _Absent:
 ABSENT = _Absent()
 
 try:
-    from numpy._core._ufunc_config import _extobj_contextvar
+    from numpy._core._ufunc_config import _extobj_contextvar as state_variable
 
-    read_state: Callable = _extobj_contextvar.get
+    read_state: Callable = state_variable.get
 except ImportError:  # another NumPy keeps it elsewhere
-    read_state = np.geterr
+    state_variable, read_state = None, np.geterr
 
 #: The state that was found to be silent last; states never change, `np.seterr` makes new ones.
 silent: list = [None]
@@ -53,6 +54,12 @@ def is_silent() -> bool:
 
 
 is_silent()  # as it is by default, so that the first call need not look
+
+
+def tell_nothing(*arrays: np.ndarray) -> bool:
+    """Stands for the check of a call by native code, where there is none."""
+    return False
+
 
 #: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
 _OVERLAP_WORK = 10_000

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.dispatch.generated_calls import ABSENT, is_silent, overlaps, read_state, settle, silent
+from jitcore.dispatch.generated_calls import (
+    ABSENT,
+    is_silent,
+    overlaps,
+    read_state,
+    settle,
+    silent,
+    tell_nothing,
+)
 from jitcore.process.generated import compile_function
 from jitcore.scripts.entries import DECLINED
 from jitcore.scripts.regions import FromDisk
@@ -30,7 +38,7 @@ def decline(*arguments: Any) -> Any:
 _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
           "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
           "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
-          "settle": settle, "plain": decline, "fail": decline}
+          "settle": settle, "is_known": tell_nothing, "plain": decline, "fail": decline}
 
 
 def define(program: FromDisk, constants: list) -> Callable:

@@ -65,7 +65,9 @@ class ArraySpec(Spec):
         return self.flags & WRITEABLE != 0
 
     def write(self, matcher, value):
-        x = matcher.name(value, self)
+        matcher.arrays[matcher.name(value, self)] = self
+
+    def check(self, matcher: Matcher, x: str) -> None:
         add = matcher.constants.add
         matcher.check(f"{x}.__class__ is ndarray and {x}.shape == {add(self.shape)}")
         dtype = add(self.dtype)  # which compares more slowly than objects do
@@ -291,7 +293,7 @@ class Matcher:
     """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
 
     Attributes:
-        places: the spec at each place.
+        places: the spec at each place. arrays: those of arrays, by name; checked at the end, all at once.
         variables: names of dicts, those of attributes among them.
     """
 
@@ -299,6 +301,7 @@ class Matcher:
         self.constants = constants
         self.lines: list[str] = []
         self.places: list[Spec] = []
+        self.arrays: dict[str, ArraySpec] = {}
         self.variables: list[str] = []
         self._temporaries = 0
 
@@ -315,6 +318,10 @@ class Matcher:
 
     def check(self, condition: str) -> None:
         self.lines.append(f"if not ({condition}): return MISS")
+
+    def check_arrays(self) -> None:
+        for x, spec in self.arrays.items():
+            spec.check(self, x)
 
     def check_distinct(self) -> None:
         """No object stands at two places, and no dict of attributes is that of two objects."""
