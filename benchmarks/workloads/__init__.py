@@ -21,10 +21,11 @@ from benchmarks.workloads import (
     sorting,
     stencils,
     training,
+    value_iterations,
 )
 
 ROWS: tuple[Workload, ...] = (
     *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,
     *scattering.ROWS, *shapes.ROWS, *products.ROWS, *stencils.ROWS, *models.ROWS, *loops.ROWS,
-    *random_numbers.ROWS, *training.ROWS, *derivatives.ROWS, *library.ROWS,
+    *value_iterations.ROWS, *random_numbers.ROWS, *training.ROWS, *derivatives.ROWS, *library.ROWS,
 )

@@ -67,7 +67,8 @@ def mix_ocean(temperature, salinity, u, v, energy, mask, dt, dx, dz):
 
     # turbulence: shear makes it, stratification eats it
     buoyancy, shear = np.zeros_like(t_x), np.zeros_like(t_x)
-    buoyancy[:, :, :-1] = 1e-2 * (expansion[:, :, :-1] * t_z[:, :, :-1] - contraction[:, :, :-1] * s_z[:, :, :-1])
+    lighter, heavier = expansion[:, :, :-1] * t_z[:, :, :-1], contraction[:, :, :-1] * s_z[:, :, :-1]
+    buoyancy[:, :, :-1] = 1e-2 * (lighter - heavier)
     shear[:, :, :-1] = ((u[:, :, 1:] - u[:, :, :-1]) / dz) ** 2 + ((v[:, :, 1:] - v[:, :, :-1]) / dz) ** 2
     root = np.sqrt(np.maximum(energy, 0.0))
     length = 2.0**0.5 * root / np.sqrt(np.maximum(buoyancy, 1e-8))
@@ -120,7 +121,7 @@ def solve(lower, diagonal, upper, x):
 
 def make_solve(api) -> Callable:
     """`solve` as loops of a traced program."""
-    fori_loop, moveaxis = api.lax.fori_loop, api.numpy.moveaxis
+    fori_loop = api.lax.fori_loop
 
     def solve(lower, diagonal, upper, x):
         def eliminate(k, carried):
@@ -231,8 +232,10 @@ def change(h, u, v, a, b, h0, u0, v0, a0, b0, bottom, dt, dx):
     drag = 1e-3 * np.sqrt(here_u**2 + here_v**2) / np.maximum(depth[1:-1, 1:-1], 0.1)
     u[1:-1, 1:-1] -= dt * drag * here_u
     v[1:-1, 1:-1] -= dt * drag * here_v
-    u[1:-1, 1:-1] += dt * 10.0 / dx**2 * (u0[2:, 1:-1] + u0[:-2, 1:-1] + u0[1:-1, 2:] + u0[1:-1, :-2] - 4.0 * here_u)
-    v[1:-1, 1:-1] += dt * 10.0 / dx**2 * (v0[2:, 1:-1] + v0[:-2, 1:-1] + v0[1:-1, 2:] + v0[1:-1, :-2] - 4.0 * here_v)
+    u[1:-1, 1:-1] += dt * 10.0 / dx**2 * (u0[2:, 1:-1] + u0[:-2, 1:-1]
+                                          + u0[1:-1, 2:] + u0[1:-1, :-2] - 4.0 * here_u)
+    v[1:-1, 1:-1] += dt * 10.0 / dx**2 * (v0[2:, 1:-1] + v0[:-2, 1:-1]
+                                          + v0[1:-1, 2:] + v0[1:-1, :-2] - 4.0 * here_v)
     a[1:-1, 1:-1] -= dt / dx * (np.maximum(here_u, 0.0) * (a0[1:-1, 1:-1] - a0[:-2, 1:-1])
                                 + np.minimum(here_u, 0.0) * (a0[2:, 1:-1] - a0[1:-1, 1:-1])
                                 + np.maximum(here_v, 0.0) * (a0[1:-1, 1:-1] - a0[1:-1, :-2])

@@ -20,6 +20,8 @@ Modules:
                           counters of loops change.
     intervals             Intervals: comparisons, clamps and checks whose outcome the ranges of integers
                           decide go away.
+    loop_invariants       Loop invariants: what a loop computes anew in each iteration from what stays the
+                          same is computed once.
     loop_ranges           Ranges of what a `while` carries: how they settle, and what its test says of its
                           rounds.
     loop_vectorization    Loops whose iterations meet in sums and extremes only: blocks of iterations are

@@ -25,14 +25,14 @@ from jitcore.core.jaxpr import (
     slice_eqns,
     sub_jaxprs,
 )
-from jitcore.loopir.expr import OP_COST
 from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Walk, rewrite_equations
 
 # What takes long, though its results need not be in memory.
 HEAVY = ("dot_general", "conv_general_dilated", "fft", "threefry2x32", "top_k")
-# What an element at a computed place counts. And how many equations are looked at for one value.
-GATHER_COST, MAX_EQUATIONS = 8, 40
+# What an element at a computed place counts, and a power that is known. And how many equations are looked at
+# for one value.
+GATHER_COST, ROOT_COST, MAX_EQUATIONS = 8, 4, 40
 
 
 def hoist_invariants(closed_jaxpr: ClosedJaxpr, tuning: Tuning = DEFAULT) -> ClosedJaxpr:
@@ -125,9 +125,9 @@ def _find_cost(eqn: Equation) -> int:
     """Of an element, where an equation is fused with its readers."""
     traits, name = eqn.primitive.traits, eqn.primitive.name
     if name == "pow" and isinstance(eqn.invars[1], Literal) and 2 * eqn.invars[1].value % 1 == 0:
-        return OP_COST["sqrt"]
+        return ROOT_COST  # a few products and roots
     if traits.get("family") == "elementwise":
-        return OP_COST.get(traits.get("scalar_op"), 1)
+        return traits.get("cost", 1)
     return GATHER_COST if name == "gather" else 0
 
 
