@@ -11,7 +11,7 @@ which computes inf and nan without a word, serves no call where errors raise, ar
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -22,11 +22,12 @@ from jitcore.autojitted.recording.recorder import Recording, count_writes, witho
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
 from jitcore.core.source import filter_traceback, raise_interruption
-from jitcore.dispatch.backend import Backend, find_backend
+from jitcore.dispatch.backend import ArrayFacts, Backend, find_backend
 from jitcore.dispatch.generated_calls import (
     ABSENT,
     MISS,
     SelfOverlaps,
+    any_overlap,
     is_silent,
     overlaps,
     read_state,
@@ -43,6 +44,10 @@ from jitcore.rewriter.operations.redirects import PRINT
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
 MAX_RECENT = 8
+#: Pairs of an array that is written and any other that are looked at one by one.
+MAX_PAIRS = 16
+
+
 class Entry:
     """Args:
         recording: of the call.
@@ -71,7 +76,9 @@ class Entry:
         self.donated = set() if hasattr(backend, "wrap") else _choose_donated(recording)
         donated = tuple(place in self.donated for place in recording.inputs)
         self.program = Program(recording.traced, donated, options, backend, options.sharding)
-        self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals)
+        targets = {leaf: effects.written[place] for leaf, place in enumerate(recording.inputs)
+                   if place in self.donated}
+        self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals, targets)
         done = recording.traced.jaxpr.effects
         self.prints = PRINT in done
         self.loops = any(eqn.primitive.name in ("scan", "while") for eqn in recording.traced.jaxpr.eqns)
@@ -130,16 +137,17 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
             codes.append((source.owner, spec))
         else:
             spec.write(matcher, source.read.format(owner=constants.add(source.owner)))
-    checks, matcher.lines = matcher.lines, []
+    matcher.check_distinct()
+    checks = matcher.take_lines()
+    # Where native code knows the call, Python need not look.
+    checks += [f"known = is_known({', '.join(matcher.arrays)})", "if known < 2:", "    if not known:",
+               "        pass"]
     matcher.check_arrays()
     for function, spec in codes:
         spec.write(matcher, f"{constants.add(function)}.__code__")
-    # Where native code knows the call, Python need not look.
-    checks += [f"known = is_known({', '.join(matcher.arrays)})", "if not known:",
-               *(f"    {line}" for line in matcher.lines or ["pass"])]
-    matcher.lines = []
-    matcher.check_distinct()
-    checks += matcher.lines
+    checks += matcher.take_lines(2)
+    matcher.check_distinct_arrays()
+    checks += matcher.take_lines(1)
     parameters = _list_parameters(len(specs))
     lines = ["try:", *(f"    {line}" for line in checks),
              "except Exception as error:", "    raise_interruption(error)", "    return MISS",
@@ -157,17 +165,19 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     lines += [*_write_arrays(recording, entry.donated), *effects.result, *effects.writes,
               f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
-    is_known = _make_check(entry.program.backend, matcher, [(owner, spec.value) for owner, spec in codes])
+    is_known = _make_check(entry.program.backend, matcher, effects.written,
+                           [(owner, spec.value) for owner, spec in codes])
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
                             plain=entry.plain, is_known=is_known)
 
 
-def _make_check(backend: Backend, matcher: Matcher, codes: Sequence[tuple[FunctionType, CodeType]]
-                ) -> Callable[..., bool]:
-    """What knows calls of a signature."""
+def _make_check(backend: Backend, matcher: Matcher, written: Container[int],
+                codes: Sequence[tuple[FunctionType, CodeType]]) -> Callable[..., int]:
+    """What knows calls of a signature. written: places."""
     if state_variable is None or not hasattr(backend, "make_check"):
         return tell_nothing
-    arrays = [(spec.dtype, spec.shape, spec.flags) for spec in matcher.arrays.values()]
+    arrays = [ArrayFacts(spec.dtype, spec.shape, spec.flags, place in written)
+              for place, spec in enumerate(matcher.places) if isinstance(spec, ArraySpec)]
     return backend.make_check(arrays, FLAGS, codes, (state_variable, silent)) or tell_nothing
 
 
@@ -185,10 +195,15 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
         if not (spec.is_contiguous or spec.is_fortran):
             meets = recording.effects.constants.add(SelfOverlaps(spec.shape, spec.dtype.itemsize))
             lines.append(f"if {meets}[x{place}.strides]: return plain({parameters})")
-        others = [other for other in arrays if other != place and (other not in written or other < place)]
-        for other in others:
-            lines.append(f"if (x{place}.base is not None or x{other}.base is not None) "
-                         f"and overlaps(x{place}, x{other}): return plain({parameters})")
+    read = [place for place in arrays if place not in written]
+    if len(written) * len(arrays) > MAX_PAIRS:
+        names = [f"({''.join(f'x{place}, ' for place in places)})" for places in (written, read)]
+        lines.append(f"if known < 2 and any_overlap({', '.join(names)}): return plain({parameters})")
+    else:
+        for place in written:
+            for other in (*read, *(other for other in written if other < place)):
+                lines.append(f"if known < 2 and (x{place}.base is not None or x{other}.base is not None) "
+                             f"and overlaps(x{place}, x{other}): return plain({parameters})")
     for place in recording.inputs:
         spec = recording.places[place]
         if isinstance(spec, ScalarSpec):
@@ -220,7 +235,7 @@ def _write_arrays(recording: Recording, donated: set[int]) -> list[str]:
 _NAMES = {"MISS": MISS, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
           "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
           "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
-          "settle": settle}
+          "any_overlap": any_overlap, "settle": settle}
 
 
 # -- the signatures of a function ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -108,9 +108,9 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
     return plan, code_key if any(code_key) else None
 
 
-def write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
+def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[int] = ()) -> Run:
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
-    allocates outputs and arena, and calls."""
+    allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs."""
     launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
     dims = np.array(plan.dims, dtype=np.int64)
     launch = launchers.releasing if plan.releases else launchers.holding
@@ -122,16 +122,19 @@ def write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
             outputs.append(inputs[output.source])
             continue
         outputs.append(f"o{k}")
+        given.append(f"o{k}")
+        if k in given_outputs:
+            continue
         names[f"shape{k}"], names[f"dtype{k}"] = output.shape, output.dtype
         names[f"make{k}"] = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
         lines.append(f"o{k} = make{k}(shape{k}, dtype{k})")
-        given.append(f"o{k}")
     if plan.arena_bytes:
         lines.append(write_arena(plan.arena_bytes, names))
         given.append("arena")
     if compiled.addresses:
         lines.append(f"launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
     lines.append(f"return [{', '.join(outputs)}]")
-    source = f"def run({', '.join(inputs)}):\n" + "".join(f"    {line}\n" for line in lines)
+    parameters = ", ".join((*inputs, *(f"o{k}" for k in given_outputs)))
+    source = f"def run({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(source, "<jitcore call>", "exec"), names)
     return names["run"]

@@ -323,12 +323,20 @@ class Matcher:
         for x, spec in self.arrays.items():
             spec.check(self, x)
 
+    def check_distinct_arrays(self) -> None:
+        self._check_names(list(self.arrays))
+
     def check_distinct(self) -> None:
-        """No object stands at two places, and no dict of attributes is that of two objects."""
+        """No object but an array stands at two places, and no dict of attributes is that of two objects."""
         self._check_names(self.variables)
         self._check_names([f"x{i}" for i, spec in enumerate(self.places)
-                           if not (isinstance(spec, (ScalarSpec, DictSpec))
+                           if not (isinstance(spec, (ArraySpec, ScalarSpec, DictSpec))
                                    or isinstance(spec, SequenceSpec) and spec.kind is not list)])
+
+    def take_lines(self, indent: int = 0) -> list[str]:
+        """The lines so far, which are no longer there then."""
+        lines, self.lines = [f"{'    ' * indent}{line}" for line in self.lines], []
+        return lines
 
     def _check_names(self, names: list[str]) -> None:
         if len(names) > 4:
