@@ -21,7 +21,7 @@ from jitcore.autojitted.inputs.specs import FLAGS, ArraySpec, Matcher, ScalarSpe
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
-from jitcore.core.source import filter_traceback, raise_interruption
+from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import ArrayFacts, Backend, find_backend
 from jitcore.dispatch.generated_calls import (
     ABSENT,
@@ -263,7 +263,9 @@ class Signature:
 
 
 class RecentCalls(list):
-    """The calls that the dispatcher of a function tries first."""
+    """The calls that the dispatcher of a function tries first; a constant of its code, and hashed as one."""
+
+    __hash__ = object.__hash__
 
     def __init__(self, owner: Any):
         self._owner = owner
@@ -347,17 +349,6 @@ class Signatures:
     def _drop_recent(self, signature: Signature) -> None:
         if signature.call in self.recent:
             self.recent.remove(signature.call)
-
-
-def make_dispatch(count: int, recent: list[Callable], serve: Callable) -> Callable:
-    """A function of so many values that tries the calls of a list, then `serve(values)`."""
-    values = _list_parameters(count)
-    lines = ["try:", "    for call in recent:", f"        result = call({values})",
-             "        if result is not MISS:", "            return result",
-             f"    return serve(({values}{',' if values else ''}))",
-             "except Exception as error:", "    filter_traceback(error)", "    raise"]
-    return Constants().define("dispatch", values, lines, __name__, recent=recent, serve=serve, MISS=MISS,
-                              filter_traceback=filter_traceback)
 
 
 def write_checked_call(specs: Sequence[Spec], run: Callable) -> Callable:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore.backends.cpu.native import images, libraries
-from jitcore.backends.cpu.runtime.launch import make_builtin
+from jitcore.backends.cpu.runtime.objects import find_numpy_table, make_builtin
 
 __all__ = ["LARGE", "choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
 
@@ -108,7 +108,7 @@ def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
         plain = np.empty, lambda: None
         if not hasattr(os, "fork"):  # without posix_memalign
             return plain
-        table = _find_numpy_table()
+        table = find_numpy_table()
         if table is None:
             return plain
         library, _ = libraries.find_or_compile(*_describe_module())
@@ -126,17 +126,6 @@ def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
         allocate = make_builtin("allocate", library.address("jitcore_allocate"), doc)
         drop = ctypes.PYFUNCTYPE(None)(library.address("jitcore_drop"))
         return (allocate, drop) if _is_ours(allocate((LARGE,), np.uint8)) else plain
-
-
-def _find_numpy_table():
-    """NumPy's table of C functions, or None where it has no memory handlers."""
-    umath = getattr(np, "_core", None) or np.core
-    umath = umath._multiarray_umath
-    if tuple(map(int, np.__version__.split(".")[:2])) < (1, 22):
-        return None
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype, get_pointer.argtypes = _POINTER, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.cast(get_pointer(umath._ARRAY_API, None), ctypes.POINTER(_POINTER))
 
 
 def _keep_for_ever(thing: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.backends.cpu.native import images
 from jitcore.backends.cpu.native.libraries import NativeProgram
-from jitcore.backends.cpu.runtime.launch import open_launchers
-from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
+from jitcore.backends.cpu.runtime.launch import make_allocator, open_launchers
+from jitcore.backends.cpu.runtime.memory import LARGE, choose_allocator, write_arena
 from jitcore.dispatch import disk_cache
 
 __all__ = ["CallPlan", "Output", "Run", "decode_plan", "encode_plan", "find_plan", "store_plan", "write_call"]
@@ -125,9 +126,10 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
         given.append(f"o{k}")
         if k in given_outputs:
             continue
-        names[f"shape{k}"], names[f"dtype{k}"] = output.shape, output.dtype
-        names[f"make{k}"] = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
-        lines.append(f"o{k} = make{k}(shape{k}, dtype{k})")
+        nbytes = math.prod(output.shape) * output.dtype.itemsize
+        make = make_allocator(output.shape, output.dtype) if nbytes < LARGE else None
+        names[f"make{k}"] = make or partial(choose_allocator(nbytes), output.shape, output.dtype)
+        lines.append(f"o{k} = make{k}()")
     if plan.arena_bytes:
         lines.append(write_arena(plan.arena_bytes, names))
         given.append("arena")
