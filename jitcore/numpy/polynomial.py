@@ -212,8 +212,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     df, dx = arithmetic.subtract(get_item(fp, index), f0), arithmetic.subtract(get_item(xp, index), x0)
     offset = arithmetic.subtract(x, x0)
     is_step = logic.less_equal(arithmetic.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
-    share = arithmetic.divide(offset, apply_select(is_step, dx.dtype.type(1), dx))
-    out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(share, df), f0))
+    slope = arithmetic.divide(df, apply_select(is_step, dx.dtype.type(1), dx))
+    out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(slope, offset), f0))
     if period is not None:
         return out
     for side, beyond, edge in ((left, logic.less(x, get_item(xp, 0)), 0),

@@ -42,7 +42,7 @@ PROGRAMS = {
     "constants": (lambda x, m: iterate(x, lambda y: y * 0.1 + jnp.log(1 + jnp.arange(30.0, dtype=x.dtype))),
                   "log", "add"),
     "interp": (lambda x, m: iterate(x, lambda y: 0.5 * jnp.interp(0.9 * x + 0.1, x, y)),
-               "scan div", "gather mul"),
+               "scan", "gather mul"),
     "differs": (lambda x, m: iterate(x, lambda y: jnp.exp(-y) + x), "", "exp"),
 }
 

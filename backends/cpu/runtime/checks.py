@@ -54,8 +54,8 @@ def write_table(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[F
 
 
 # A table of int64 is its `self`: how many arrays, the mask of flags, a context variable, a list, whether 2 is
-# an answer, how many codes; for each of these, where its address should stand, and the address; for each array
-# its dtype, flags, bytes, whether it is written, number of axes, extents.
+# an answer, how many codes; for each of these, where its address should stand, and the address; for each
+# array its dtype, flags, bytes, whether it is written, number of axes, extents.
 TEXT = f"""
 define ptr @is_known(ptr %self, ptr %args, i64 %nargs) {{
 enter:
