@@ -89,10 +89,18 @@ def _find_moved(jaxpr: Jaxpr, given: Iterable[Var], tuning: Tuning) -> list[Equa
         replaced = [var for var in eqn.variables if var in stored and reads[var] == 1]
         if _takes_long(eqn, tuning) or replaced and _replaces(eqn, replaced):
             stored.update(eqn.outvars)
+    for var, eqn in reversed(defined_by.items()):  # an array that is broadcast is stored before it is
+        if var in needed and var not in stored and _is_broadcast(eqn):
+            needed.update(eqn.variables)
     for var, eqn in defined_by.items():
         if var in needed and var not in stored and _takes_many(eqn, defined_by, stored, tuning):
             stored.update(eqn.outvars)
     return [eqn for eqn in jaxpr.eqns if not stored.isdisjoint(eqn.outvars)]
+
+
+def _is_broadcast(eqn: Equation) -> bool:
+    """Whether the result has more elements than any operand."""
+    return all(_count_bytes([var]) < _count_bytes(eqn.outvars) for var in eqn.variables)
 
 
 def _takes_long(eqn: Equation, tuning: Tuning) -> bool:
