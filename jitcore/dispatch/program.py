@@ -256,7 +256,7 @@ class Program:
             run = _select_arguments(run, taken)
         return _check_nans(run, self.traced.fun_name) if config.debug_nans else run
 
-    def bind_to_host(self, avals: Sequence[ShapedArray], targets: Mapping[int, int]
+    def bind_to_host(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({})
                      ) -> Callable[..., list[np.ndarray]]:
         """As `bind`, with ndarrays as outputs wherever the program runs."""
         run = self.bind(avals, targets)

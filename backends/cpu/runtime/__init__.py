@@ -3,15 +3,13 @@
 In: loaded code and ndarrays. Out: ndarrays.
 
 Modules:
-    checks      Checks of calls by native code: whether arrays, codes and the error state are what a program
-                was made for.
+    checks      The native function that checks calls: whether arrays, codes and the error state are those a
+                program was made for. And where native code finds the fields of Python's objects.
     host_calls  Programs that call Python: library calls between native steps, and from within native loops
                 and branches.
     interrupts  How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.
     launch      Calls of compiled kernels from Python: one trampoline for all of them.
     memory      Memory of large arrays: where it begins, and what becomes of it when an array is gone.
-    objects     Python's objects as native code sees them: where it finds their fields, and functions made of
-                it.
     plans       Plans of calls, and the functions that carry them out; no compiler is needed.
     pool        The pool of POSIX threads that a process keeps for the loops of its kernels.
     stored      Programs on disk, for processes that do without a compiler.

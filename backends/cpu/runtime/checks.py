@@ -1,56 +1,23 @@
-"""Checks of calls by native code: whether arrays, codes and the error state are what a program was made for.
+"""The native function that checks calls: whether arrays, codes and the error state are those a program was
+made for. And where native code finds the fields of Python's objects.
 
-In: what they are. Out: LLVM text of a function of Python, the same for all signatures, and the table that is
-its `self`. Stage: run time.
+In: what `launch.make_check` writes into a table. Out: LLVM text, one for all signatures. Stage: run time.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from contextvars import ContextVar
-from types import CodeType, FunctionType
-from typing import TYPE_CHECKING
+__all__ = ["MAX_COMPARED", "TEXT"]
 
-import numpy as np
+#: The symbol of the type of ndarrays.
+NDARRAY = "jitcore_ndarray_type"
 
-from jitcore.backends.cpu.runtime.objects import (
-    CODE_OFFSET,
-    DATA_OFFSET,
-    DTYPE_OFFSET,
-    FLAGS_OFFSET,
-    ITEMS_OFFSET,
-    NDARRAY,
-    NDIM_OFFSET,
-    SHAPE_OFFSET,
-    TYPE_OFFSET,
-)
-
-if TYPE_CHECKING:
-    from jitcore.dispatch.backend import ArrayFacts
-
-__all__ = ["TEXT", "write_table"]
+TYPE_OFFSET = 8  # PyObject.ob_type
+DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject
+NDIM_OFFSET, SHAPE_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET = 24, 32, 56, 64  # its nd, dimensions, descr, flags
+CODE_OFFSET, ITEMS_OFFSET = 48, 24  # PyFunctionObject.func_code, PyListObject.ob_item
 
 #: Arrays of a call whose places are compared with each other.
 MAX_COMPARED = 16
-
-_CONTIGUOUS = 3  # flags of an ndarray whose elements lie side by side, in one order or the other
-
-
-def write_table(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],
-                state: tuple[ContextVar, list]) -> np.ndarray:
-    """What `Backend.make_check` gets, as a table."""
-    variable, items = state
-    are_read = not any(facts.is_written for facts in arrays)
-    lie_close = all(facts.flags & _CONTIGUOUS for facts in arrays)
-    compares = len(arrays) <= MAX_COMPARED and (are_read or lie_close)
-    table = [len(arrays), mask, id(variable), id(items), compares, len(codes)]
-    for function, code in codes:
-        table += [id(function) + CODE_OFFSET, id(code)]
-    for dtype, shape, flags, is_written in arrays:
-        nbytes = math.prod(shape) * dtype.itemsize
-        table += [id(dtype), flags, nbytes, is_written, len(shape), *shape]
-    return np.array(table, np.int64)
 
 
 # A table of int64 is its `self`: how many arrays, the mask of flags, a context variable, a list, whether 2 is

@@ -15,27 +15,40 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jitcore.backends.cpu.native import images, libraries
-from jitcore.backends.cpu.runtime import checks
-from jitcore.backends.cpu.runtime.objects import (
+from jitcore.backends.cpu.runtime.checks import (
+    CODE_OFFSET,
     DATA_OFFSET,
+    DTYPE_OFFSET,
+    FLAGS_OFFSET,
+    ITEMS_OFFSET,
+    MAX_COMPARED,
     NDARRAY,
+    NDIM_OFFSET,
+    SHAPE_OFFSET,
+    TEXT,
     TYPE_OFFSET,
-    find_numpy_table,
-    layout_is_known,
-    make_builtin,
 )
 
-__all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "make_allocator", "make_check", "open_launchers"]
+if TYPE_CHECKING:
+    from jitcore.dispatch.backend import ArrayFacts
+
+__all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "find_numpy_table", "make_allocator", "make_builtin",
+           "make_check", "open_launchers"]
 
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
 
+_METH_FASTCALL = 0x0080
+_CONTIGUOUS = 3  # flags of an ndarray whose elements lie side by side, in one order or the other
 _NEW_ARRAY = 94  # PyArray_NewFromDescr in NumPy's table of functions
 
 #: The status of an entry point that left a Python exception set: it is raised.
@@ -79,18 +92,85 @@ def _make_launchers(has_few: bool) -> Launchers:
                      "ctypes")
 
 
+def layout_is_known() -> bool:
+    """Do objects of this NumPy and CPython hold what native code reads where it looks?"""
+    probe, items = np.arange(24.0).reshape(4, 6)[1:3, 2:5], [object()]
+    read, read_int = ctypes.c_void_p.from_address, ctypes.c_int.from_address
+    return (
+        ctypes.sizeof(ctypes.c_void_p) == 8
+        and object.__basicsize__ == DATA_OFFSET
+        and read(id(probe) + TYPE_OFFSET).value == id(np.ndarray)
+        and read(id(probe) + DATA_OFFSET).value == probe.ctypes.data
+        and read_int(id(probe) + NDIM_OFFSET).value == 2
+        and (ctypes.c_int64 * 2).from_address(read(id(probe) + SHAPE_OFFSET).value)[:] == [2, 3]
+        and read(id(probe) + DTYPE_OFFSET).value == id(probe.dtype)
+        and read_int(id(probe) + FLAGS_OFFSET).value == probe.flags.num
+        and read(id(layout_is_known) + CODE_OFFSET).value == id(layout_is_known.__code__)
+        and read(read(id(items) + ITEMS_OFFSET).value).value == id(items[0])
+    )
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("ml_name", ctypes.c_char_p),
+        ("ml_meth", ctypes.c_void_p),
+        ("ml_flags", ctypes.c_int),
+        ("ml_doc", ctypes.c_char_p),
+    )
+
+
+@functools.cache
+def _define_method(name: str, address: int, doc: str) -> _MethodDef:
+    """Kept for good: CPython reads it for as long as one of its functions lives."""
+    return _MethodDef(name.encode(), address, _METH_FASTCALL, doc.encode())
+
+
+def make_builtin(name: str, address: int, doc: str, owner: Any = None) -> Callable:
+    """A built-in function of Python around native code `PyObject *(PyObject *self, PyObject *const *args,
+    Py_ssize_t nargs)`, which has to stay loaded. owner: what it gets as `self`; None for NULL."""
+    new_function = ctypes.pythonapi.PyCFunction_NewEx
+    new_function.restype = ctypes.py_object
+    new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    method = ctypes.addressof(_define_method(name, address, doc))
+    return new_function(method, None if owner is None else id(owner), None)
+
+
+def find_numpy_table():
+    """NumPy's table of C functions, or None where it has no memory handlers."""
+    umath = getattr(np, "_core", None) or np.core
+    umath = umath._multiarray_umath
+    if tuple(map(int, np.__version__.split(".")[:2])) < (1, 22):
+        return None
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.cast(get_pointer(umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+
+
 @functools.cache
 def _open_library() -> libraries.Library:
     return libraries.find_or_compile("launch", "", _render_trampolines)[0]
 
 
-def make_check(*facts: Any) -> Callable[..., int] | None:
+def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],
+               state: tuple[ContextVar, list]) -> Callable[..., int] | None:
     """As `Backend.make_check` says; None where it would not be native. Its caller keeps what it is given, but
     for the table. Cost: 20 ns and 5 ns an array."""
     if open_launchers().kind != "native":
         return None
+    variable, items = state
+    are_read = not any(facts.is_written for facts in arrays)
+    lie_close = all(facts.flags & _CONTIGUOUS for facts in arrays)
+    compares = len(arrays) <= MAX_COMPARED and (are_read or lie_close)
+    table = [len(arrays), mask, id(variable), id(items), compares, len(codes)]
+    for function, code in codes:
+        table += [id(function) + CODE_OFFSET, id(code)]
+    for dtype, shape, flags, is_written in arrays:
+        nbytes = math.prod(shape) * dtype.itemsize
+        table += [id(dtype), flags, nbytes, is_written, len(shape), *shape]
     address = _open_library().address("is_known")
-    return make_builtin("is_known", address, "is_known(*arrays) -> int", checks.write_table(*facts))
+    return make_builtin("is_known", address, "is_known(*arrays) -> int", np.array(table, np.int64))
 
 
 def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray] | None:
@@ -158,7 +238,7 @@ def _render_trampolines() -> str:
         _TRAMPOLINE_HEAD
         + _render_trampoline("launch_holding", release_gil=False)
         + _render_trampoline("launch_releasing", release_gil=True)
-        + checks.TEXT
+        + TEXT
         + _ALLOCATOR
     )
 

@@ -25,7 +25,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore.backends.cpu.native import images, libraries
-from jitcore.backends.cpu.runtime.objects import find_numpy_table, make_builtin
+from jitcore.backends.cpu.runtime.launch import find_numpy_table, make_builtin
 
 __all__ = ["LARGE", "choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
 
