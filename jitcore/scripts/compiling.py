@@ -22,11 +22,13 @@ from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
-from jitcore.rewriter.bytecode.instructions import Unsupported
-from jitcore.rewriter.writing.outlined import list_parameters, write_loop
+from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported
+from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
-from jitcore.scripts.entries import HEAD, list_assigned
+from jitcore.scripts.entries import list_assigned
 from jitcore.scripts.environment import Rebuilt
+from jitcore.scripts.gates import HEAD
+from jitcore.scripts.iterators import Column
 from jitcore.scripts.regions import FromDisk, Job
 
 __all__ = ["Refused", "compile_loop"]
@@ -53,11 +55,15 @@ def compile_loop(job: Job) -> FromDisk:
     loop = outline.find_loop(job.body)
     if loop is None:
         raise Refused("it cannot be a function of its own")
+    has_elements = not job.form.startswith(("while", "range"))
+    make_element = make_function(job.form, len(job.counts) - 2) if has_elements else None
     refused = None
     for sides in list_cuts(function.__code__, job):
-        rest = outline.find_rest(loop, sides, job.lists, job.body[0])
-        counter = outline.find_counter(rest) if rest is not None else None
-        if rest is None or sides and rest.takes_iterable and (counter not in rest.results):
+        rest = outline.find_rest(loop, sides, job.lists, job.body[0], make_element)
+        if rest is None:
+            continue
+        counter = INDEX if has_elements else LIMIT if rest.is_limited else outline.find_counter(rest)
+        if sides and counter not in rest.results:
             continue
         try:
             return compile_rest(rebuilt, outline, rest, job)._replace(counter=counter)
@@ -83,7 +89,7 @@ OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging w
 def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:
     own = make_region(rebuilt.functions[0], outline, rest, job)
     values = [rebuilt.values.get(name, ABSENT) for name in rest.parameters]
-    values += job.counts
+    values += [find_count(one, rebuilt) for one in job.counts]
     given = dict(zip(rest.parameters, values))
     fresh = outline.find_fresh(rest)
     stand_ins = {name: given[name] for name in fresh if type(given.get(name)) in (int, float, bool)}
@@ -95,6 +101,11 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
 
 
+def find_count(told: Any, rebuilt: Rebuilt) -> Any:
+    """What a program is told of its iterations, see `Ahead.tell`."""
+    return rebuilt.values[told] if type(told) is str else told.fill() if type(told) is Column else told
+
+
 def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: Job) -> list[Function]:
     """What is left of a loop, as a function of variables and, of a `for`, of the range that is left."""
     if rest.free or rest.cells:
@@ -103,15 +114,21 @@ def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: J
     body = types.FunctionType(code, function.__globals__, function.__name__)
     if not rest.takes_iterable:
         return [body]
-    if not job.step:
-        raise Refused("it goes through something else than a range")
-    names = [f"p{k}" for k in range(len(list_parameters(rest)) - 1)]
-    step = f", {job.step}" if job.step != 1 else ""
-    passed = ", ".join([*names, f"range(start, stop{step})"])
-    source = f"def region({', '.join([*names, 'start', 'stop'])}):\n    return body({passed})\n"
+    names, columns = [f"p{k}" for k in range(len(rest.parameters))], list_columns(rest)
+    step = "" if rest.make_element else job.form.removeprefix("range")
+    passed = ", ".join([*names, f"range(start, stop{step and ', ' + step})", *columns])
+    source = f"def region({', '.join([*names, 'start', 'stop', *columns])}):\n    return body({passed})\n"
     namespace = {"body": body, "__builtins__": __builtins__}
     exec(compile("\n" * (rest.line - 2) + source, code.co_filename, "exec"), namespace)
-    return [namespace["region"], body]
+    return [namespace["region"], body, *([rest.make_element] if rest.make_element else [])]
+
+
+def make_function(form: str, count: int) -> Function:
+    """The function of columns and a number that makes an element."""
+    names = ", ".join([*[f"c{number}" for number in range(count)], "k"])
+    namespace: dict[str, Any] = {"__builtins__": __builtins__}
+    exec(compile(f"def make_element({names}):\n    return {form}\n", "<elements>", "exec"), namespace)
+    return namespace["make_element"]
 
 
 _VARIES = "it needs the value of a number that is another one in each iteration"
@@ -177,7 +194,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
         parameters, results = rest.parameters, rest.results
         exits = (*(one.offset for one in rest.exits), *[HEAD] * rest.is_limited)
     data = dump_constants(constants, rebuilt, own)
-    return FromDisk(parameters, results, exits, job.step, grown, arguments, tuple(lines), data,
+    return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
                     *stored, consts, None if is_whole else kept, {}, None)
 
 

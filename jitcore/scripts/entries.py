@@ -17,17 +17,14 @@ import bisect
 import dis
 from collections.abc import Callable, Container, Iterable
 from types import CodeType
-from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, is_generator, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
+from jitcore.scripts.gates import DECLINED, RAISED, Gate, Leave, Loop, Prepared, Slot
 
-__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_appended",
-           "list_assigned", "list_parameters", "list_read"]
+__all__ = ["add_entries", "list_appended", "list_assigned", "list_parameters", "list_read"]
 
-#: The exit that is none: the loop goes on at its head.
-HEAD = -1
 #: What ends a block.
 _ENDS = frozenset("RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE JUMP_FORWARD JUMP_BACKWARD "
                   "JUMP_BACKWARD_NO_INTERRUPT".split())
@@ -38,71 +35,6 @@ _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
 _NAMES = {"LOAD_GLOBAL": 1}
 _ATTRIBUTES = {"LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
-
-
-class Leave(BaseException):
-    """Raised in a frame that stands at the head of a loop: the loop is left there, and gone on with
-    elsewhere."""
-
-
-class Gate(list):
-    """What is asked whenever a loop is begun: empty while it is closed. Code is hashed with its constants."""
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-
-    def open(self) -> None:
-        self[:] = (True,)
-
-    def close(self) -> None:
-        self.clear()
-
-
-class Declined:
-    """What a call answers that is left to Python."""
-
-    def __reduce__(self):
-        return "DECLINED"
-
-
-DECLINED = Declined()
-
-
-class Slot:
-    """What calls of a function ask first, while its gate is open: `call`, with the values of its
-    parameters."""
-
-    __slots__ = ("gate", "call")
-
-    def __init__(self):
-        self.gate = Gate()
-        self.call: Callable | None = None
-
-
-class Loop(NamedTuple):
-    """A loop of a code object.
-
-    Attributes:
-        head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the
-            stack there.
-        body: offsets of its instructions.
-        exits: offsets behind it, where control may go on; end: of a `for` the one of them behind its last
-            iteration.
-        sides: parts of it that not every iteration comes to and that call something, as offsets of their
-            instructions by that of the first: control may leave the loop there too and come back to its head.
-        depth: of the stack at its head. level: number of loops around it.
-        line: of its `for` or `while`.
-    """
-
-    head: int
-    is_for: bool
-    body: frozenset[int]
-    exits: tuple[int, ...]
-    end: int
-    sides: dict[int, frozenset[int]]
-    depth: int
-    level: int
-    line: int
 
 
 class _Flow:
@@ -281,26 +213,6 @@ def list_assigned(code: CodeType, body: Container[int]) -> frozenset[str]:
                      if raw.name == "STORE_NAME" and raw.offset in body)
 
 
-class Prepared(NamedTuple):
-    """Code with entries.
-
-    Attributes:
-        original, code: before and after; loops: that have an entry, outer ones first.
-        heads: where each head is in the new code, by its old offset. new, old: offsets of each instruction.
-    """
-
-    original: CodeType
-    code: CodeType
-    loops: tuple[Loop, ...]
-    heads: dict[int, int]
-    new: list[int]
-    old: list[int]
-
-    def locate(self, offset: int) -> int:
-        """The old offset of what stands at an offset of the new code; -1 for what was added."""
-        return self.old[bisect.bisect_right(self.new, offset) - 1]
-
-
 def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callable]], slot: Slot | None = None,
                 most_levels: int = 2) -> Prepared | None:
     """The code with an entry for each loop that fewer than `most_levels` loops stand around; None if there is
@@ -347,7 +259,7 @@ class _Writer:
 
     def write(self) -> Prepared:
         out, marks, asked, started = self.out, [], Label(), Label()
-        for item in self.flow.raw:
+        for item, following in zip(self.flow.raw, [*self.flow.raw[1:], None]):
             out.handler = self._find_handler(item.offset)
             out.position = item.position
             out.place(self.labels[item.offset])
@@ -360,6 +272,7 @@ class _Writer:
             else:
                 out.emit(item.name, self._find_target(item))
             if item.name == "RESUME" and self.slot is not None:
+                out.position = following.position  # one of its own would be a line that is traced
                 out.load_const(self.slot.gate)
                 out.branch("TRUE", asked)
                 out.place(started)
@@ -444,6 +357,12 @@ class _Writer:
         out.emit("UNPACK_SEQUENCE", 2)  # ..., iterator, new iterator, number of the exit
         for number, exit in enumerate((*loop.exits, *loop.sides)):
             self._write_exit(loop, number, exit)
+        goes_on = Label()
+        out.copy()
+        out.branch_is(RAISED, goes_on, holds=False)
+        out.pop()
+        out.emit("RAISE_VARARGS", 1)
+        out.place(goes_on)
         out.pop()
         if loop.is_for:
             out.swap()

@@ -20,7 +20,7 @@ from jitcore.dispatch.generated_calls import (
     tell_nothing,
 )
 from jitcore.process.generated import compile_function
-from jitcore.scripts.entries import DECLINED
+from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
 
 __all__ = ["ABSENT", "define"]

@@ -50,10 +50,12 @@ def main() -> None:
     jobs = os.fdopen(os.dup(0), "rb")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting threads takes 50 ms
     gc.disable()
+    from jitcore.config import config
     from jitcore.scripts.compiling import Refused, compile_loop
 
     gc.freeze()
     gc.enable()
+    config.update("announce_compiles", False)  # nobody waits
     is_left = not tell(answers, "ready")
     while (job := read_message(jobs)) is not None:
         limit_processor_time(jobs)

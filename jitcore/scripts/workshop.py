@@ -11,15 +11,18 @@ from time import monotonic
 from types import CellType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.arming import Arming, arm
+from jitcore.scripts.arming import PATIENCE, SHARE, Arming, arm
 from jitcore.scripts.entries import list_appended, list_assigned, list_parameters, list_read
 from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
+from jitcore.scripts.gates import RAISED
 from jitcore.scripts.helper import LONGEST, Helper
-from jitcore.scripts.learned import Note, make_key, name_all
+from jitcore.scripts.interrupts import Waiting
+from jitcore.scripts.iterators import ROOM, look_ahead
+from jitcore.scripts.learned import Note, name_all
 from jitcore.scripts.loops import LoopFate
-from jitcore.scripts.regions import Job, Region, count_rest
+from jitcore.scripts.regions import Job, Region
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
@@ -27,10 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Workshop"]
 
-#: Iterations of a `while` that its program is compiled with.
-LIMIT = 1000
-#: Ticks in which a frame that is to be stopped at a head may come there.
-LATE = 10
 
 
 class Workshop:
@@ -38,12 +37,15 @@ class Workshop:
 
     Attributes:
         current: the fate of the unit that is compiled at the moment.
+        waiting: the signals that wait, while a loop is entered.
     """
 
     def __init__(self, sampler: Sampler, path: list[str]):
         self.sampler, self.helper = sampler, Helper(path)
         self.current: Fate | None = None
+        self.waiting: Waiting | None = None
         self._armed: tuple[Arming, Unit] | None = None
+        self._ticks_armed = 0
         self._told: Any = None  # (`Described`, `Names`) of what is compiled
         self._started = monotonic()
 
@@ -51,8 +53,14 @@ class Workshop:
     def enter(self, unit: Unit, frame: FrameType, iterator: Any) -> tuple[int, Any]:
         """A frame stands at the head of a loop."""
         if self._armed is not None and self._armed[1] is unit:
-            self._armed = None
-        return self._quietly(self.fate_of(unit).enter, frame, iterator)
+            self.disarm()
+            unit.late = 0
+        before, self.waiting = self.waiting, Waiting()
+        try:
+            found = self._quietly(self.fate_of(unit).enter, frame, iterator)
+        finally:
+            error, self.waiting = self.waiting.end(frame), before
+        return found if error is None else (RAISED, error)
 
     def call(self, unit: Unit, frame: FrameType, values: tuple) -> Any:
         """A frame of a function has begun."""
@@ -69,7 +77,7 @@ class Workshop:
 
     def fate_of(self, unit: Unit) -> Any:
         if unit.fate is None:
-            unit.fate = (FunctionFate if unit.loop is None else LoopFate)(self, unit)
+            unit.fate = (FunctionFate if unit.is_function else LoopFate)(self, unit)
         return unit.fate
 
     # -- frames that run -------------------------------------------------------------------------------------
@@ -78,19 +86,26 @@ class Workshop:
         if self.current is not None:
             self._look_after_helper()
         if self._armed is not None:
-            unit = self._armed[1]
-            unit.late += 1
-            if unit.late < LATE:
+            self._armed[1].late += 1
+            self._ticks_armed += 1
+            if self.patience > 0:
                 return True
             self.disarm()
         return False
 
-    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> None:
-        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times."""
+    @property
+    def patience(self) -> float:
+        """Ticks in which a frame that is to be stopped at a head may come there: it is slow meanwhile."""
+        return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
+
+    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> Arming | None:
+        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times; None
+        where it cannot be."""
         self.disarm()
         found = arm(frame, unit.prepared.heads[unit.loop.head], skipped)
         if found is not None:
             self._armed = found, unit
+        return found
 
     def disarm(self) -> None:
         if self._armed is not None:
@@ -101,21 +116,19 @@ class Workshop:
         """Lets the other process end, and keep what it compiles for later runs."""
         note = None
         if self.current is not None:
-            note = Note(make_key(self.sampler.source), self.current.unit.key, self._told[1])
+            note = Note(self.current.unit.text.key, self.current.unit.key, self._told[1])
         self.helper.leave(note)
 
     # -- compiling -------------------------------------------------------------------------------------------
     def submit_loop(self, fate: LoopFate, frame: FrameType, iterator: Any) -> None:
         """Has a loop compiled whose frame stands at its head."""
         loop, code = fate.loop, fate.unit.prepared.original
-        counts, step = (LIMIT,), 0
-        if loop.is_for:
-            rest = count_rest(iterator)
-            if rest is None:
-                fate.give_up("it goes through something else than a range")
-                return
-            counts, step = (rest.start, rest.stop), rest.step
-            fate.mark(frame, rest)
+        try:
+            ahead = look_ahead(iterator)
+        except TypeError as error:
+            fate.give_up(str(error))
+            return
+        fate.mark(frame, ahead)
         variables = frame.f_locals
         is_module = variables is frame.f_globals
         given = {**frame.f_globals, **variables}
@@ -133,13 +146,14 @@ class Workshop:
             return
         sides = {offset: list_read(code, part, with_attributes=True) for offset, part in loop.sides.items()}
         body = (loop.head, *sorted(loop.body - {loop.head}))
-        job = Job(b"", body, is_module, counts, step, sides, frozenset(lists))
-        self._submit(fate, values, function, frozenset(hidden), job)
+        named, counts = ahead.tell(min(ahead.left, ROOM))
+        job = Job(b"", body, is_module, ahead.form, counts, sides, frozenset(lists))
+        self._submit(fate, {**values, **named}, function, frozenset(hidden), job)
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""
         given = dict(zip(list_parameters(fate.unit.prepared.original), values))
-        self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}, frozenset()))
+        self._submit(fate, given, function, frozenset(), Job(b"", (), False, "", (), {}, frozenset()))
 
     def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str],
                 job: Job) -> None:
@@ -169,8 +183,8 @@ class Workshop:
         described, names = self._told
         try:
             fate.take(Region(answer, fate.list_places(), described.find, names))
-        except LookupError as error:
-            fate.give_up(str(error))
+        except (LookupError, ValueError) as error:
+            fate.give_up(f"its program cannot be taken over: {error}")
 
 
 def find_opaque_name(names: Iterable[str], values: dict[str, Any]) -> str:

@@ -9,8 +9,9 @@ import pytest
 from jitcore.rewriter.bytecode.versions import VERSION
 from jitcore.rewriter.writing.outlined import list_parameters, write_loop
 from jitcore.rewriter.writing.outlining import Outline
-from jitcore.scripts.entries import HEAD, Leave, add_entries
+from jitcore.scripts.entries import add_entries
 from jitcore.scripts.frames import write_variables
+from jitcore.scripts.gates import HEAD, Leave
 
 UNBOUND = object()
 done: list = []

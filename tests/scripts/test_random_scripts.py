@@ -27,7 +27,8 @@ def at_once(monkeypatch):
 
 
 class Writer:
-    """A random script. Its variables: ints a, b; floats x, y; an array u of eight floats."""
+    """A random script. Its variables: ints a, b; floats x, y, v; an array u of eight floats; lists of what was
+    appended, of ints, floats and pairs; an array of floats."""
 
     def __init__(self, seed: int):
         self.draw = random.Random(seed)
@@ -37,27 +38,33 @@ class Writer:
         body = "\n".join(self.statement() for _ in range(self.draw.randint(2, 5)))
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
-            names = "a, b, x, y, u"
+            names = "a, b, x, y, u, log"
             return f"{HEAD}def f({names}):\n{indent(text)}\n    return {names}\n{names} = f({names})\n{TAIL}"
         return f"{HEAD}{text}\n{TAIL}"
 
     def loop(self, counter: str, count: int, body: str) -> str:
         start, step = self.draw.choice([(0, 1), (2, 1), (-3, 2), (count, -1)])
         stop = start + step * count
-        head = f"for {counter} in range({start}, {stop}, {step}):"
+        head = self.draw.choice([f"for {counter} in range({start}, {stop}, {step}):"] * 3 + [
+            f"for {counter} in whole[:{count}]:", f"for {counter} in reversed(whole[:{count}]):",
+            f"for {counter}, v in enumerate(parts[:{count}], {start}):", f"for {counter}, v in pairs[:{count}]:",
+            f"for {counter}, v in zip(range({start}, {stop}, {step}), row):",
+            f"for v, ({counter}, c) in zip(row[:{count}], zip(whole, whole[3:])):"])
         if self.draw.random() < 0.2:
             return f"{counter} = 0\nwhile {counter} < {count}:\n    {counter} += 1\n{indent(body)}"
         end = self.draw.choice(["", "", "\nelse:\n    b += 100"])
         return f"{head}\n{indent(body)}{end}"
 
     def statement(self) -> str:
-        kinds = [self.assign, self.assign, self.assign, self.branch, self.leave, self.store, self.tell, self.inner]
+        kinds = [self.assign, self.assign, self.assign, self.branch, self.leave, self.store, self.tell, self.inner,
+                 self.grow]
         return self.draw.choice(kinds if self.depth < 2 else kinds[:3])()
 
     def assign(self) -> str:
         return self.draw.choice([
             "a = (a * 3 + i) % 17", "b += a", "b = b - i if a > 5 else b + 1", "x = 0.5 * x + i", "y += x * 0.25",
-            "x, y = y, x * 0.5", "y = max(x, y) - a", "c = a + b\na = c % 5", "x = float(u[2]) * 0.5 + 1.0"])
+            "x, y = y, x * 0.5", "y = max(x, y) - a", "c = a + b\na = c % 5", "x = float(u[2]) * 0.5 + 1.0",
+            "y = 0.5 * v + x", "x += v if v > 1.0 else i"])
 
     def store(self) -> str:
         return self.draw.choice(["u[a % 8] += x * 0.125", "u[1:-1] = 0.5 * (u[2:] + u[:-2])", "u = u * 0.5 + y * 0.01",
@@ -75,6 +82,9 @@ class Writer:
     def tell(self) -> str:
         return f"if {self.condition()} and a % 4 == 1:\n    print('at', i, a, b)"
 
+    def grow(self) -> str:
+        return self.draw.choice(["log.append(x)", "log.append(a)\nx += 0.5", "if a > 4:\n    log.append(y)"])
+
     def inner(self) -> str:
         self.depth += 1
         body = "\n".join(self.assign() for _ in range(2))
@@ -85,8 +95,12 @@ class Writer:
         return self.draw.choice(["a > 7", "i % 3 == 0", "x < y", "a % 2 == b % 2", "u[3] > 1.5"])
 
 
-HEAD = "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\ni = j = c = -7\n"
-TAIL = "print(a, b)\n"
+HEAD = (
+    "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\ni = j = c = -7\nv, log = 0.5, []\n"
+    "whole = [(7 * k) % 11 - 3 for k in range(50)]\nparts = [0.375 * k for k in range(45)]\n"
+    "pairs = list(zip(whole, parts))\nrow = np.linspace(-2.0, 3.0, 48)\n")
+
+TAIL = "print(a, b, len(log))\n"
 
 
 def indent(text: str) -> str:
@@ -99,9 +113,11 @@ def check(seed: int) -> int:
     expected, written = run(source)
     names, ours, sampler = run_sampled(source, opens=True)
     assert ours == written, source
-    for name in ("a", "b", "x", "y", "u", "i", "j", "c"):
+    for name in ("a", "b", "x", "y", "u", "i", "j", "c", "v"):
         assert type(names[name]) is type(expected[name]), (name, source)
         np.testing.assert_allclose(names[name], expected[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}\n{source}")
+    assert [*map(type, names["log"])] == [*map(type, expected["log"])], source
+    np.testing.assert_allclose(names["log"], expected["log"], rtol=1e-9, atol=1e-9, err_msg=source)
     return sum(unit.fate.entries > 0 for unit in sampler.units if unit.fate)
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import sys
 import textwrap
 from types import ModuleType
@@ -13,8 +15,9 @@ from jitcore.config import config
 from jitcore.scripts import loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.loops import LoopFate
-from jitcore.scripts.runner import has_units
+from jitcore.scripts.sessions.runner import has_units
 from jitcore.scripts.sampling import Sampler
+from jitcore.scripts.texts import write_record
 from jitcore.scripts.units import State
 
 
@@ -58,8 +61,7 @@ def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tup
     try:
         with contextlib.redirect_stdout(written):
             if sampler is not None:
-                code = sampler.prepare(code)
-                sampler.remember()
+                code = sampler.add(write_record(code, source.encode()))
                 sampler.start()
                 for unit in sampler.units if opens else ():
                     if unit.loop is not None and not unit.loop.level:
@@ -75,7 +77,7 @@ def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tup
 
 
 def run_sampled(source: str, opens: bool = False) -> tuple[dict, str, Sampler]:
-    sampler = Sampler(sys.path[:], source.encode())
+    sampler = Sampler(sys.path[:])
     sampler.workshop.helper = Inline()
     return *run(source, sampler, opens), sampler
 
@@ -158,6 +160,54 @@ SCRIPTS = {
                 s += i * row % 7
             rows.append(s)
     """,
+    "lists and what is zipped": """
+        xs = [k * 0.001 for k in range(150_000)]
+        ys = [2 * x + 1 for x in xs]
+        w = b = 0.0
+        for x, y in zip(xs, ys):
+            error = w * x + b - y
+            w -= 1e-5 * error * x
+            b -= 1e-5 * error
+    """,
+    "an array's elements": """
+        import numpy as np
+        total = np.float64(0.0)
+        for t in np.linspace(0.0, 1.0, 200_001):
+            total += t * (1 - t)
+    """,
+    "numbered elements, and a break": """
+        data = [(k * 7919) % 100_003 for k in range(300_000)]
+        best, at = -1, None
+        for number, value in enumerate(data, 5):
+            if value > best:
+                best, at = value, number
+            if number == 250_000:
+                break
+    """,
+    "an iterator that is gone on with": """
+        it = iter(range(1_000_000))
+        numbers = iter([k % 11 for k in range(400_000)])
+        s = 0
+        for v in numbers:
+            s += v * 3
+            if s > 5_000_000:
+                break
+        behind = [next(numbers) for _ in range(3)]
+    """,
+    "a list that grows": """
+        x, path = 0.25, []
+        for step in range(200_000):
+            x = 3.7 * x * (1 - x)
+            path.append(x)
+        s = sum(path)
+    """,
+    "an element of another type": """
+        values = [k % 5 for k in range(200_000)]
+        values[150_000] = 2.5
+        s = 0
+        for v in values:
+            s += v
+    """,
 }
 COMPILED = {name: 1 for name in SCRIPTS}
 
@@ -202,11 +252,27 @@ def test_a_wrong_program_is_found_out(monkeypatch):
 
 
 def test_a_slow_program_is_left_again(monkeypatch):
-    monkeypatch.setattr(LoopFate, "_measure", lambda self, frame, rest: 1e-9)
+    monkeypatch.setattr(LoopFate, "_use_mark", lambda self, frame, ahead: setattr(self, "pace", 1e-9))
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
     assert sampler.units[0].fate.reason == "its program takes longer than Python"
+
+
+def test_a_loop_that_is_left_too_often_is_left_to_python():
+    source = textwrap.dedent("""
+        n = s = 0
+        while n < 1_000_000:
+            s += n % 7
+            n += 1
+            if n % 3 == 0:
+                print(end="")
+    """)
+    expected, _ = run(source)
+    names, _, sampler = run_sampled(source)
+    (fate,) = [unit.fate for unit in sampler.units if unit.fate is not None]
+    assert names == expected and "entering its program takes longer" in fate.reason
+    assert fate.entries < 30_000
 
 
 @pytest.mark.parametrize("source, has", [("", False), ("x = 1", False), ("for i in range(3): pass", True),
@@ -226,3 +292,15 @@ def test_exceptions_are_those_of_python():
     with pytest.raises(ZeroDivisionError) as caught:
         run_sampled(source)
     assert caught.traceback[-1].lineno == 3
+
+
+def test_another_process_compiles(tmp_path):
+    """In plain Python this takes a minute."""
+    script = tmp_path / "long.py"
+    script.write_text("s = 0\nfor i in range(1_000_000_000):\n    s += i & 1\nprint(s)\n")
+    command = [sys.executable, "-m", "jitcore", "run", "--report", str(script)]
+    environment = {**os.environ, "JITCORE_CACHE_DIR": str(tmp_path / "cache"), "JITCORE_SCRIPTS_DEBUG": "1"}
+    for _ in range(2):  # the second time with what the first one found out
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
+        assert done.stdout == "500000000\n"
+        assert re.search(r"^2 +compiled", done.stderr, re.MULTILINE)
