@@ -39,7 +39,8 @@ def decline(*arguments: Any) -> Any:
 _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
           "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
           "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
-          "any_overlap": any_overlap, "settle": settle, "is_known": tell_nothing, "plain": decline, "fail": decline}
+          "any_overlap": any_overlap, "settle": settle, "is_known": tell_nothing, "plain": decline,
+          "fail": decline}
 
 
 def define(program: FromDisk, constants: list) -> Callable:
