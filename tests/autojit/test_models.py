@@ -69,6 +69,18 @@ def test_loops_of_long_bodies_stay_loops(monkeypatch):
     assert count_loops(compiled) == 3
 
 
+def relax(x):
+    for _ in range(3):
+        x = 0.5 * x + np.sin(x)
+    for stage in range(3):
+        x = x / (1 + stage)
+    return x
+
+
+def test_loops_of_equal_iterations_stay_loops():
+    assert count_loops(check(relax, np.linspace(0.1, 1, 9))) == 1
+
+
 def count_loops(compiled) -> int:
     jaxpr = compiled.inspect("jaxpr")
     return jaxpr.count("while[") + jaxpr.count("scan[")

@@ -37,8 +37,8 @@ from jitcore.rewriter.writing.resumable import Point, Suspended, Template, name_
 #: The exit of a function that has returned.
 RETURN = Point(-1, None)
 
-#: Iterations of a loop that is none in the program: slices by constants are faster than by a counter. And how
-#: many instructions they have in all: more would take long to compile.
+#: Iterations of a loop that is none in the program: slices by what it counts or picks are constants then. And
+#: how many instructions they have in all: more would take long to compile.
 FEW, MAX_INSTRUCTIONS = 4, 1000
 
 #: How often code behind a decision is traced once for each side, where a Python value differs.
@@ -318,14 +318,19 @@ class Driver:
 
     def _is_worth_rolling(self, loop: Loop, iterator: TracedIterator) -> bool:
         """Whether a loop that Python could go through is compiled as a loop: one of more than a few
-        iterations, or with a way out; a comprehension, if it is long or has a condition."""
+        iterations, with a way out, or whose iterations are the same; a comprehension, if it is long or has a
+        condition."""
         count, is_numpy = iterator.count_left(), current.mode is not None
         if loop.is_comprehension:
             has_sites = any(number != loop.header and number in self.flow.join for number in loop.body)
             return is_numpy and (has_sites or count is None or count >= MIN_COUNT)
         if not is_numpy or count is None or count > FEW or len(loop.outs) > 1:
             return True
-        return count * sum(len(self.blocks[number].instructions) for number in loop.body) > MAX_INSTRUCTIONS
+        instructions = [one for number in loop.body for one in self.blocks[number].instructions]
+        first = self.blocks[self.blocks[loop.header].terminator.body].instructions[:1]
+        is_read = not first or first[0].op != "STORE_FAST" or any(
+            one.op == "LOAD_FAST" and one.arg == first[0].arg for one in instructions)
+        return not is_read or count * len(instructions) > MAX_INSTRUCTIONS
 
     def _try_loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome | None:
         """A loop that Python could go through, compiled; None, with all undone, where its body cannot do with
