@@ -39,21 +39,22 @@ class SharedExecutable:
     def __init__(self, executable: Executable):
         self.executable = executable
         self._lock = Lock()
-        self._bound: dict[tuple, Callable[..., list[np.ndarray]] | None] = {}
+        self._bound: dict[tuple, tuple[Callable[..., list[np.ndarray]] | None]] = {}
 
     def bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...] = ()
              ) -> tuple[Callable[..., list[np.ndarray]] | None, int]:
         """`Executable.bind`, or `bind_into` where some outputs are given, done once for these shapes.
         Returns: that; how often this made it compile."""
         key = tuple(aval.shape for aval in in_avals), outputs
-        if key in self._bound:
-            return self._bound[key], 0
+        found = self._bound.get(key)
+        if found is not None:
+            return *found, 0
         with self._lock:
-            before = self.executable.compiles
-            if key not in self._bound:
-                self._bound[key] = self._bind(in_avals, outputs)
+            found, before = self._bound.get(key), self.executable.compiles
+            if found is None:
+                found = self._bound[key] = (self._bind(in_avals, outputs),)
                 drop_oldest(self._bound)
-            return self._bound[key], self.executable.compiles - before
+            return *found, self.executable.compiles - before
 
     def _bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...]) -> Callable | None:
         if not outputs:

@@ -1,4 +1,5 @@
-"""Calls of many arrays: how many kernels serve them, when they share memory, and what a signature knows again."""
+"""Arrays of calls: many of them, such as share memory, such as are only written; and what a signature knows again.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ import numpy as np
 import pytest
 
 from jitcore import autojit
+from jitcore.autojitted import function as autojit_functions
 from jitcore.dispatch import generated_calls
 from jitcore.dispatch.backend import ArrayFacts, find_backend
 from jitcore.dispatch.generated_calls import any_overlap
+from tests.autojit.checking import check
 
 
 def descend(parameters, slopes):
@@ -55,6 +58,66 @@ def test_overlaps_of_many():
     assert not any_overlap(parts[:5], [memory[30:], memory[25:]])  # none of these is written
     assert not any_overlap([memory[::2]], [memory[1::2]])
     assert any_overlap([memory[::2]], [memory]) and not any_overlap([memory[:0]], [memory])
+
+
+# -- arrays that are only written ----------------------------------------------------------------------------
+def fill(a, b, out):
+    out[:] = a * b + a
+
+
+def fill_two(a, one, two):
+    one[:] = a * 2
+    two[...] = one - a
+    a += 1
+    return two * one
+
+
+def fill_a_part(a, b, out):
+    out[1:] = a[1:] * b[:-1]
+
+
+ROWS, FORTRAN = np.arange(60.0).reshape(6, 10), np.zeros((6, 10), order="F")
+FILLED = {
+    "rows": (fill, ROWS.copy(), ROWS.copy(), np.zeros((6, 10))),
+    "by columns": (fill, ROWS.copy(), ROWS.copy(), FORTRAN),
+    "all by columns": (fill, np.asfortranarray(ROWS), np.asfortranarray(ROWS), FORTRAN),
+    "a view": (fill, ROWS[2:4], ROWS[4:], np.zeros((6, 10))[1:3]),
+    "strides": (fill, ROWS[:, :5].copy(), ROWS[:, 5:].copy(), np.zeros((6, 10))[:, ::2]),
+    "another dtype": (fill, ROWS.copy(), ROWS.copy(), np.zeros((6, 10), np.float32)),
+    "broadcast": (fill, ROWS[0].copy(), ROWS[1].copy(), np.zeros((6, 10))),
+    "nothing": (fill, ROWS[:0].copy(), ROWS[:0].copy(), np.zeros((0, 10))),
+    "two": (fill_two, ROWS.copy(), np.zeros((6, 10)), np.zeros((6, 10))),
+    "a part": (fill_a_part, ROWS.copy(), ROWS.copy(), np.ones((6, 10))),
+}
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_arrays_that_are_only_written(name):
+    function, *arguments = FILLED[name]
+    check(function, *arguments)
+
+
+def test_results_are_made_where_they_belong():
+    def write(a, b, out):
+        out[:] = a * b + a
+
+    compiled = autojit(strict=True)(write)
+    compiled(ROWS, ROWS + 1, np.zeros((6, 10)))
+    (owner,) = [one for one in autojit_functions._all_functions if one.function is write]
+    (signature,) = owner.signatures
+    out = np.zeros((6, 10))
+    (made,) = signature.entry.run(ROWS, ROWS + 1, out)
+    assert made is out
+    np.testing.assert_array_equal(out, ROWS * (ROWS + 1) + ROWS)
+
+
+def test_an_array_that_is_only_written_over_what_is_read():
+    memory, expected = np.arange(20.0), np.arange(20.0)
+    compiled = autojit(strict=True)(fill)
+    compiled(np.zeros(10), np.ones(10), np.ones(10))
+    for function, given in ((compiled, memory), (fill, expected)):
+        function(given[:10], given[10:], given[5:15])
+    np.testing.assert_array_equal(memory, expected)
 
 
 # -- what native code knows again ----------------------------------------------------------------------------
