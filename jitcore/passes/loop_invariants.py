@@ -28,6 +28,9 @@ from jitcore.core.jaxpr import (
 from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Walk, rewrite_equations
 
+# What stays, with all that it is in: loops that may not end, as the loop around them may have no iterations,
+# what may raise, and what says that it stays.
+STAYING = {"while", "pure_callback", "optimization_barrier"}
 # What takes long, though its results need not be in memory.
 HEAVY = ("dot_general", "conv_general_dilated", "fft", "threefry2x32", "top_k")
 # What an element at a computed place counts, and a power that is known. And how many equations are looked at
@@ -104,14 +107,13 @@ def _is_broadcast(eqn: Equation) -> bool:
 
 
 def _takes_long(eqn: Equation, tuning: Tuning) -> bool:
-    """Whether an equation takes longer than to read its results. Loops that may not end are none of those:
-    the loop around them may have no iterations."""
+    """Whether an equation takes longer than to read its results, and may move."""
     primitive = eqn.primitive
     if primitive.traits.get("family") == "elementwise":
         return _find_cost(eqn) >= _find_least_cost(eqn, tuning)
     is_long = "stores_result" in primitive.traits or primitive.name in HEAVY or primitive.lower is None
     inner = (one for closed in sub_jaxprs(eqn.params) for one in list_equations(closed.jaxpr))
-    return is_long and primitive.name != "while" and all(one.primitive.name != "while" for one in inner)
+    return is_long and STAYING.isdisjoint([primitive.name, *(one.primitive.name for one in inner)])
 
 
 def _takes_many(eqn: Equation, defined_by: dict[Var, Equation], stored: set[Var], tuning: Tuning) -> bool:

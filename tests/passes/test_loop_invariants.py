@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax, make_jaxpr, tree
 from jitcore.core.interpret import run_jaxpr_numpy
@@ -83,6 +84,22 @@ def test_loops_that_may_not_end_stay():
         return lax.while_loop(lambda s: s[1] < n, lambda s: (s[0] + find_end(x), s[1] + 1), (x, 0))[0]
 
     np.testing.assert_array_equal(jit(program)(X, 0), X)
+
+
+def test_callbacks_stay():
+    """One that nobody calls may raise."""
+    calls = []
+
+    def call(x):
+        calls.append(x)
+        return x
+
+    def program(x, n):
+        shape = jitcore.ShapeDtypeStruct(x.shape, x.dtype)
+        return lax.fori_loop(0, n, lambda i, s: (s[0] + jitcore.pure_callback(call, shape, s[1]), s[1]), (x, x))[0]
+
+    jit(program)(X, 0).block_until_ready()
+    assert not calls
 
 
 def test_large_results_stay():

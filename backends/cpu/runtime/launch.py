@@ -168,7 +168,8 @@ def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[Fu
         table += [id(function) + CODE_OFFSET, id(code)]
     for dtype, shape, flags, is_written in arrays:
         nbytes = math.prod(shape) * dtype.itemsize
-        table += [id(dtype), flags, nbytes, is_written, len(shape), *shape]
+        usual = np.dtype(dtype.type)  # pickles have others
+        table += [id(usual if usual == dtype else dtype), flags, nbytes, is_written, len(shape), *shape]
     address = _open_library().address("is_known")
     return make_builtin("is_known", address, "is_known(*arrays) -> int", np.array(table, np.int64))
 
