@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 import jitcore
+from benchmarks.autojitting import make_program
 from benchmarks.workloads.models import MODELS
 from jitcore import autojit, jit
 from jitcore.rewriter.control_flow import driver
 from tests.autojit.checking import check
+from tests.autojit.test_many_values import descend
 
 
 def count(compiled) -> tuple[int, int]:
@@ -84,3 +88,33 @@ def test_loops_of_equal_iterations_stay_loops():
 def count_loops(compiled) -> int:
     jaxpr = compiled.inspect("jaxpr")
     return jaxpr.count("while[") + jaxpr.count("scan[")
+
+
+def count_python_calls(program, *arguments) -> int:
+    """Calls of Python functions while a program is compiled."""
+    counts = [0]
+
+    def note(frame, event, argument):
+        counts[0] += event == "call"
+
+    compiled = autojit(strict=True)(program)
+    sys.setprofile(note)
+    try:
+        compiled(*arguments)
+    finally:
+        sys.setprofile(None)
+    return counts[0]
+
+
+@pytest.mark.parametrize("kind", ["statements", "arrays"])
+def test_compiling_takes_linear_time(kind):
+    """But for what LLVM does, of which functions stay short."""
+    counts = []
+    for number in (8, 24, 48, 96):  # the first one loads modules
+        if kind == "statements":
+            counts.append(count_python_calls(make_program(number), *np.random.default_rng(0).random((2, 100))))
+        else:
+            state = [{f"p{k}": np.full(3 + k % 5, 0.1) for k in range(number)} for _ in range(2)]
+            counts.append(count_python_calls(descend, *state))
+    _, once, twice, four_times = counts
+    assert twice < 2.2 * once and four_times < 2.2 * twice, counts
