@@ -4,25 +4,9 @@ its inputs, the program, and what the other libraries run."""
 from __future__ import annotations
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import (
-    derivatives,
-    elementwise,
-    formulas,
-    library,
-    loops,
-    models,
-    normalizing,
-    products,
-    random_numbers,
-    reductions,
-    scans,
-    scattering,
-    shapes,
-    sorting,
-    stencils,
-    training,
-    value_iterations,
-)
+from benchmarks.workloads import (derivatives, elementwise, formulas, library, loops, models, normalizing,
+                                  products, random_numbers, reductions, scans, scattering, shapes, sorting,
+                                  stencils, training, value_iterations)
 
 ROWS: tuple[Workload, ...] = (
     *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,

@@ -23,19 +23,8 @@ from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import ArrayFacts, Backend, find_backend
-from jitcore.dispatch.generated_calls import (
-    ABSENT,
-    MISS,
-    SelfOverlaps,
-    any_overlap,
-    is_silent,
-    overlaps,
-    read_state,
-    settle,
-    silent,
-    state_variable,
-    tell_nothing,
-)
+from jitcore.dispatch.generated_calls import (ABSENT, MISS, SelfOverlaps, any_overlap, is_silent, overlaps,
+                                              read_state, settle, silent, state_variable, tell_nothing)
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock

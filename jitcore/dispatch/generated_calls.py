@@ -11,9 +11,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-__all__ = ["ABSENT", "MISS", "SelfOverlaps", "any_overlap", "is_silent", "overlaps", "read_state", "settle",
-           "silent", "state_variable", "tell_nothing"]
-
 
 class _Miss:
     """The class of what there is one of: where it was pickled with a dispatcher, it is found by name."""

@@ -37,6 +37,8 @@ Modules:
                  iterations, Python does the same ones, and both must agree.
     units        Parts of a script that may be compiled: its loops and functions, while nothing is known of
                  them but their ticks.
+    watching     Loops of a code object once more, each with a back edge that asks: a frame is watched where
+                 it runs there.
     worker       The process that compiles for one that runs a script: jobs come in, programs go out.
     workshop     What is done about hot units: they are compiled by another process, and frames that run are
                  entered.

@@ -21,7 +21,8 @@ from types import CodeType
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, is_generator, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
-from jitcore.scripts.gates import DECLINED, RAISED, Gate, Leave, Loop, Prepared, Slot
+from jitcore.scripts.gates import DECLINED, RAISED, WATCH, Gate, Leave, Loop, Prepared, Slot
+from jitcore.scripts.watching import LoopCopy
 
 __all__ = ["add_entries", "list_appended", "list_assigned", "list_parameters", "list_read"]
 
@@ -34,10 +35,13 @@ _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
 #: Instructions that name something, and how far that is shifted.
 _NAMES = {"LOAD_GLOBAL": 1}
 _ATTRIBUTES = {"LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
+#: Names by which scripts call what has effects outside of them.
+OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot "
+                   "pause show draw tqdm info".split())
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
-class _Flow:
+class Flow:
     """Where control goes in a code object, and how deep its stack is.
 
     Attributes:
@@ -45,6 +49,7 @@ class _Flow:
     """
 
     def __init__(self, code: CodeType):
+        self.names = code.co_names
         self.raw = list(read_raw(code))
         self.handlers = list(read_handlers(code))
         offsets = [item.offset for item in self.raw]
@@ -124,7 +129,29 @@ class _Flow:
                     is_inside = any(target in other for other in found.values())
                     if calls and not is_inside and not self._ends_all(head, body, part):
                         found[target] = part
+        stop = self._find_stop(head, body, found)
+        if stop is not None:
+            found[stop] = body - self._reach(head, body - {stop})
         return {target: frozenset(part) for target, part in found.items()}
+
+    def _find_stop(self, head: int, body: set[int], sides: dict[int, set[int]]) -> int | None:
+        """The first statement that each iteration comes to and that calls what is opaque."""
+        inside, start = {offset for part in sides.values() for offset in part}, None
+        for offset in sorted(body - inside):
+            if self.depths[offset] == self.depths[head] and offset != head:
+                start = offset
+            if start is not None and not OPAQUE.isdisjoint(self._list_names(offset)):
+                part = body - self._reach(head, body - {start})
+                if start in self._reach(head, body) and self._ends_all(head, body, part):
+                    return start
+        return None
+
+    def _list_names(self, offset: int) -> list[str]:
+        """The global, or variable of a module, that an instruction reads."""
+        item = self.by_offset[offset]
+        if item.name == "LOAD_NAME" or item.name in _NAMES:
+            return [self.names[item.arg >> _NAMES.get(item.name, 0)]]
+        return []
 
     def _reach(self, head: int, body: set[int]) -> set[int]:
         seen, waiting = set(), [head]
@@ -226,10 +253,10 @@ def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callabl
         return None
     loops: tuple[Loop, ...] = ()
     if any(item.target is not None and item.target <= item.offset for item in read_raw(code)):
-        flow = _Flow(code)
+        flow = Flow(code)
         loops = tuple(loop for loop in flow.find_loops() if loop.level < most_levels)
     elif slot is not None:
-        flow = _Flow(code)
+        flow = Flow(code)
     if not loops and slot is None:
         return None
     return _Writer(code, flow, {loop.head: (loop, *make_entry(loop)) for loop in loops}, slot).write()
@@ -247,7 +274,7 @@ def list_parameters(code: CodeType) -> tuple[str, ...] | None:
 class _Writer:
     """Writes the code as it is, with gates before heads and what they lead to behind its end."""
 
-    def __init__(self, code: CodeType, flow: _Flow, entries: dict[int, tuple[Loop, Gate, Callable]],
+    def __init__(self, code: CodeType, flow: Flow, entries: dict[int, tuple[Loop, Gate, Callable]],
                  slot: Slot | None):
         self.code, self.flow, self.entries, self.slot = code, flow, entries, slot
         self.out = Assembler(code, code.co_varnames)
@@ -260,8 +287,7 @@ class _Writer:
     def write(self) -> Prepared:
         out, marks, asked, started = self.out, [], Label(), Label()
         for item, following in zip(self.flow.raw, [*self.flow.raw[1:], None]):
-            out.handler = self._find_handler(item.offset)
-            out.position = item.position
+            self._set_handler(item)
             out.place(self.labels[item.offset])
             marks.append((self.labels[item.offset], item.offset))
             if item.offset in self.entries:
@@ -278,17 +304,21 @@ class _Writer:
                 out.place(started)
         end = Label()
         out.place(end)
+        marks.append((end, -1))
         if self.slot is not None:
             self._write_call(asked, started)
         for loop, _, resume in self.entries.values():
-            self._write_entry(loop, resume)
+            copy = LoopCopy(out, self.flow, loop, self.labels)
+            copy.write(self.called[loop.head], self._set_handler)
+            marks += [(copy.labels[offset], offset) for offset in sorted(loop.body)]
+            self._write_entry(loop, resume, copy)
+            marks.append((self.raised[loop.head], -1))
         data, positions, ranges = out.encode()
         code = self.code.replace(
             co_code=data, co_consts=tuple(out.consts), co_names=tuple(out.names),
             co_stacksize=self.stack_size, co_exceptiontable=encode_handlers(ranges),
             co_linetable=encode_positions(self.code.co_firstlineno, positions))
-        found = [(2 * label.offset, old) for label, old in marks] + [(2 * end.offset, -1)]
-        new, old = map(list, zip(*found))
+        new, old = map(list, zip(*[(2 * label.offset, old) for label, old in marks]))
         loops = tuple(loop for loop, _, _ in self.entries.values())
         heads = {head: 2 * label.offset for head, label in self.heads.items()}
         return Prepared(self.code, code, loops, heads, new, old)
@@ -315,6 +345,9 @@ class _Writer:
         out.emit("JUMP_BACKWARD_NO_INTERRUPT", started)
         self.stack_size = max(self.stack_size, len(names) + 4)
 
+    def _set_handler(self, item: Raw) -> None:
+        self.out.handler, self.out.position = self._find_handler(item.offset), item.position
+
     def _find_handler(self, offset: int) -> Handler | None:
         found = self.flow.find_handler(offset)
         return found and Handler(self.labels[found.target], found.depth, found.pushes_offset)
@@ -331,7 +364,7 @@ class _Writer:
         out.place(self.heads[head])
         out.handler = Handler(self.raised[head], loop.depth, True)
 
-    def _write_entry(self, loop: Loop, resume: Callable) -> None:
+    def _write_entry(self, loop: Loop, resume: Callable, copy: LoopCopy) -> None:
         out = self.out
         out.handler = self._find_handler(loop.head)
         out.position = (loop.line, loop.line, 0, 0)
@@ -356,21 +389,24 @@ class _Writer:
         out.call(1)
         out.emit("UNPACK_SEQUENCE", 2)  # ..., iterator, new iterator, number of the exit
         for number, exit in enumerate((*loop.exits, *loop.sides)):
-            self._write_exit(loop, number, exit)
-        goes_on = Label()
+            self._write_exit(loop, number, exit, copy)
+        goes_on, is_watched = Label(), Label()
         out.copy()
         out.branch_is(RAISED, goes_on, holds=False)
         out.pop()
         out.emit("RAISE_VARARGS", 1)
         out.place(goes_on)
-        out.pop()
-        if loop.is_for:
-            out.swap()
-        out.pop()
-        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.heads[loop.head])
+        out.branch_is(WATCH, is_watched)
+        for label, target in ((None, self.heads[loop.head]), (is_watched, copy.labels[loop.head])):
+            if label is not None:
+                out.place(label)
+            if loop.is_for:
+                out.swap()
+            out.pop()
+            out.emit("JUMP_BACKWARD_NO_INTERRUPT", target)
         self.stack_size = max(self.stack_size, loop.depth + 8)
 
-    def _write_exit(self, loop: Loop, number: int, exit: int) -> None:
+    def _write_exit(self, loop: Loop, number: int, exit: int, copy: LoopCopy) -> None:
         out, following = self.out, Label()
         out.copy()
         out.branch_is(number, following, holds=False)
@@ -385,5 +421,5 @@ class _Writer:
         for _ in range(wanted - loop.depth):  # of iterators that are only taken from the stack there
             out.load_const(None)
         self.stack_size = max(self.stack_size, wanted)
-        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.labels[exit])
+        out.emit("JUMP_BACKWARD_NO_INTERRUPT", copy.labels.get(exit) or self.labels[exit])
         out.place(following)

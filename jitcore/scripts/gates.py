@@ -10,10 +10,11 @@ import bisect
 from collections import namedtuple
 from collections.abc import Callable
 
-__all__ = ["DECLINED", "HEAD", "RAISED", "Gate", "Leave", "Loop", "Prepared", "Slot"]
+__all__ = ["DECLINED", "HEAD", "RAISED", "WATCH", "Gate", "Leave", "Loop", "Prepared", "Slot"]
 
-#: What is no exit: the loop goes on at its head; at its head an exception is raised, which comes with it.
-HEAD, RAISED = -1, -2
+#: What is no exit: the loop goes on at its head; at its head an exception is raised, which comes with it; it
+#: does one iteration in Python, and comes back.
+HEAD, RAISED, WATCH = -1, -2, -3
 
 
 class Leave(BaseException):

@@ -16,10 +16,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
-from jitcore.scripts.arming import Arming, measure_event
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.frames import write_variables
-from jitcore.scripts.gates import HEAD, Loop
+from jitcore.scripts.gates import HEAD, WATCH, Loop
 from jitcore.scripts.iterators import ROOM, Ahead, look_ahead
 from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit
@@ -47,9 +46,9 @@ class LoopFate(Fate):
     def __init__(self, workshop: Workshop, unit: Unit):
         self.loop: Loop = unit.loop
         super().__init__(workshop, unit)
-        self._trial: tuple[FrameType, int, Trial, Arming] | None = None
+        self._trial: tuple[FrameType, int, Trial] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
-        self._watched: tuple[Arming, float, int] | None = None
+        self._watched: tuple[FrameType, float, int] | None = None
         self._n_watched = FEW
         self._room = self._most = ROOM
         self._cost, self._done, self._tried = 0.0, 0, 0.0
@@ -74,9 +73,9 @@ class LoopFate(Fate):
         if self.untried and ahead.left > 1:
             self.untried -= 1
             if self._try(frame, ahead):
-                return HEAD, iterator
+                return WATCH, iterator
         if not self.pace and self._measure(frame):
-            return HEAD, iterator
+            return WATCH, iterator
         start = perf_counter()
         found = self._run(frame, iterator, ahead)
         self._weigh(perf_counter() - start)
@@ -84,7 +83,8 @@ class LoopFate(Fate):
 
     def _weigh(self, seconds: float) -> None:
         """Gives up where entries take longer than the iterations that they do would in Python."""
-        self._cost += seconds + ENTRY
+        if self.entries > 1:  # the first one loads this and that
+            self._cost += seconds + ENTRY
         if self.region is not None and self.pace and self._cost > self._done * self.pace + SETTLING:
             self.give_up("its iterations are few, and entering its program takes longer than Python")
 
@@ -126,8 +126,6 @@ class LoopFate(Fate):
             self._done += done
             if ahead.sources:
                 self._room = min(ROOM, 4 * count) if is_part else max(FEW, 2 * done)
-            if number >= len(self.loop.exits):  # it comes back to the head
-                self.workshop.arm(frame, self.unit)
             if not is_part or count == ahead.left and ahead.is_bounded:
                 break
             if per_iteration and seconds > per_iteration * count:
@@ -143,7 +141,7 @@ class LoopFate(Fate):
                 iterator, number = ahead.advance(count), HEAD
                 ahead = self._look_ahead(iterator)
             if waits:
-                self.workshop.arm(frame, self.unit, 1)
+                number = WATCH
             if waits or ahead is None:
                 break
         self.unit.gate.open()
@@ -169,9 +167,7 @@ class LoopFate(Fate):
         """The program is not for these values; it may be for those behind the first iterations, in which
         variables get their types."""
         self.miss()
-        if self.misses <= FIRST:
-            self.workshop.arm(frame, self.unit, 1)
-        return HEAD, iterator
+        return WATCH if self.misses <= FIRST else HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------
     def mark(self, frame: FrameType, ahead: Ahead) -> None:
@@ -188,17 +184,16 @@ class LoopFate(Fate):
         """Has Python do some iterations more, which are timed; fewer ones where the loop ends before.
         Returns: whether it does."""
         if self._watched is not None:
-            (arming, start, count), self._watched = self._watched, None
-            if arming.is_done:
-                self.pace = find_seconds(arming, start) / count
+            (of, start, count), self._watched = self._watched, None
+            if of is frame:
+                self.pace = (perf_counter() - start) / count
                 return False
             self._n_watched //= 2
         if not self._n_watched:
             self.give_up("its iterations are few, and entering its program takes longer than Python")
-            return True
-        arming = self.workshop.arm(frame, self.unit, self._n_watched)
-        if arming is not None:
-            self._watched = arming, perf_counter(), self._n_watched
+        else:
+            self.unit.n_passing = self._n_watched - 1
+            self._watched = frame, perf_counter(), self._n_watched
         return True
 
     # -- the first use ---------------------------------------------------------------------------------------
@@ -219,15 +214,13 @@ class LoopFate(Fate):
             return False
         lengths = {name: len(one) for name, one in lists.items()}
         results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
-        arming = self.workshop.arm(frame, self.unit, 1)
-        if arming is not None:
-            self._trial = frame, ahead.left, Trial(copies, results, lengths), arming
-            self._tried = perf_counter()
-        return arming is not None
+        self._trial = frame, ahead.left, Trial(copies, results, lengths)
+        self._tried = perf_counter()
+        return True
 
     def _judge(self, frame: FrameType, ahead: Ahead) -> None:
-        (of, left, trial, arming), self._trial = self._trial, None
-        seconds = find_seconds(arming, self._tried)
+        (of, left, trial), self._trial = self._trial, None
+        seconds = perf_counter() - self._tried
         if of is not frame or ahead.left not in (left - 1, Ahead.left):
             return
         self._n_watched = min(FEW, int(LITTLE / seconds))
@@ -241,9 +234,3 @@ class LoopFate(Fate):
     def give_up(self, reason: str) -> None:
         super().give_up(reason)
         self._trial = None
-
-
-def find_seconds(arming: Arming, start: float) -> float:
-    """Seconds since then, without what events took by which a frame was watched."""
-    seconds = perf_counter() - start
-    return max(seconds - arming.n_events * measure_event(), seconds / FEW)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from jitcore.scripts.gates import DECLINED, HEAD, Gate, Loop, Prepared, Slot
+from jitcore.scripts.gates import DECLINED, HEAD, WATCH, Gate, Loop, Prepared, Slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Unit:
     Attributes:
         key: number and head; text: where it stands.
         gate, slot: see `gates`.
+        n_passing: how often its head is still to be passed.
         ticks: that it has had; late: those in which it was to be stopped at its head and did not come there.
         fate: what becomes of it, when it is hot; lesson: what an earlier run found out.
     """
@@ -50,7 +51,7 @@ class Unit:
         self.sampler, self.text, self.key, self.line = sampler, text, (number, head), line
         self.slot = Slot() if head < 0 else None
         self.gate = Gate() if self.slot is None else self.slot.gate
-        self.ticks = self.late = 0
+        self.n_passing = self.ticks = self.late = 0
         self.fate: Fate | None = None
         self.lesson: Lesson | None = None
         if self.slot is not None:
@@ -92,6 +93,9 @@ class Unit:
         """Asked by the loop's entry, see `entries`."""
         if not self.sampler.may_enter():
             return HEAD, iterator
+        if self.n_passing:
+            self.n_passing -= 1
+            return WATCH, iterator
         return self.sampler.workshop.enter(self, sys._getframe(1), iterator)
 
     def call(self, *values: Any) -> Any:

@@ -98,14 +98,12 @@ class Workshop:
         """Ticks in which a frame that is to be stopped at a head may come there: it is slow meanwhile."""
         return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
-    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> Arming | None:
-        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times; None
-        where it cannot be."""
+    def arm(self, frame: FrameType, unit: Unit) -> None:
+        """Has a frame stopped at the head of a loop."""
         self.disarm()
-        found = arm(frame, unit.prepared.heads[unit.loop.head], skipped)
+        found = arm(frame, unit.prepared.heads[unit.loop.head])
         if found is not None:
             self._armed = found, unit
-        return found
 
     def disarm(self) -> None:
         if self._armed is not None:

@@ -6,6 +6,7 @@ import textwrap
 import numpy as np
 import pytest
 
+from jitcore.scripts import loops
 from jitcore.scripts.workshop import Workshop
 from tests.scripts.test_scripts import run, run_sampled
 
@@ -20,10 +21,11 @@ def at_once(monkeypatch):
         right(self, fate, frame, iterator)
         self.look_after()
         if fate.region is not None:
-            self.arm(frame, fate.unit, 1)
+            self.arm(frame, fate.unit)
 
     right = Workshop.submit_loop
     monkeypatch.setattr(Workshop, "submit_loop", submit)
+    monkeypatch.setattr(loops, "FEW", 1)
 
 
 class Writer:
@@ -80,6 +82,8 @@ class Writer:
         return f"if {self.condition()} and b > 60:\n    {self.draw.choice(['break', 'continue', 'break'])}"
 
     def tell(self) -> str:
+        if self.draw.random() < 0.3:
+            return "print(a, b)"
         return f"if {self.condition()} and a % 4 == 1:\n    print('at', i, a, b)"
 
     def grow(self) -> str:

@@ -6,8 +6,6 @@ In: what `launch.make_check` writes into a table. Out: LLVM text, one for all si
 
 from __future__ import annotations
 
-__all__ = ["MAX_COMPARED", "TEXT"]
-
 #: The symbol of the type of ndarrays.
 NDARRAY = "jitcore_ndarray_type"
 
