@@ -31,13 +31,8 @@ from jitcore.dispatch.generated_calls import MISS
 from jitcore.dispatch.options import JitOptions
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely
-from jitcore.process.generated import (
-    Dispatch,
-    Parameters,
-    make_dispatching_code,
-    make_watching_code,
-    make_wrapper,
-)
+from jitcore.process.generated import (Dispatch, Parameters, make_dispatching_code, make_watching_code,
+                                       make_wrapper)
 from jitcore.rewriter.control_flow.raising import is_raised_defect
 
 #: Seconds that may go into a function that has to be compiled.

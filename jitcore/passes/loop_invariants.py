@@ -14,17 +14,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from jitcore.core.jaxpr import (
-    Atom,
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Literal,
-    Var,
-    list_equations,
-    slice_eqns,
-    sub_jaxprs,
-)
+from jitcore.core.jaxpr import (Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var, list_equations, slice_eqns,
+                                sub_jaxprs)
 from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Walk, rewrite_equations
 

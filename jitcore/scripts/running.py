@@ -9,16 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.dispatch.generated_calls import (
-    ABSENT,
-    any_overlap,
-    is_silent,
-    overlaps,
-    read_state,
-    settle,
-    silent,
-    tell_nothing,
-)
+from jitcore.dispatch.generated_calls import (ABSENT, any_overlap, is_silent, overlaps, read_state, settle,
+                                              silent, tell_nothing)
 from jitcore.process.generated import compile_function
 from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
