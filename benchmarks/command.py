@@ -1,5 +1,5 @@
-"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|
-xla|tpu|cuda|gpu|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+"""The command: `python -m benchmarks [run|compile|dispatch|autojit|scaling|memory|rewriting|plain|numba|
+scripts|xla|tpu|cuda|gpu|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from benchmarks import (compile_time, cuda, dispatch_time, gpu, imports, memory, numba_form, plain, rewriting,
-                        run_time, scaling, scripts, tpu, xla)
+from benchmarks import (autojitting, compile_time, cuda, dispatch_time, gpu, imports, memory, numba_form,
+                        plain, rewriting, run_time, scaling, scripts, tpu, xla)
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
 from benchmarks.peers import find_peers, find_tracing_peers
@@ -44,6 +44,7 @@ KINDS = {
     "run": Kind(lambda: [row.name for row in ROWS], _run_workloads),
     "compile": Kind(compile_time.list_names, _trace_only(compile_time)),
     "dispatch": Kind(lambda: list(dispatch_time.ROWS), _trace_only(dispatch_time)),
+    "autojit": Kind(autojitting.list_names, autojitting.run_section),
     "scaling": Kind(scaling.list_names, _trace_only(scaling)),
     "memory": Kind(memory.list_names, _trace_only(memory)),
     "rewriting": Kind(rewriting.list_names, rewriting.run_section),

@@ -179,14 +179,15 @@ TUNED = {
     "jitcore/schedule": {},
     "backends/cpu": {
         "tables of operating systems, CPython, NumPy, ELF and TBB": {
-            "_ABSOLUTE_64", "_ALLOCATED", "_CALL", "_DATA_OFFSET", "_EXECUTABLE", "_FIRST_RESERVED", "_GLOBAL", "_JUMP_SIZE",
+            "_ABSOLUTE_64", "_ALLOCATED", "_CALL", "CODE_OFFSET", "_CONTIGUOUS", "DATA_OFFSET", "DTYPE_OFFSET", "_EXECUTABLE",
+            "FLAGS_OFFSET", "ITEMS_OFFSET", "NDIM_OFFSET", "_NEW_ARRAY", "SHAPE_OFFSET", "TYPE_OFFSET", "_FIRST_RESERVED", "_GLOBAL", "_JUMP_SIZE",
             "_METH_FASTCALL", "_NOBITS", "_OLDEST_TBB", "_PROGBITS", "_REL", "_RELA", "_RELATIVE_32", "_RELATIVE_64",
-            "_RELOCATABLE", "_SET_HANDLER", "_SLOT_32", "_SYMTAB", "_THREAD_LOCAL", "_THREAD_LOCAL_SYMBOL", "_TYPE_OFFSET",
+            "_RELOCATABLE", "_SET_HANDLER", "_SLOT_32", "_SYMTAB", "_THREAD_LOCAL", "_THREAD_LOCAL_SYMBOL",
             "_UNDEFINED", "_UNITS", "_WRITABLE", "_X86_64"},
         "forms of what is stored and called": {
             "DEFAULT_OPT_LEVEL", "FRAME_SIZE", "INSIDE_OFFSET", "MAX_ARRAYS", "PLACE_OFFSET", "RAISED", "_FORMAT"},
         "tables in memory that machine code reads: their fields, and how many rows there is room for": {
-            "ITEM_BYTES", "ITEM_DIMS", "MAX_THREADS", "MAX_WORKERS", "PACK_AT", "REST_BYTES", "SEGMENT_DIMS", "TILES_AT",
+            "ITEM_BYTES", "ITEM_DIMS", "MAX_COMPARED", "MAX_THREADS", "MAX_WORKERS", "PACK_AT", "REST_BYTES", "SEGMENT_DIMS", "TILES_AT",
             "TILE_BYTES", "_MAX_BLOCKS", "_PLACE_BYTES", "_SLOTS"},
         "SEGMENT_BYTES: of a row of such a table; and pieces of registers, as AVX has them": {"SEGMENT_BYTES"},
         "cache lines, in bytes and words, and pages": {

@@ -111,6 +111,11 @@ class CpuExecutable:
         self._latest = prepared
         return prepared.bind()
 
+    def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int]) -> Callable | None:
+        prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
+        self._latest = prepared
+        return prepared.bind_into(outputs)
+
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """How native code calls the program for inputs of these shapes; None where it calls Python."""
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
@@ -165,6 +170,12 @@ class _Prepared:
                  bind: Callable[[], Run], program: Program | None = None):
         self._closed, self._options, self._program = closed, options, program
         self.compiled, self.bind = compiled, bind
+
+    def bind_into(self, outputs: Sequence[int]) -> Run | None:
+        if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
+            return None
+        plan: CallPlan = self.bind.args[0]
+        return None if any(plan.outputs[k].source >= 0 for k in outputs) else self.bind(outputs)
 
     def native_call(self) -> NativeCall | None:
         """None where Python is called between or within the native steps, or nothing is left to compute."""
@@ -269,6 +280,9 @@ class CpuBackend:
             "caches": ", ".join(f"{level} {size >> 10} KiB" for level, size in caches._asdict().items()),
             "threads": f"{pool['threads']} on {pool['cores']} cores, layer {pool['layer']}{tbb}",
         }
+
+    def make_check(self, arrays, mask, codes, state) -> Callable[..., int] | None:
+        return launch.make_check(arrays, mask, codes, state)
 
     def clear(self) -> None:
         code_cache.clear()

@@ -11,19 +11,20 @@ which computes inf and nan without a word, serves no call where errors raise, ar
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import ArraySpec, Matcher, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.specs import FLAGS, ArraySpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
-from jitcore.core.source import filter_traceback, raise_interruption
-from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.generated_calls import (ABSENT, MISS, SelfOverlaps, is_silent, overlaps, read_state,
-                                              settle, silent)
+from jitcore.core.source import raise_interruption
+from jitcore.dispatch.backend import ArrayFacts, Backend, find_backend
+from jitcore.dispatch.generated_calls import (ABSENT, MISS, SelfOverlaps, any_overlap, is_silent, overlaps,
+                                              read_state, settle, silent, state_variable, tell_nothing)
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock
@@ -32,6 +33,10 @@ from jitcore.rewriter.operations.redirects import PRINT
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
 MAX_RECENT = 8
+#: Pairs of an array that is written and any other that are looked at one by one.
+MAX_PAIRS = 16
+
+
 class Entry:
     """Args:
         recording: of the call.
@@ -60,7 +65,9 @@ class Entry:
         self.donated = set() if hasattr(backend, "wrap") else _choose_donated(recording)
         donated = tuple(place in self.donated for place in recording.inputs)
         self.program = Program(recording.traced, donated, options, backend, options.sharding)
-        self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals)
+        targets = {leaf: effects.written[place] for leaf, place in enumerate(recording.inputs)
+                   if place in self.donated}
+        self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals, targets)
         done = recording.traced.jaxpr.effects
         self.prints = PRINT in done
         self.loops = any(eqn.primitive.name in ("scan", "while") for eqn in recording.traced.jaxpr.eqns)
@@ -102,26 +109,39 @@ def _count_places(specs: Sequence[Spec]) -> int:
     return len(matcher.places)
 
 
-def write_checks(matcher: Matcher, specs: Sequence[Spec]) -> list[str]:
+def _write_checks(matcher: Matcher, specs: Sequence[Spec]) -> None:
     """Lines that return MISS unless the arguments p0, p1, ... have these specs."""
     for i, spec in enumerate(specs):
         spec.write(matcher, f"p{i}")
-    return matcher.lines
 
 
 def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Callable:
     effects = recording.effects
     constants = effects.constants
     matcher = Matcher(constants)
-    write_checks(matcher, specs)
+    _write_checks(matcher, specs)
+    codes = []
     for source, spec in recording.captures:
-        spec.write(matcher, source.read.format(owner=constants.add(source.owner)))
+        if source.read == "{owner}.__code__" and isinstance(source.owner, FunctionType):
+            codes.append((source.owner, spec))
+        else:
+            spec.write(matcher, source.read.format(owner=constants.add(source.owner)))
     matcher.check_distinct()
+    checks = matcher.take_lines()
+    # Where native code knows the call, Python need not look.
+    checks += [f"known = is_known({', '.join(matcher.arrays)})", "if known < 2:", "    if not known:",
+               "        pass"]
+    matcher.check_arrays()
+    for function, spec in codes:
+        spec.write(matcher, f"{constants.add(function)}.__code__")
+    checks += matcher.take_lines(2)
+    matcher.check_distinct_arrays()
+    checks += matcher.take_lines(1)
     parameters = _list_parameters(len(specs))
-    checks = [f"    {line}" for line in matcher.lines] or ["    pass"]
-    lines = ["try:", *checks,
+    lines = ["try:", *(f"    {line}" for line in checks),
              "except Exception as error:", "    raise_interruption(error)", "    return MISS",
-             f"if read_state() is not silent[0] and not is_silent(): return plain({parameters})"]
+             "if not known and read_state() is not silent[0] and not is_silent(): "
+             f"return plain({parameters})"]
     lines += _write_inputs(recording, parameters)
     run = f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"
     if entry.donated:
@@ -134,8 +154,20 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     lines += [*_write_arrays(recording, entry.donated), *effects.result, *effects.writes,
               f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
+    is_known = _make_check(entry.program.backend, matcher, effects.written,
+                           [(owner, spec.value) for owner, spec in codes])
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
-                            plain=entry.plain)
+                            plain=entry.plain, is_known=is_known)
+
+
+def _make_check(backend: Backend, matcher: Matcher, written: Container[int],
+                codes: Sequence[tuple[FunctionType, CodeType]]) -> Callable[..., int]:
+    """What knows calls of a signature. written: places."""
+    if state_variable is None or not hasattr(backend, "make_check"):
+        return tell_nothing
+    arrays = [ArrayFacts(spec.dtype, spec.shape, spec.flags, place in written)
+              for place, spec in enumerate(matcher.places) if isinstance(spec, ArraySpec)]
+    return backend.make_check(arrays, FLAGS, codes, (state_variable, silent)) or tell_nothing
 
 
 def _list_parameters(count: int) -> str:
@@ -152,10 +184,15 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
         if not (spec.is_contiguous or spec.is_fortran):
             meets = recording.effects.constants.add(SelfOverlaps(spec.shape, spec.dtype.itemsize))
             lines.append(f"if {meets}[x{place}.strides]: return plain({parameters})")
-        others = [other for other in arrays if other != place and (other not in written or other < place)]
-        for other in others:
-            lines.append(f"if (x{place}.base is not None or x{other}.base is not None) "
-                         f"and overlaps(x{place}, x{other}): return plain({parameters})")
+    read = [place for place in arrays if place not in written]
+    if len(written) * len(arrays) > MAX_PAIRS:
+        names = [f"({''.join(f'x{place}, ' for place in places)})" for places in (written, read)]
+        lines.append(f"if known < 2 and any_overlap({', '.join(names)}): return plain({parameters})")
+    else:
+        for place in written:
+            for other in (*read, *(other for other in written if other < place)):
+                lines.append(f"if known < 2 and (x{place}.base is not None or x{other}.base is not None) "
+                             f"and overlaps(x{place}, x{other}): return plain({parameters})")
     for place in recording.inputs:
         spec = recording.places[place]
         if isinstance(spec, ScalarSpec):
@@ -187,7 +224,7 @@ def _write_arrays(recording: Recording, donated: set[int]) -> list[str]:
 _NAMES = {"MISS": MISS, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
           "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
           "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
-          "settle": settle}
+          "any_overlap": any_overlap, "settle": settle}
 
 
 # -- the signatures of a function ---------------------------------------------------------------------------
@@ -215,7 +252,9 @@ class Signature:
 
 
 class RecentCalls(list):
-    """The calls that the dispatcher of a function tries first."""
+    """The calls that the dispatcher of a function tries first; a constant of its code, and hashed as one."""
+
+    __hash__ = object.__hash__
 
     def __init__(self, owner: Any):
         self._owner = owner
@@ -301,19 +340,10 @@ class Signatures:
             self.recent.remove(signature.call)
 
 
-def make_dispatch(count: int, recent: list[Callable], serve: Callable) -> Callable:
-    """A function of so many values that tries the calls of a list, then `serve(values)`."""
-    values = _list_parameters(count)
-    lines = ["try:", "    for call in recent:", f"        result = call({values})",
-             "        if result is not MISS:", "            return result",
-             f"    return serve(({values}{',' if values else ''}))",
-             "except Exception as error:", "    filter_traceback(error)", "    raise"]
-    return Constants().define("dispatch", values, lines, __name__, recent=recent, serve=serve, MISS=MISS,
-                              filter_traceback=filter_traceback)
-
-
 def write_checked_call(specs: Sequence[Spec], run: Callable) -> Callable:
     """`run`, a function of the values, for calls of this signature."""
     matcher, values = Matcher(Constants()), _list_parameters(len(specs))
-    lines = [*write_checks(matcher, specs), f"return plain({values})"]
+    _write_checks(matcher, specs)
+    matcher.check_arrays()
+    lines = [*matcher.lines, f"return plain({values})"]
     return matcher.constants.define("call", values, lines, __name__, **_NAMES, plain=run)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from jitcore.autojitted.entry import Entry, Signature, Signatures, make_dispatch, write_checked_call
+from jitcore.autojitted.entry import Entry, Signature, Signatures, write_checked_call
 from jitcore.autojitted.inputs.reading import (MAX_STATIC_VALUES, NumberPolicy, Reader, Unreadable,
                                                describe_path)
 from jitcore.autojitted.inputs.specs import Spec
@@ -26,12 +26,13 @@ from jitcore.autojitted.tiers.budget import (Account, Probe, find_hindrance, is_
 from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.config import config
-from jitcore.core.source import raise_interruption
+from jitcore.core.source import filter_traceback, raise_interruption
 from jitcore.dispatch.generated_calls import MISS
 from jitcore.dispatch.options import JitOptions
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely
-from jitcore.process.generated import Parameters, make_dispatching_code, make_watching_code, make_wrapper
+from jitcore.process.generated import (Dispatch, Parameters, make_dispatching_code, make_watching_code,
+                                       make_wrapper)
 from jitcore.rewriter.control_flow.raising import is_raised_defect
 
 #: Seconds that may go into a function that has to be compiled.
@@ -104,7 +105,7 @@ class AutojitFunction:
         self._waiting_calls, self._unasked = 0, 0.0
         self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
         self._numba_obstacle: str | None = None
-        self.dispatch = make_dispatch(len(self.parameters.names), self.signatures.recent, self.serve)
+        self.dispatch = Dispatch(self.signatures.recent, self.serve, MISS, filter_traceback)
         self.wrapper = make_wrapper(function, self.parameters, self.dispatch)
         self.wrapper_codes = [self.wrapper.__code__]
         _all_functions.add(self)

@@ -61,7 +61,7 @@ class Loops:
         self.account = owner.account
         self.gates = [Gate() for _ in outline.loops]
         self.loops = [LoopFunction(self, owner, loop) for loop in outline.loops]
-        calls = [loop.dispatch for loop in self.loops]
+        calls = [loop.dispatch.make_function(len(loop.parameters.names), __name__) for loop in self.loops]
         code = write_gates(outline, calls, self.gates, DECLINED, ABSENT)
         self.function = remake(original, code)
         self._waiting: set[int] = set()  # loops that are not tried yet

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,6 +62,16 @@ class CompileOptions:
     sharding: Any = None
 
 
+class ArrayFacts(NamedTuple):
+    """What a call needs an ndarray to be, and whether it writes to it. flags: as `ndarray.flags.num` has
+    them."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    flags: int
+    is_written: bool
+
+
 @dataclass(frozen=True, slots=True)
 class NativeCall:
     """A program as native code calls it: `int64 entry(pointers, dims)`.
@@ -92,6 +104,10 @@ class Executable(Protocol):
         Outputs are C-contiguous ndarrays of the avals' dtypes that share no memory with anything but donated
         inputs; one in the memory of such an input is that ndarray. The function may be called by several
         threads at once. This is the hot path."""
+
+    def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int]) -> Callable | None:
+        """As `bind`; arrays for the outputs with these numbers, C-contiguous and aligned, which share memory
+        with nothing else, follow the inputs. None where it cannot be so. Optional."""
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """The same for callers in native code; None where there is no such entry point. Optional."""
@@ -127,6 +143,14 @@ class Backend(Protocol):
     def check(self, closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
         """Raises what a program cannot be compiled for, before it is. arguments: names of the inputs, ""
         for those without. Optional."""
+
+    def make_check(self, arrays: Sequence[ArrayFacts], mask: int,
+                   codes: Sequence[tuple[FunctionType, CodeType]], state: tuple[ContextVar, list]
+                   ) -> Callable[..., int] | None:
+        """A fast function of so many values that tells whether each is an ndarray of this dtype object, shape
+        and flags, of those in a mask; functions have these codes; and a context variable has the value that
+        is the first of a list: 0 where it is not sure, 1, or 2 if it is also sure that no two are the same
+        object and that none which is written shares memory with another one. Optional."""
 
     # -- of backends that compile for machines that are not there; optional ----------------------------------
     #: Names for `compile_for`.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 
 class _Miss:
@@ -32,11 +33,11 @@ class _Absent:
 ABSENT = _Absent()
 
 try:
-    from numpy._core._ufunc_config import _extobj_contextvar
+    from numpy._core._ufunc_config import _extobj_contextvar as state_variable
 
-    read_state: Callable = _extobj_contextvar.get
+    read_state: Callable = state_variable.get
 except ImportError:  # another NumPy keeps it elsewhere
-    read_state = np.geterr
+    state_variable, read_state = None, np.geterr
 
 #: The state that was found to be silent last; states never change, `np.seterr` makes new ones.
 silent: list = [None]
@@ -51,6 +52,12 @@ def is_silent() -> bool:
 
 
 is_silent()  # as it is by default, so that the first call need not look
+
+
+def tell_nothing(*arrays: np.ndarray) -> int:
+    """Stands for the check of a call by native code, where there is none."""
+    return 0
+
 
 #: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
 _OVERLAP_WORK = 10_000
@@ -85,6 +92,27 @@ def overlaps(one: np.ndarray, other: np.ndarray) -> bool:
         return np.shares_memory(one, other, max_work=_OVERLAP_WORK)
     except np.exceptions.TooHardError:
         return True
+
+
+def any_overlap(written: Sequence[np.ndarray], read: Sequence[np.ndarray]) -> bool:
+    """Whether an array that is written may share an element with another one, written or read. Cost: of
+    sorting them by their places, where some are views."""
+    if all([array.base is None for array in (*written, *read)]):
+        return False
+    places = sorted([(*byte_bounds(array), is_written, k)
+                     for is_written, arrays in ((True, written), (False, read))
+                     for k, array in enumerate(arrays) if array.size])
+    reaching: list[tuple] = []  # those before that end behind the place that is looked at
+    for place in places:
+        start, _, is_written, k = place
+        reaching = [one for one in reaching if one[1] > start]
+        array = (written if is_written else read)[k]
+        for _, _, other_is_written, other in reaching:
+            if is_written or other_is_written:
+                if overlaps(array, (written if other_is_written else read)[other]):
+                    return True
+        reaching.append(place)
+    return False
 
 
 def settle(outs: Sequence[np.ndarray], pairs: Sequence[tuple[int, np.ndarray]]) -> list[np.ndarray]:

@@ -9,8 +9,9 @@ it is bounded by `config.cache_size`, and thread-safe.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,28 @@ class SharedExecutable:
     def __init__(self, executable: Executable):
         self.executable = executable
         self._lock = Lock()
-        self._bound: dict[tuple, Callable[..., list[np.ndarray]]] = {}
+        self._bound: dict[tuple, tuple[Callable[..., list[np.ndarray]] | None]] = {}
 
-    def bind(self, in_avals: Sequence[ShapedArray]) -> tuple[Callable[..., list[np.ndarray]], int]:
-        """`Executable.bind`, done once for these shapes. Returns: that; how often this made it compile."""
-        shapes = tuple(aval.shape for aval in in_avals)
-        run = self._bound.get(shapes)
-        if run is not None:
-            return run, 0
+    def bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...] = ()
+             ) -> tuple[Callable[..., list[np.ndarray]] | None, int]:
+        """`Executable.bind`, or `bind_into` where some outputs are given, done once for these shapes.
+        Returns: that; how often this made it compile."""
+        key = tuple(aval.shape for aval in in_avals), outputs
+        found = self._bound.get(key)
+        if found is not None:
+            return *found, 0
         with self._lock:
-            run, before = self._bound.get(shapes), self.executable.compiles
-            if run is None:
-                run = self._bound[shapes] = self.executable.bind(in_avals)
+            found, before = self._bound.get(key), self.executable.compiles
+            if found is None:
+                found = self._bound[key] = (self._bind(in_avals, outputs),)
                 drop_oldest(self._bound)
-            return run, self.executable.compiles - before
+            return *found, self.executable.compiles - before
+
+    def _bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...]) -> Callable | None:
+        if not outputs:
+            return self.executable.bind(in_avals)
+        bind_into = getattr(self.executable, "bind_into", None)
+        return None if bind_into is None else bind_into(in_avals, outputs)
 
 
 class ExecutableCache(RecentlyUsed):
@@ -224,24 +233,32 @@ class Program:
             number, self._compiles = self._compiles, 0
         return number
 
-    def bind(self, avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
-        """A function of the ndarrays of all leaves, which have these concrete shapes."""
+    def bind(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({})
+             ) -> Callable[..., list[np.ndarray]]:
+        """A function of the ndarrays of all leaves, which have these concrete shapes. targets: leaves that
+        are made of outputs: where one is not read, the output is written into its memory, if possible."""
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
+        unread = {leaf: output for leaf, output in targets.items() if n_consts + leaf not in self.kept}
         with compiling(self.traced.fun_name):
-            run, compiles = self._shared.bind([all_avals[i] for i in self.kept])
+            in_avals = [all_avals[i] for i in self.kept]
+            run, compiles = self._shared.bind(in_avals, tuple(unread.values()))
+            if run is None:
+                unread, (run, more) = {}, self._shared.bind(in_avals)
+                compiles += more
             self._count_compiles(compiles)
         consts = [self.const_values[i] for i in self.kept if i < n_consts]
-        kept_leaves = [i - n_consts for i in self.kept if i >= n_consts]
+        taken = [*(i - n_consts for i in self.kept if i >= n_consts), *unread]
         if consts:
             run = partial(run, *consts)
-        if len(kept_leaves) < len(avals):
-            run = _select_arguments(run, kept_leaves)
+        if taken != list(range(len(avals))):
+            run = _select_arguments(run, taken)
         return _check_nans(run, self.traced.fun_name) if config.debug_nans else run
 
-    def bind_to_host(self, avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
+    def bind_to_host(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({})
+                     ) -> Callable[..., list[np.ndarray]]:
         """As `bind`, with ndarrays as outputs wherever the program runs."""
-        run = self.bind(avals)
+        run = self.bind(avals, targets)
         return (lambda *values: [np.array(out) for out in run(*values)]) if self.has_buffers else run
 
     @cached_attribute

@@ -204,7 +204,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if xp.ndim != 1 or fp.ndim != 1 or xp.shape != fp.shape:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     if period is not None:
-        x, xp, fp = _unroll_period(x, xp, fp, period)
+        x, xp, fp = unroll_period(x, xp, fp, period)
     n = xp.shape[0]
     index = arithmetic.maximum(arithmetic.minimum(searching.searchsorted(xp, x, "right"), n - 1), 1)
     before = arithmetic.subtract(index, 1)
@@ -212,8 +212,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     df, dx = arithmetic.subtract(get_item(fp, index), f0), arithmetic.subtract(get_item(xp, index), x0)
     offset = arithmetic.subtract(x, x0)
     is_step = logic.less_equal(arithmetic.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
-    slope = arithmetic.divide(df, apply_select(is_step, dx.dtype.type(1), dx))
-    out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(slope, offset), f0))
+    share = arithmetic.divide(offset, apply_select(is_step, dx.dtype.type(1), dx))
+    out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(share, df), f0))
     if period is not None:
         return out
     for side, beyond, edge in ((left, logic.less(x, get_item(xp, 0)), 0),
@@ -228,9 +228,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     return out
 
 
-def _unroll_period(x, xp, fp, period) -> tuple[Array, Array, Array]:
+def unroll_period(x, xp, fp, period) -> tuple[Array, Array, Array]:
     """The points of one period, sorted, with a neighbour from the next period at either end."""
-    period = arithmetic.absolute(period)
+    period = arithmetic.absolute(asarray(period, x.dtype))
     x, xp = arithmetic.remainder(x, period), arithmetic.remainder(xp, period)
     xp, fp = lax.sort((xp, fp), 0, True, 1)
     before = arithmetic.subtract(get_item(xp, slice(-1, None)), period)

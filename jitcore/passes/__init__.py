@@ -20,6 +20,8 @@ Modules:
                           counters of loops change.
     intervals             Intervals: comparisons, clamps and checks whose outcome the ranges of integers
                           decide go away.
+    loop_invariants       Loop invariants: what a loop computes anew in each iteration from what stays the
+                          same is computed once.
     loop_ranges           Ranges of what a `while` carries: how they settle, and what its test says of its
                           rounds.
     loop_vectorization    Loops whose iterations meet in sums and extremes only: blocks of iterations are
@@ -55,6 +57,7 @@ from jitcore.passes.dead_updates import drop_overwritten
 from jitcore.passes.expand import expand_equations
 from jitcore.passes.inline import inline_calls
 from jitcore.passes.intervals import use_intervals
+from jitcore.passes.loop_invariants import hoist_invariants
 from jitcore.passes.loop_vectorization import batch_iterations
 from jitcore.passes.matrix_vector_fusion import join_sweeps
 from jitcore.passes.one_pass_variance import block_variances
@@ -112,6 +115,9 @@ def list_passes(tuning: Tuning) -> tuple[Pass, ...]:
              needs=("dot_general",), least=2),
         Pass("variances", partial(block_variances, tuning=tuning),
              "after CSE, which makes equal arrays one variable", needs=("reduce_sum",)),
+        Pass("invariants", partial(hoist_invariants, tuning=tuning),
+             "after CSE: of equal equations one moves; before DCE, which takes what it leaves behind",
+             needs=("while", "scan")),
         Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
         Pass("side by side", partial(batch_iterations, tuning=tuning),
              "after DCE, which takes carries that nobody reads out of loops", needs=("while", "scan"),

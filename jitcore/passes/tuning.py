@@ -24,6 +24,14 @@ class Tuning:
     min_row_bytes: int = 1 << 19
     block_bytes: int = 1 << 14
 
+    # -- loop invariants ----------------------------------------------------------------------------------
+    #: Multiply-adds for an element from which on it is rather read than computed, from the second cache, and
+    #: from behind it; bytes of the second cache; bytes that are worth keeping.
+    min_invariant_cost: int = 9
+    min_far_invariant_cost: int = 24
+    near_bytes: int = 1 << 20
+    max_invariant_bytes: int = 1 << 23
+
     # -- loop vectorization -------------------------------------------------------------------------------
     #: Iterations side by side: some registers of lanes, whatever the dtype.
     iterations: int = 64

@@ -12,11 +12,12 @@ import functools
 import sys
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 _VARIADIC, _OPTIONS = 4, 8  # CO_VARARGS, CO_VARKEYWORDS
+_NO_COLUMNS = 0x80 | 13 << 3  # the kind of an entry in a table of lines; a signed difference of lines follows
 
 
 class Constants:
@@ -172,13 +173,46 @@ def remake(function: types.FunctionType, code: types.CodeType, closure: tuple | 
     return functools.update_wrapper(made, function)
 
 
-def make_wrapper(function: types.FunctionType, parameters: Parameters, dispatch: Callable
+class Dispatch(NamedTuple):
+    """What serves calls: each of `recent` in turn, until one gives something else than `miss`, then
+    `serve(values)`. note_error: is given what they raise."""
+
+    recent: Sequence[Callable]
+    serve: Callable[[tuple], Any]
+    miss: Any
+    note_error: Callable[[BaseException], None]
+
+    def write(self, names: Mapping[str, str], values: Sequence[str]) -> list[str]:
+        """The lines of a call of these values, with names for what is above."""
+        given = ", ".join(values)
+        return ["try:", f"    for __jitcore_call in {names['recent']}:",
+                f"        __jitcore_result = __jitcore_call({given})",
+                f"        if __jitcore_result is not {names['miss']}:", "            return __jitcore_result",
+                f"    return {names['serve']}(({given}{',' if given else ''}))",
+                "except Exception as __jitcore_error:", f"    {names['note_error']}(__jitcore_error)",
+                "    raise"]
+
+    def make_function(self, count: int, module: str) -> Callable:
+        """A function of so many values."""
+        values, parts = [f"p{i}" for i in range(count)], self._asdict()
+        lines = self.write({name: name for name in parts}, values)
+        return Constants().define("dispatch", ", ".join(values), lines, module, **parts)
+
+
+def make_wrapper(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch
                  ) -> types.FunctionType:
-    """A function with the parameters, defaults and names of `function` that calls `dispatch(*values)`."""
+    """A function with the parameters, defaults and names of `function` that serves calls in its place."""
     return remake(function, make_dispatching_code(function, parameters, dispatch))
 
 
-def make_dispatching_code(function: types.FunctionType, parameters: Parameters, dispatch: Callable):
-    """Code for a wrapper that calls `dispatch(*values)`."""
-    body = f"        return 'dispatch of jitcore'({', '.join(parameters.names)})"
-    return make_code(function, parameters, body, {"dispatch of jitcore": dispatch})
+def make_dispatching_code(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch):
+    """Code for such a wrapper: all of it is of one line."""
+    names = {name: f"'{name} of jitcore'" for name in Dispatch._fields}
+    body = "\n".join(f"        {line}" for line in dispatch.write(names, parameters.names))
+    constants = {f"{name} of jitcore": value for name, value in dispatch._asdict().items()}
+    code = make_code(function, parameters, body, constants)
+    table, left = bytearray(), len(code.co_code) // 2
+    while left > 0:  # entries of a line without columns, each for 8 instructions at most
+        table += bytes((_NO_COLUMNS | min(left, 8) - 1, 0 if table else 2))
+        left -= 8
+    return code.replace(co_linetable=bytes(table))

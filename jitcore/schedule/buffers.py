@@ -8,6 +8,7 @@ together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import (Call, Choice, Kernel, LibraryCall, Loop, Native, Program, Reduce, Scan,
@@ -71,34 +72,56 @@ def reuse_inputs(lowering, program: Program) -> None:
         return
     step = program.steps[0]
     free = [source for source, may_overwrite in zip(program.inputs, lowering.donated) if may_overwrite]
+    accesses = _list_accesses(step.body) if free else {}
     for output in program.outputs:
         for source in free:
             same_type = (source.shape, source.dtype) == (output.shape, output.dtype)
-            if same_type and _may_alias(step.body, source, output):
+            if same_type and _may_alias(accesses.get(source, {}), accesses.get(output, {})):
                 program.aliases[output] = source
                 free.remove(source)
-                step.body = _without_copies(step.body, source, output)
                 break
+    if program.aliases:
+        step.body = _without_copies(step.body, program.aliases)
 
 
-def _without_copies(body: list, source: Buffer, output: Buffer) -> list:
-    """Leaves out the store that only moves each element of `source` to its own place."""
+def _without_copies(body: list, sources: dict[Buffer, Buffer]) -> list:
+    """Leaves out the stores that only move each element of an output's source to its own place."""
 
     def is_copy(statement: Store | Scan) -> bool:
-        if not isinstance(statement, Store) or statement.buffer is not output:
-            return False
-        return statement.value.op == "load" and statement.value.attr == (source, statement.offset)
+        source = sources.get(statement.buffer) if isinstance(statement, Store) else None
+        is_moved = source is not None and statement.value.op == "load"
+        return is_moved and statement.value.attr == (source, statement.offset)
 
     return _without(body, is_copy)
 
 
-def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
-    """Whether `source` is read for the last time where the same element of `output` is first written."""
-    written = False
-    for kernel in body:
-        statements = flatten([kernel])
-        reads = [(s, offset) for s in statements for buffer, offset in s.loads if buffer is source]
-        writes = [(s, offset) for s in statements for buffer, offset in s.targets if buffer is output]
+class _Accesses(NamedTuple):
+    """Of one buffer in one kernel: (statement, offset) of each."""
+
+    kernel: Any
+    reads: list[tuple]
+    writes: list[tuple]
+
+
+def _list_accesses(body: list) -> dict[Buffer, dict[int, _Accesses]]:
+    """Buffer -> position in the body -> its accesses there."""
+    found: dict[Buffer, dict[int, _Accesses]] = {}
+    for position, kernel in enumerate(body):
+        for statement in flatten([kernel]):
+            for kind, accesses in ((1, statement.loads), (2, statement.targets)):
+                for buffer, offset in accesses:
+                    there = found.setdefault(buffer, {})
+                    if position not in there:
+                        there[position] = _Accesses(kernel, [], [])
+                    there[position][kind].append((statement, offset))
+    return found
+
+
+def _may_alias(source: dict[int, _Accesses], output: dict[int, _Accesses]) -> bool:
+    """Whether an input is read for the last time where the same element of an output is first written."""
+    written, nothing = False, _Accesses(None, [], [])
+    for position in sorted({*source, *output}):
+        reads, (kernel, _, writes) = source.get(position, nothing).reads, output.get(position, nothing)
         if written and reads:
             return False
         if written or not writes:

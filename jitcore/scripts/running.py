@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.dispatch.generated_calls import ABSENT, is_silent, overlaps, read_state, settle, silent
+from jitcore.dispatch.generated_calls import (ABSENT, any_overlap, is_silent, overlaps, read_state, settle,
+                                              silent, tell_nothing)
 from jitcore.process.generated import compile_function
 from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
@@ -30,7 +31,8 @@ def decline(*arguments: Any) -> Any:
 _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
           "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
           "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
-          "settle": settle, "plain": decline, "fail": decline}
+          "any_overlap": any_overlap, "settle": settle, "is_known": tell_nothing, "plain": decline,
+          "fail": decline}
 
 
 def define(program: FromDisk, constants: list) -> Callable:

@@ -7,6 +7,7 @@ process ends with its input.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import pickle
@@ -47,9 +48,13 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is traced may print
     jobs = os.fdopen(os.dup(0), "rb")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting threads takes 50 ms
+    gc.disable()
     from jitcore.config import config
     from jitcore.scripts.compiling import Refused, compile_loop
 
+    gc.freeze()
+    gc.enable()
     config.update("announce_compiles", False)  # nobody waits
     is_left = not tell(answers, "ready")
     while (job := read_message(jobs)) is not None:

@@ -125,6 +125,7 @@ def test_what_cancels_is_zero():
 #: Functions of NumPy whose formulas are of such operations.
 COMPOSED = {
     "interp": lambda x, y: np.interp(x * 1.2, np.sort(y), x),
+    "interp of a period": lambda x, y: np.interp(x * 1.2, y, x, period=1.1),
     "gradient": lambda x, y: np.gradient(x),
     "gradient by a step": lambda x, y: np.gradient(x, 0.3),
     "gradient by places": lambda x, y: np.gradient(x, np.sort(y)),

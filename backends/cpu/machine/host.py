@@ -221,6 +221,12 @@ def _settings_are_known() -> bool:
     )
 
 
+def has_default_settings() -> bool:
+    """Whether nobody has set what Numba compiles for."""
+    is_set = "numba.core.config" in sys.modules or any(name in os.environ for name in _SETTINGS)
+    return not is_set and not os.path.exists(_NUMBA_FILE)
+
+
 class Machine:
     """This machine, for those who decide how code is made; each fact is found when it is asked for.
 

@@ -156,8 +156,12 @@ class _MethodDef(ctypes.Structure):
 
 
 _METH_FASTCALL = 0x0080
-# CPython reads a method definition for as long as its function lives, and code for as long as it is called.
-_kept_alive: list[object] = []
+
+
+@functools.cache
+def _define_method(library: Library, name: str, symbol: str, doc: str) -> _MethodDef:
+    """Kept for good, with the library: CPython reads it as long as one of its functions lives."""
+    return _MethodDef(name.encode(), library.address(symbol), _METH_FASTCALL, doc.encode())
 
 
 class Library:
@@ -186,15 +190,14 @@ class Library:
             raise NativeCodeError(f"library {self.name} exports {', '.join(self.symbols)}, not {symbol!r}")
         return self._code[symbol]
 
-    def make_builtin(self, name: str, symbol: str, doc: str) -> Callable:
+    def make_builtin(self, name: str, symbol: str, doc: str, owner: Any = None) -> Callable:
         """A built-in function of Python around an exported `PyObject *(PyObject *self, PyObject *const *args,
-        Py_ssize_t nargs)`. The library stays loaded."""
+        Py_ssize_t nargs)`. The library stays loaded. owner: what it gets as `self`; None for NULL."""
         new_function = ctypes.pythonapi.PyCFunction_NewEx
         new_function.restype = ctypes.py_object
         new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        method = _MethodDef(name.encode(), self.address(symbol), _METH_FASTCALL, doc.encode())
-        _kept_alive.extend((self, method))
-        return new_function(ctypes.addressof(method), None, None)
+        method = _define_method(self, name, symbol, doc)
+        return new_function(ctypes.addressof(method), None if owner is None else id(owner), None)
 
     def optimized_ir(self) -> str:
         """IR text after the passes. Recomputed at each call, so that kernels do not keep their modules."""
@@ -359,7 +362,7 @@ def _link_by_llvm(name, object_code, exports, imports):
         for symbol in exports:
             builder.export_symbol(symbol)
         for symbol, address in addresses.items():
-            address = address or llvm.address_of_symbol(symbol)
+            address = address or images.find_in_process(symbol) or llvm.address_of_symbol(symbol)
             if address is None:
                 raise NativeCodeError(f"library {name} calls {symbol}, which no loaded library defines")
             builder.import_symbol(symbol, address)

@@ -3,15 +3,16 @@
 In: the text of a module. Out: `ObjectCode`. Stage: the end of compilation, before linking (`native`).
 
 Processor and features are those of Numba's code generator, so kernels agree with what `@njit` emits in the
-same process and obey the same NUMBA_* settings. Numba's *library* object is not used: it runs each module
-through two whole pass pipelines made for scalar Python code. Kernels arrive with explicit vectors and
-explicit strides, and a short list of cleaning passes gives the same machine code in a fifth of the time.
+same process and obey the same NUMBA_* settings; where nobody has set any, they are the host's, and Numba,
+which takes 0.15 s to load, is not asked. Its pass pipelines are made for scalar Python code. Kernels arrive
+with explicit vectors and explicit strides, and a short list of cleaning passes gives the same machine code in
+a fifth of the time.
 
-Two modules can be translated at once, one in each of two lanes: that of threads which compile, one at a time
-under Numba's lock, and that of the thread which compiles ahead (`ahead`). A lane has target machines of its
-own, and each module has a context of its own; nothing else in LLVM is bound to a thread.
+Two modules can be translated at once, one in each of two lanes: that of threads which compile, one at a time,
+and that of the thread which compiles ahead (`libraries.begin`). A lane has target machines of its own, and
+each module has a context of its own; nothing else in LLVM is bound to a thread.
 
-Numba and LLVM are imported when the first module is translated, not before.
+LLVM is imported when the first module is translated, not before.
 
 A module with functions of loops is taken apart first: loops of scalar code are for LLVM's passes over loops,
 which would take long over explicit lanes and find little there.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import re
 import threading
@@ -126,9 +128,20 @@ def emit_assembly(text: str, level: int) -> str:
 
 def describe_target() -> host.Target:
     """What LLVM generates code for, as LLVM says."""
-    with compiler_lock():
-        target = open_target()
-    return host.Target(target.triple, target.cpu, target.features)
+    _initialize()
+    if host.has_default_settings() and (cpu := llvm.get_host_cpu_name()) not in _WITHOUT_AVX:
+        return host.Target(llvm.get_process_triple(), cpu, llvm.get_host_cpu_features().flatten())
+    with numba_lock.global_compiler_lock:
+        return host.Target(*numba_registry.cpu_target.target_context.codegen().magic_tuple())
+
+
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+#: Processors that Numba does without AVX on.
+_WITHOUT_AVX = frozenset(("corei7-avx", "core-avx-i", "sandybridge", "ivybridge", "nocona"))
 
 
 # -- lanes ---------------------------------------------------------------------------------------------------
@@ -137,14 +150,14 @@ class _ThisThread(threading.local):
 
 
 _this_thread = _ThisThread()
-_second_lock = threading.RLock()
+_first_lock, _second_lock = threading.RLock(), threading.RLock()
 _targets: dict[bool, _Target] = {}  # by whether they are of the second lane
 
 
 def load_compiler() -> None:
-    """Imports Numba and LLVM, in this thread, if that is still to be done."""
+    """Imports LLVM, in this thread, if that is still to be done."""
     if False not in _targets:
-        with _first_lock():
+        with _first_lock:
             open_target()
 
 
@@ -163,19 +176,15 @@ def in_second_lane() -> Iterator[contextlib.AbstractContextManager]:
 
 
 def compiler_lock():
-    """The lock of this thread's lane, which is Numba's lock but for the second one. Hold it around every use
-    of LLVM: threads of a lane share its target machines, and forks wait for it."""
-    return _second_lock if _this_thread.is_second else _first_lock()
-
-
-def _first_lock():
-    return numba_lock.global_compiler_lock
+    """The lock of this thread's lane. Hold it around every use of LLVM: threads of a lane share its target
+    machines, and forks wait for it."""
+    return _second_lock if _this_thread.is_second else _first_lock
 
 
 def _lock_compilers():
     """Before a fork: a child forked while another thread is inside LLVM would wait for it for ever."""
     images.link_lock.acquire()
-    _first_lock().acquire()
+    _first_lock.acquire()
     _second_lock.acquire()
     ffi.lib._lock.__enter__()
 
@@ -183,27 +192,26 @@ def _lock_compilers():
 def _unlock_compilers():
     ffi.lib._lock.__exit__(None, None, None)
     _second_lock.release()
-    _first_lock().release()
+    _first_lock.release()
     images.link_lock.release()
 
 
 # -- LLVM ----------------------------------------------------------------------------------------------------
 class _Target:
-    """Target machines for Numba's target; one per lane and process."""
+    """Target machines; one per lane and process."""
 
     def __init__(self):
-        codegen = numba_registry.cpu_target.target_context.codegen()
-        self.codegen = codegen  # owns its target machine
-        self.triple, self.cpu, self.features = codegen.magic_tuple()
-        self.data_layout = str(codegen.target_data)
-        self.machine = self.quick_machine = codegen._tm
+        _initialize()
+        self.triple, cpu, features = host.find_target()
         if objects.can_link():
-            def create(opt):
-                return llvm.Target.from_triple(self.triple).create_target_machine(
-                    cpu=self.cpu, features=self.features, opt=opt, reloc="pic", codemodel="small"
-                )
-
-            self.machine, self.quick_machine = create(numba_settings.OPT), create(0)
+            form = {"reloc": "pic", "codemodel": "small"}
+        else:  # as LLVM's own linker takes it
+            form = {"reloc": "static" if self.triple.startswith("x86") else "default", "jit": True}
+        create = functools.partial(llvm.Target.from_triple(self.triple).create_target_machine,
+                                   cpu=cpu, features=features, **form)
+        level = 3 if host.has_default_settings() else int(numba_settings.OPT)
+        self.machine, self.quick_machine = create(opt=level), create(opt=0)
+        self.data_layout = str(self.machine.target_data)
 
     def choose_machine(self, text):
         """The target machine for a module: what generates code quickly, where no function asks for more."""

@@ -3,6 +3,8 @@
 In: loaded code and ndarrays. Out: ndarrays.
 
 Modules:
+    checks      The native function that checks calls: whether arrays, codes and the error state are those a
+                program was made for. And where native code finds the fields of Python's objects.
     host_calls  Programs that call Python: library calls between native steps, and from within native loops
                 and branches.
     interrupts  How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.

@@ -8,7 +8,8 @@ of its extents, and the ndarrays whose memory it works on; its status is an int 
 is a built-in function of CPython whose body is LLVM code made by this module. It reads each ndarray's data
 pointer from the array object itself, which takes a nanosecond where `array.ctypes.data` takes a microsecond.
 Whether array objects are laid out as assumed is checked when the trampoline is made; if not, a slower one in
-Python takes its place.
+Python takes its place. Beside it, in the same module: functions that know calls again (`make_check`), and
+that make small arrays.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import ctypes
 import functools
 import math
 import struct
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,8 +31,14 @@ from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of nat
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
-from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
+from jitcore.backends.cpu.runtime.checks import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
+                                                 ITEMS_OFFSET, MAX_COMPARED, NDARRAY, NDIM_OFFSET,
+                                                 SHAPE_OFFSET, TEXT, TYPE_OFFSET)
+from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
 from jitcore.dispatch import disk_cache
+
+if TYPE_CHECKING:
+    from jitcore.dispatch.backend import ArrayFacts
 
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
@@ -36,8 +46,8 @@ MAX_ARRAYS = 4096
 #: The status of an entry point that left a Python exception set: it is raised.
 RAISED = -(1 << 63)
 
-_TYPE_OFFSET = 8  # PyObject.ob_type
-_DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject
+_CONTIGUOUS = 3  # flags of an ndarray whose elements lie side by side, in one order or the other
+_NEW_ARRAY = 94  # PyArray_NewFromDescr in NumPy's table of functions
 
 
 # -- launchers ----------------------------------------------------------------------------------------------
@@ -70,36 +80,81 @@ def open_launchers(count: int = 0) -> Launchers:
 
 @functools.cache
 def _make_launchers(has_few: bool) -> Launchers:
-    if has_few and _layout_is_known():
+    if has_few and layout_is_known():
         return _make_native_launchers()
     return Launchers(_make_ctypes_launcher(ctypes.PYFUNCTYPE), _make_ctypes_launcher(ctypes.CFUNCTYPE),
                      "ctypes")
 
 
-def _layout_is_known() -> bool:
-    """Do ndarrays of this NumPy and CPython hold type and data pointer where the trampoline looks?"""
-    probe = np.arange(7.0)[2:5]
-    read = ctypes.c_void_p.from_address
+def layout_is_known() -> bool:
+    """Do objects of this NumPy and CPython hold what native code reads where it looks?"""
+    probe, items = np.arange(24.0).reshape(4, 6)[1:3, 2:5], [object()]
+    read, read_int = ctypes.c_void_p.from_address, ctypes.c_int.from_address
     return (
         ctypes.sizeof(ctypes.c_void_p) == 8
-        and object.__basicsize__ == _DATA_OFFSET
-        and read(id(probe) + _TYPE_OFFSET).value == id(np.ndarray)
-        and read(id(probe) + _DATA_OFFSET).value == probe.ctypes.data
+        and object.__basicsize__ == DATA_OFFSET
+        and read(id(probe) + TYPE_OFFSET).value == id(np.ndarray)
+        and read(id(probe) + DATA_OFFSET).value == probe.ctypes.data
+        and read_int(id(probe) + NDIM_OFFSET).value == 2
+        and (ctypes.c_int64 * 2).from_address(read(id(probe) + SHAPE_OFFSET).value)[:] == [2, 3]
+        and read(id(probe) + DTYPE_OFFSET).value == id(probe.dtype)
+        and read_int(id(probe) + FLAGS_OFFSET).value == probe.flags.num
+        and read(id(layout_is_known) + CODE_OFFSET).value == id(layout_is_known.__code__)
+        and read(read(id(items) + ITEMS_OFFSET).value).value == id(items[0])
     )
 
 
+@functools.cache
+def _open_library() -> libraries.Library:
+    return libraries.find_or_compile("launch", "", _render_trampolines)[0]
+
+
+def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],
+               state: tuple[ContextVar, list]) -> Callable[..., int] | None:
+    """As `Backend.make_check` says; None where it would not be native. Its caller keeps what it is given, but
+    for the table. Cost: 20 ns and 5 ns an array."""
+    if open_launchers().kind != "native":
+        return None
+    variable, items = state
+    are_read = not any(facts.is_written for facts in arrays)
+    lie_close = all(facts.flags & _CONTIGUOUS for facts in arrays)
+    compares = len(arrays) <= MAX_COMPARED and (are_read or lie_close)
+    table = [len(arrays), mask, id(variable), id(items), compares, len(codes)]
+    for function, code in codes:
+        table += [id(function) + CODE_OFFSET, id(code)]
+    for dtype, shape, flags, is_written in arrays:
+        nbytes = math.prod(shape) * dtype.itemsize
+        usual = np.dtype(dtype.type)  # pickles have others
+        table += [id(usual if usual == dtype else dtype), flags, nbytes, is_written, len(shape), *shape]
+    return _open_library().make_builtin("is_known", "is_known", "is_known(*arrays) -> int",
+                                        np.array(table, np.int64))
+
+
+def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray] | None:
+    """A function that makes arrays of a shape and dtype, their elements undefined: NumPy's own, in half the
+    time of `np.empty`, which has arguments to read. None where it would not be native."""
+    numpy_table = find_numpy_table() if open_launchers().kind == "native" else None
+    if numpy_table is None:
+        return None
+    kept = _dtypes.setdefault(dtype, dtype)
+    table = np.array([numpy_table[_NEW_ARRAY], id(kept), len(shape), *shape], np.int64)
+    return _open_library().make_builtin("empty", "make_empty", "empty() -> ndarray", table)
+
+
+#: Those that tables name.
+_dtypes: dict[np.dtype, np.dtype] = {}
+
+
 def _make_native_launchers() -> Launchers:
-    library, _ = libraries.find_or_compile("launch", "", _render_trampolines)
-    parameters = "(entry_address, dims_address, *arrays) -> status"
-    functions = (library.make_builtin(name, name, name + parameters) for name in library.symbols)
+    library, parameters = _open_library(), "(entry_address, dims_address, *arrays) -> status"
+    functions = (library.make_builtin(name, name, name + parameters)
+                 for name in ("launch_holding", "launch_releasing"))
     return Launchers(*functions, "native")
 
 
-_NDARRAY = "jitcore_ndarray_type"
-
 # A statically linked interpreter need not export its functions to LLVM.
 images.provide("Py", images.find_in_process)
-images.provide(_NDARRAY, lambda _: id(np.ndarray))
+images.provide(NDARRAY, lambda _: id(np.ndarray))
 
 
 def _text_constant(name: str, text: str) -> str:
@@ -116,13 +171,16 @@ _TRAMPOLINE_HEAD = (
     + _text_constant("null_text", _NULL_TEXT)
     + _text_constant("array_text", _ARRAY_TEXT)
     + f"""
-@{_NDARRAY} = external global i8
+@{NDARRAY} = external global i8
 @PyExc_TypeError = external global ptr
 @PyExc_ValueError = external global ptr
 declare ptr @PyErr_Format(ptr, ptr, ...)
 declare ptr @PyErr_Occurred()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyEval_SaveThread()
+declare i32 @PyContextVar_Get(ptr, ptr, ptr)
+declare void @Py_DecRef(ptr)
+declare void @Py_IncRef(ptr)
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare i32 @PyType_IsSubtype(ptr, ptr)
@@ -135,6 +193,8 @@ def _render_trampolines() -> str:
         _TRAMPOLINE_HEAD
         + _render_trampoline("launch_holding", release_gil=False)
         + _render_trampoline("launch_releasing", release_gil=True)
+        + TEXT
+        + _ALLOCATOR
     )
 
 
@@ -174,16 +234,16 @@ next_array:
 read_array:
   %array_slot = getelementptr ptr, ptr %first, i64 %k
   %array = load ptr, ptr %array_slot
-  %type_slot = getelementptr i8, ptr %array, i64 {_TYPE_OFFSET}
+  %type_slot = getelementptr i8, ptr %array, i64 {TYPE_OFFSET}
   %type = load ptr, ptr %type_slot
-  %is_exact = icmp eq ptr %type, @{_NDARRAY}
+  %is_exact = icmp eq ptr %type, @{NDARRAY}
   br i1 %is_exact, label %read_data, label %check_subclass
 check_subclass:
-  %is_subclass = call i32 @PyType_IsSubtype(ptr %type, ptr @{_NDARRAY})
+  %is_subclass = call i32 @PyType_IsSubtype(ptr %type, ptr @{NDARRAY})
   %is_other = icmp eq i32 %is_subclass, 0
   br i1 %is_other, label %refuse_array, label %read_data
 read_data:
-  %data_slot = getelementptr i8, ptr %array, i64 {_DATA_OFFSET}
+  %data_slot = getelementptr i8, ptr %array, i64 {DATA_OFFSET}
   %data = load ptr, ptr %data_slot
   %table_slot = getelementptr ptr, ptr %table, i64 %k
   store ptr %data, ptr %table_slot
@@ -217,6 +277,25 @@ refuse_array:
   br label %fail
 fail:
   ret ptr null
+}}
+"""
+
+
+_ALLOCATOR = f"""
+define ptr @make_empty(ptr %self, ptr %args, i64 %nargs) {{
+  %table_slot = getelementptr i8, ptr %self, i64 {DATA_OFFSET}
+  %table = load ptr, ptr %table_slot
+  %new = load ptr, ptr %table
+  %dtype_slot = getelementptr i64, ptr %table, i64 1
+  %dtype = load ptr, ptr %dtype_slot
+  call void @Py_IncRef(ptr %dtype)
+  %ndim_slot = getelementptr i64, ptr %table, i64 2
+  %ndim = load i64, ptr %ndim_slot
+  %few = trunc i64 %ndim to i32
+  %shape = getelementptr i64, ptr %table, i64 3
+  %array = call ptr %new(ptr @{NDARRAY}, ptr %dtype, i32 %few, ptr %shape, ptr null, ptr null, i32 0,
+                         ptr null)
+  ret ptr %array
 }}
 """
 
@@ -332,9 +411,9 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
     return plan, code_key if any(code_key) else None
 
 
-def write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
+def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[int] = ()) -> Run:
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
-    allocates outputs and arena, and calls."""
+    allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs."""
     launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
     dims = np.array(plan.dims, dtype=np.int64)
     launch = launchers.releasing if plan.releases else launchers.holding
@@ -346,17 +425,21 @@ def write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
             outputs.append(inputs[output.source])
             continue
         outputs.append(f"o{k}")
-        names[f"shape{k}"], names[f"dtype{k}"] = output.shape, output.dtype
-        names[f"make{k}"] = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
-        lines.append(f"o{k} = make{k}(shape{k}, dtype{k})")
         given.append(f"o{k}")
+        if k in given_outputs:
+            continue
+        make = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
+        own = make_allocator(output.shape, output.dtype) if make is np.empty else None
+        names[f"make{k}"] = own or partial(make, output.shape, output.dtype)
+        lines.append(f"o{k} = make{k}()")
     if plan.arena_bytes:
         lines.append(write_arena(plan.arena_bytes, names))
         given.append("arena")
     if compiled.addresses:
         lines.append(f"launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
     lines.append(f"return [{', '.join(outputs)}]")
-    source = f"def run({', '.join(inputs)}):\n" + "".join(f"    {line}\n" for line in lines)
+    parameters = ", ".join((*inputs, *(f"o{k}" for k in given_outputs)))
+    source = f"def run({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(source, "<jitcore call>", "exec"), names)
     return names["run"]
 

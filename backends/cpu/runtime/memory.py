@@ -102,7 +102,7 @@ def _open(tuning: Runtime) -> tuple[Callable[..., np.ndarray], Callable[[], None
         plain = np.empty, lambda: None
         if not hasattr(os, "fork"):  # without posix_memalign
             return plain
-        table = _find_numpy_table()
+        table = find_numpy_table()
         if table is None:
             return plain
         library, _ = libraries.find_or_compile(*_describe_module(tuning))
@@ -122,7 +122,7 @@ def _open(tuning: Runtime) -> tuple[Callable[..., np.ndarray], Callable[[], None
         return (allocate, drop) if _is_ours(allocate((tuning.large_bytes,), np.uint8)) else plain
 
 
-def _find_numpy_table():
+def find_numpy_table():
     """NumPy's table of C functions, or None where it has no memory handlers."""
     umath = getattr(np, "_core", None) or np.core
     umath = umath._multiarray_umath

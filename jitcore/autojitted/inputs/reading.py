@@ -95,7 +95,7 @@ class NumberPolicy:
 
 
 #: Values that are passed, those in containers among them: more make a call's overhead larger than its work.
-MAX_VALUES = 1000
+MAX_VALUES = 10_000
 
 
 class Unreadable(Exception):

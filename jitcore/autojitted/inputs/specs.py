@@ -65,7 +65,9 @@ class ArraySpec(Spec):
         return self.flags & WRITEABLE != 0
 
     def write(self, matcher, value):
-        x = matcher.name(value, self)
+        matcher.arrays[matcher.name(value, self)] = self
+
+    def check(self, matcher: Matcher, x: str) -> None:
         add = matcher.constants.add
         matcher.check(f"{x}.__class__ is ndarray and {x}.shape == {add(self.shape)}")
         dtype = add(self.dtype)  # which compares more slowly than objects do
@@ -291,7 +293,7 @@ class Matcher:
     """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
 
     Attributes:
-        places: the spec at each place.
+        places: the spec at each place. arrays: those of arrays, by name; checked at the end, all at once.
         variables: names of dicts, those of attributes among them.
     """
 
@@ -299,6 +301,7 @@ class Matcher:
         self.constants = constants
         self.lines: list[str] = []
         self.places: list[Spec] = []
+        self.arrays: dict[str, ArraySpec] = {}
         self.variables: list[str] = []
         self._temporaries = 0
 
@@ -316,12 +319,24 @@ class Matcher:
     def check(self, condition: str) -> None:
         self.lines.append(f"if not ({condition}): return MISS")
 
+    def check_arrays(self) -> None:
+        for x, spec in self.arrays.items():
+            spec.check(self, x)
+
+    def check_distinct_arrays(self) -> None:
+        self._check_names(list(self.arrays))
+
     def check_distinct(self) -> None:
-        """No object stands at two places, and no dict of attributes is that of two objects."""
+        """No object but an array stands at two places, and no dict of attributes is that of two objects."""
         self._check_names(self.variables)
         self._check_names([f"x{i}" for i, spec in enumerate(self.places)
-                           if not (isinstance(spec, (ScalarSpec, DictSpec))
+                           if not (isinstance(spec, (ArraySpec, ScalarSpec, DictSpec))
                                    or isinstance(spec, SequenceSpec) and spec.kind is not list)])
+
+    def take_lines(self, indent: int = 0) -> list[str]:
+        """The lines so far, which are no longer there then."""
+        lines, self.lines = [f"{'    ' * indent}{line}" for line in self.lines], []
+        return lines
 
     def _check_names(self, names: list[str]) -> None:
         if len(names) > 4:

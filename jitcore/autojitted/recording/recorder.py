@@ -78,7 +78,7 @@ class Recording(NamedTuple):
 #: Equations on one level: of the function, of a side of a condition, of a loop's body. More come from a loop
 #: that Python goes through. And all that are recorded, those of attempts that came to nothing with them: so
 #: many take some seconds.
-MAX_EQUATIONS, MAX_RECORDED = 3_000, 30_000
+MAX_EQUATIONS, MAX_RECORDED = 6_000, 60_000
 #: Steps of recording one.
 EQUATION_STEPS = 80
 

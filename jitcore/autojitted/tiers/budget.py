@@ -367,7 +367,7 @@ class Probe:
 
     def _is_slower(self, copies: Sequence[Any]) -> bool:
         """Whether plain Python takes less time than the program does; both run in turns on the copies."""
-        with comparing():
+        with comparing(), np.errstate(all="ignore"):  # arguments may grow from call to call
             if self.entry.prints:
                 with silence():
                     return self._is_slower_silently(copies, float("inf"))
@@ -375,10 +375,12 @@ class Probe:
 
     def _is_slower_silently(self, copies: Sequence[Any], own: float) -> bool:
         """own: seconds that the program takes at most."""
-        plain = float("inf")
-        for _ in range(4):
+        plain, tuning, began = float("inf"), self.owner.tuning, perf_counter()
+        for number in range(tuning.most_comparisons):
             failures = self.entry.failures
             start = perf_counter()
+            if number >= tuning.comparisons and start - began > tuning.comparing_seconds:
+                break
             try:
                 self.owner.parameters.call(self.owner.function, copies)
                 middle = perf_counter()
@@ -390,6 +392,6 @@ class Probe:
                 self.entry.failures = failures
                 return False
             plain, own = min(plain, middle - start), min(own, perf_counter() - middle)
-            if plain > max(10 * own, self.owner.tuning.sure_seconds):
+            if plain > max(10 * own, tuning.sure_seconds):
                 break
         return plain < own

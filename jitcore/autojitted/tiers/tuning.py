@@ -47,6 +47,11 @@ class Tuning:
     #: fifth of them for loops, which may take Python hundreds of times as long.
     probed_calls: int = 4
     probed_seconds: float = 200e-6
+    #: Calls of each that are compared at least, and at most where they take less than so many seconds
+    #: together: Python runs code faster that it has run some times.
+    comparisons: int = 4
+    most_comparisons: int = 24
+    comparing_seconds: float = 100e-6
     #: The same of programs that print, which may take longer than Python's loop if they hardly do anything
     #: else.
     probed_printing: float = 20e-3

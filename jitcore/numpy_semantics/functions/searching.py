@@ -12,6 +12,7 @@ from numpy.lib.array_utils import normalize_axis_index
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.numpy.polynomial import unroll_period
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import (as_operands, dtype_of, finish, given, is_given,
                                                      to_common, to_inexact, to_inexacts, to_own, unpack)
@@ -292,11 +293,13 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     options = {name: to_raw(value, dtype) for name, value in given(left=left, right=right).items()}
     places, known, values = *to_own(x, xp, dtype=dtypes.float64), to_raw(fp, dtype)
     is_table = known.ndim == 1 and values.shape == known.shape and known.size > 0
-    if dtype != np.complex128 and period is None and is_table:
-        return _interpolate(places, known, values, **options)
     if period is not None:
-        options["period"] = to_raw(period, dtypes.float64) if isinstance(period, Handle) else period
-    return jnp.interp(places, known, values, **options)
+        period = to_raw(period, dtypes.float64) if isinstance(period, Handle) else period
+    if dtype == np.complex128 or not is_table:
+        return jnp.interp(places, known, values, **options, period=period)
+    if period is not None:
+        return _interpolate(*unroll_period(places, known, values, period))
+    return _interpolate(places, known, values, **options)
 
 
 def _interpolate(x: Array, known: Array, values: Array, left: Any = None, right: Any = None) -> Array:

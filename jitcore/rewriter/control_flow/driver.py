@@ -20,7 +20,7 @@ from jitcore.errors import ConcretizationTypeError, TracerIntegerConversionError
 from jitcore.lax import elementwise
 from jitcore.rewriter.bytecode.flow import AGAIN, Loop
 from jitcore.rewriter.bytecode.graph import ROOT, find_reachable, is_site
-from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Return
+from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Instruction, Return
 from jitcore.rewriter.control_flow.arms import Arm, Outcome, Region, Scope, is_final, raise_where, run_arm
 from jitcore.rewriter.control_flow.growing import MIN_COUNT
 from jitcore.rewriter.control_flow.iterators import TracedIterator, lift_iterator
@@ -36,6 +36,11 @@ from jitcore.rewriter.writing.resumable import Point, Suspended, Template, name_
 
 #: The exit of a function that has returned.
 RETURN = Point(-1, None)
+
+#: Iterations of a loop that is none in the program: slices by what it counts or picks are constants then. And
+#: how many instructions they have in all: more would take long to compile.
+FEW, MAX_INSTRUCTIONS = 4, 1000
+_SLICES = ("BUILD_SLICE", "BINARY_SLICE", "STORE_SLICE")
 
 #: How often code behind a decision is traced once for each side, where a Python value differs.
 _MAX_DUPLICATIONS = 6
@@ -287,7 +292,7 @@ class Driver:
             return self.branch(site, state, region)
         iterator = state.get(f"{name_slot(loop.base)}@{site.number}") if loop.iterates else None
         if isinstance(iterator, TracedIterator) and iterator.is_known and loop.header == site.number:
-            is_tried = not loop.is_comprehension or self._is_worth_rolling(loop, iterator)
+            is_tried = self._is_worth_rolling(loop, iterator)
             rolled = self._try_loop(site, state, region) if is_tried else None
             if rolled is not None:
                 return rolled
@@ -313,10 +318,25 @@ class Driver:
         return self.settle(outcome, region.until(*outs))
 
     def _is_worth_rolling(self, loop: Loop, iterator: TracedIterator) -> bool:
-        """Whether a comprehension is compiled as a loop: a long one, and one with a condition."""
-        count = iterator.count_left()
-        has_sites = any(number != loop.header and number in self.flow.join for number in loop.body)
-        return current.mode is not None and (has_sites or count is None or count >= MIN_COUNT)
+        """Whether a loop that Python could go through is compiled as a loop: one of more than a few
+        iterations, with a way out, or whose slices do not depend on what it counts; a comprehension, if it is
+        long or has a condition."""
+        count, is_numpy = iterator.count_left(), current.mode is not None
+        if loop.is_comprehension:
+            has_sites = any(number != loop.header and number in self.flow.join for number in loop.body)
+            return is_numpy and (has_sites or count is None or count >= MIN_COUNT)
+        if not is_numpy or count is None or count > FEW or len(loop.outs) > 1:
+            return True
+        instructions = [one for number in loop.body for one in self.blocks[number].instructions]
+        first = self.blocks[self.blocks[loop.header].terminator.body].instructions[:1]
+        is_read = not first or first[0].op != "STORE_FAST" or any(
+            one.op == "LOAD_FAST" and one.arg == first[0].arg for one in instructions)
+        may_slice = any(map(self._makes_slice, instructions))
+        return not (is_read and may_slice) or count * len(instructions) > MAX_INSTRUCTIONS
+
+    def _makes_slice(self, one: Instruction) -> bool:
+        names = self.template.source.co_names
+        return one.op in _SLICES or one.op == "LOAD_GLOBAL" and names[one.arg >> 1] == "slice"
 
     def _try_loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome | None:
         """A loop that Python could go through, compiled; None, with all undone, where its body cannot do with

@@ -119,7 +119,7 @@ def test_a_module_without_loops_is_not_taken_apart():
 
 def test_both_modules_declare_what_the_other_one_has():
     wrapped = autojit(rows_and_elements, strict=True)
-    wrapped(NUMBERS.reshape(8, 5).copy(), 4)
+    wrapped(NUMBERS.reshape(8, 5).copy(), 5)
     rest, loops, internal = split_loops(wrapped.inspect("kernel"))
     names = [name for name in internal if name.endswith(SUFFIX)]
     assert len(names) == 1

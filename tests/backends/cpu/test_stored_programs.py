@@ -349,6 +349,22 @@ def test_processor_is_named_from_cpuinfo_too(monkeypatch, tmp_path):
     assert found[0] == found[1] != found[2] and b"avx" in found[0]
 
 
+NUMBAS_TARGET = """
+import sys
+from jitcore.backends.cpu.native import translate
+target, layout = translate.describe_target(), translate.open_target().data_layout
+assert "numba" not in sys.modules
+from numba.core.registry import cpu_target
+codegen = cpu_target.target_context.codegen()
+assert target == codegen.magic_tuple() == translate.describe_target()
+assert layout == str(codegen.target_data)
+"""
+
+
+def test_target_is_numba_s_but_numba_is_not_loaded(tmp_path):
+    run_process(NUMBAS_TARGET, tmp_path)
+
+
 def test_target_is_what_the_compiler_says():
     from jitcore.backends.cpu.native import translate
 
