@@ -56,6 +56,7 @@ from jitcore.lax.control_flow.scan import map, scan
 from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.lax.conv import *
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from jitcore.lax import draw as _draw  # noqa: F401  has a primitive
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
 from jitcore.lax.elementary import *
 from jitcore.lax.elementary import pow_ as pow

@@ -36,6 +36,7 @@ ROOMS: dict[str, str] = {
     "two_sided_dot": "product.two_sided_routine",
     "conv_general_dilated": "product.convolution",
     "fft": "fft.routine",
+    "draw": "draws",
 }
 
 #: Module of this package, by prefix of symbol: `render(symbol)` gives the LLVM text that defines it.
