@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import ArraySpec, Matcher, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.specs import (
+    ArraySpec,
+    GeneratorSpec,
+    Matcher,
+    ScalarSpec,
+    Spec,
+    meets_place,
+)
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
@@ -36,6 +43,7 @@ from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock
 from jitcore.process.generated import Constants
+from jitcore.process.streams import Held
 from jitcore.rewriter.operations.redirects import PRINT
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
@@ -79,6 +87,7 @@ class Entry:
         n_arguments = _count_places(specs)
         is_limited = all(place < n_arguments for place in effects.written)
         is_reached = any(meets_place(capture.spec, n_arguments) for capture in recording.captures)
+        is_limited &= not _list_drawn(recording)
         self.is_local = is_limited and not is_reached and not effects.writes and done <= {PRINT}
 
     def fail(self, *args: Any) -> Any:
@@ -131,16 +140,25 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
              "except Exception as error:", "    raise_interruption(error)", "    return MISS",
              f"if read_state() is not silent[0] and not is_silent(): return plain({parameters})"]
     lines += _write_inputs(recording, parameters)
+    drawn = _list_drawn(recording)
+    end = "".join(f"h{place}.release(); " for place in drawn)
+    holding = constants.add(Held) if drawn else ""
+    lines += [f"h{place} = {holding}(x{place}, x{place + 1})" for place in drawn]
+    before, lines = lines, []
     run = f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"
     if entry.donated:
         lines.append(run)
     else:  # nothing was written yet: plain Python gives the result or the true error
         lines += ["try:", f"    {run}", "except Exception as error:", "    raise_interruption(error)",
-                  "    outs = None", f"if outs is None: return fail({parameters})"]
+                  "    outs = None", f"if outs is None: {end}return fail({parameters})"]
     if effects.failed is not None:
-        lines.append(f"if outs[{effects.failed}]: return fail({parameters})")
-    lines += [*_write_arrays(recording, entry.donated), *effects.result, *effects.writes,
-              f"return {effects.value}"]
+        lines.append(f"if outs[{effects.failed}]: {end}return fail({parameters})")
+    lines += [*_write_arrays(recording, entry.donated), *(f"h{place}.write()" for place in drawn),
+              *effects.result, *effects.writes, f"return {effects.value}"]
+    if drawn:
+        held = ", ".join(f"h{place}" for place in drawn)
+        lines = [f"with {held}:", *(f"    {line}" for line in lines)]
+    lines = before + lines
     entry.source = parameters, lines, constants.values
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
                             plain=entry.plain)
@@ -148,6 +166,12 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
 
 def _list_parameters(count: int) -> str:
     return ", ".join(f"p{i}" for i in range(count))
+
+
+def _list_drawn(recording: Recording) -> list[int]:
+    """Places of generators that are drawn from: their words, which follow, are written."""
+    return [place for place, spec in enumerate(recording.places)
+            if isinstance(spec, GeneratorSpec) and place + 1 in recording.effects.written]
 
 
 def _write_inputs(recording: Recording, parameters: str) -> list[str]:

@@ -19,6 +19,7 @@ from jitcore.backends.cpu.render.kernel import RANGE_TYPE, KernelRenderer, has_r
 from jitcore.backends.cpu.render.loop_functions import (
     LoopFunction,
     find_scalar_loops,
+    is_called,
     is_inline,
     is_scalar_code,
 )
@@ -185,7 +186,8 @@ class EntryRenderer:
             elif isinstance(statement, Call):
                 self.e.values = {}
                 statement.routine.emit(self, statement)
-                check_stopped(self.e, self._leave)
+                if is_called(statement):
+                    check_stopped(self.e, self._leave)
             elif isinstance(statement, LibraryCall):
                 self._call_host(statement)
             elif is_inline(statement):

@@ -29,6 +29,11 @@ def is_inline(statement) -> bool:
     return isinstance(statement, Kernel) and all(isinstance(inner, Store) for inner in statement.body)
 
 
+def is_called(statement) -> bool:
+    """Whether a routine is called that is no scalar code."""
+    return isinstance(statement, Call) and not getattr(statement.routine, "is_scalar_code", False)
+
+
 def find_scalar_loops(body: list) -> list[While]:
     """The outermost loops that are worth a function."""
     found: list[While] = []
@@ -43,7 +48,7 @@ def find_scalar_loops(body: list) -> list[While]:
 def _is_scalar(loop: While) -> bool:
     """Whether a loop does without calls and exchanged memory, and has a loop of nothing but scalar code."""
     inside = outside_kernels([loop])
-    if any(isinstance(s, (Call, LibraryCall)) or isinstance(s, While) and s.swaps for s in inside):
+    if any(is_called(s) or isinstance(s, LibraryCall) or isinstance(s, While) and s.swaps for s in inside):
         return False
     return any(isinstance(s, While) and is_scalar_code(s) for s in inside)
 
@@ -51,7 +56,7 @@ def _is_scalar(loop: While) -> bool:
 def is_scalar_code(loop: While) -> bool:
     """Whether a loop calls no kernel: all that it does are rounds of scalar code."""
     inside = outside_kernels([loop])
-    return all(is_inline(s) if isinstance(s, Kernel) else isinstance(s, (Switch, While)) for s in inside)
+    return all(is_inline(s) if isinstance(s, Kernel) else not is_called(s) for s in inside)
 
 
 class Chains:
@@ -65,7 +70,7 @@ class Chains:
         self._read: dict[int, int] = {}
         self._origins = {1 << slot: 0 for slot in slots}
         for kernel in outside_kernels(body):
-            if not isinstance(kernel, Kernel):
+            if not isinstance(kernel, (Kernel, Call)):
                 continue
             if is_inline(kernel):
                 moved = [(store.buffer, self._find_read(store.value)) for store in kernel.body]

@@ -25,6 +25,7 @@ from jitcore.autojitted.inputs.specs import (
     TRACED_INTS,
     ArraySpec,
     DictSpec,
+    GeneratorSpec,
     IdentitySpec,
     InstanceSpec,
     PartsSpec,
@@ -39,6 +40,8 @@ from jitcore.autojitted.inputs.specs import (
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
+from jitcore.process.streams import describe as describe_generator
+from jitcore.process.streams import is_generator
 from jitcore.rewriter.objects import (
     BOUND_METHODS,
     OWNERLESS,
@@ -209,6 +212,8 @@ class Reader:
             return self._read_array(value, path)
         if kind in NUMBER_DTYPES:
             return self._read_number(value, path)
+        if is_generator(value):
+            return self._read_generator(value, path)
         if isinstance(value, np.generic):
             return self._read_scalar(value, path)
         if kind is functools.partial:
@@ -260,6 +265,14 @@ class Reader:
             raise Unreadable(f"{describe_path(path)} is an array of dtype {value.dtype}")
         self._add(value, path)
         return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS)
+
+    def _read_generator(self, value: Any, path: tuple) -> Spec:
+        form = describe_generator(value)
+        if form is None:
+            raise Unreadable(f"{describe_path(path)} is a {type(value).__name__} of an unknown kind")
+        self._add(value, path)
+        self._add(None, path, repeats=False)  # its words
+        return GeneratorSpec(form)
 
     def _read_scalar(self, value: np.generic, path: tuple) -> Spec:
         kind = type(value)
