@@ -5,10 +5,10 @@ the functions that distributions need, the second number of a pair of normals, t
 from words as it writes into any array, and finds in them all that it calls: so neither it nor a cache holds
 an address. What a program has drawn goes back into the generator when the program has succeeded (`Held`).
 
-    0 to 4       state, next_uint64, next_uint32, next_double, next_raw: a `bitgen_t`
-    FUNCTIONS    addresses, 0 of what this NumPy does not have
-    GAUSS        whether there is a second number; then the number
-    STATE        the state, as the bit generator's C code has it; what that points to follows
+    0 to 4     state, next_uint64, next_uint32, next_double, next_raw: a `bitgen_t`
+    5 ...      addresses of `FUNCTIONS`, 0 of what this NumPy does not have
+    GAUSS      whether there is a second number; then the number
+    STATE      the state, as the bit generator's C code has it; what its first fields point to follows
 
 The first word, and the pointers in the state, are where the words lie: who calls a function sets them.
 Only exact types are known: a subclass may draw in another way.
@@ -16,30 +16,27 @@ Only exact types are known: a subclass may draw in another way.
 
 from __future__ import annotations
 
-import copy
-import ctypes
 import functools
-import math
-import random
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
+from jitcore.process.lazy import LazyModule
 
-__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Held", "are_alike", "describe", "duplicate", "find_shared",
-           "is_generator", "make", "make_words", "share", "write"]
+copy, ctypes, math, np, random = map(LazyModule, ("copy", "ctypes", "math", "numpy", "random"))
+
+__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Held", "are_alike", "are_apart", "count_words", "describe",
+           "duplicate", "find_shared", "has_function", "is_generator", "make", "make_words", "share"]
 
 #: Of C's library, and of NumPy's `distributions.h`.
-FUNCTIONS = tuple("""log cos sin exp sqrt
-    random_standard_normal random_standard_exponential random_standard_gamma random_beta random_chisquare random_f
+FUNCTIONS = tuple("""log cos sin exp
+    random_standard_normal random_standard_exponential random_standard_gamma random_beta random_chisquare
     random_standard_cauchy random_pareto random_weibull random_power random_laplace random_gumbel
-    random_logistic random_lognormal random_rayleigh random_standard_t random_noncentral_chisquare
-    random_wald random_vonmises random_triangular random_poisson random_negative_binomial random_binomial
-    random_logseries random_geometric random_zipf random_hypergeometric random_interval
-    random_bounded_uint64 random_standard_uniform_f random_standard_normal_f random_standard_exponential_f
-    random_gamma random_noncentral_f""".split())
+    random_logistic random_lognormal random_rayleigh random_standard_t random_poisson random_binomial
+    random_geometric random_interval random_bounded_uint64 random_standard_uniform_f random_standard_normal_f
+    random_standard_exponential_f random_triangular random_vonmises random_wald random_f
+    random_negative_binomial random_logseries random_zipf random_hypergeometric""".split())
 GAUSS = 5 + len(FUNCTIONS)
 STATE = (GAUSS + 3) // 2 * 2  # at a multiple of 16 bytes, as 128-bit integers need
 
@@ -53,7 +50,7 @@ class Layout(NamedTuple):
 
     @property
     def places(self) -> list[int]:
-        """Words at which the structure, and then what it points to, begins."""
+        """Words at which the structure begins, then what it points to, and where all ends."""
         found = [STATE]
         for size in (self.size, *self.inner):
             found.append(found[-1] + -(-size // 16) * 2)
@@ -66,32 +63,25 @@ LAYOUTS = {"MT19937": Layout(2500), "PCG64": Layout(16, (32,)), "PCG64DXSM": Lay
 _MT_BYTES = 624 * 4
 
 
-@functools.cache
-def _list_classes() -> dict[type, str]:
-    """Those that are known, by what draws from them."""
-    from numpy import random as of_numpy
+def count_words(form: str) -> int:
+    return LAYOUTS[form.split()[1]].places[-1]
 
-    return {of_numpy.RandomState: "RandomState", of_numpy.Generator: "Generator", random.Random: "Random"}
+
+# -- kinds --------------------------------------------------------------------------------------------------
+_MODULES = {"RandomState": "numpy.random.mtrand", "Generator": "numpy.random._generator", "Random": "random"}
 
 
 def is_generator(value: Any) -> bool:
-    """Whether it is of a class that is known; does not load NumPy's generators."""
+    """Whether it is of a class that is known."""
     kind = type(value)
-    return kind is random.Random or kind.__name__ in ("RandomState", "Generator") and kind in _list_classes()
+    return _MODULES.get(kind.__name__) == kind.__module__ and (
+        getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind)
 
 
 def describe(generator: Any) -> str | None:
-    """What a generator is: "Generator PCG64"; None for one that compiled code cannot draw from."""
-    kind = _list_classes().get(type(generator))
-    if kind == "Random":
-        return "Random MT19937" if _find_python_state() else None
-    bits = None if kind is None else _bits_of(generator)
-    name = type(bits).__name__
-    if bits is None or name not in LAYOUTS or type(bits) is not getattr(np.random, name):
-        return None
-    if kind == "RandomState" and not _find_gauss():
-        return None
-    return f"{kind} {name}"
+    """The form of a generator: "Generator PCG64"; None for one that compiled code cannot draw from."""
+    memory = _find_memory(generator)
+    return None if memory is None else memory.form
 
 
 def make(form: str) -> Any:
@@ -109,29 +99,25 @@ def duplicate(generator: Any) -> Any:
 
 def are_alike(one: Any, other: Any) -> bool:
     """Whether two generators will draw the same numbers."""
-    found = [words for words in map(_read_all, (one, other))]
-    return bool(np.array_equal(*found))
+    return bool((_read_state(one) == _read_state(other)).all())
 
 
-def _read_all(generator: Any) -> np.ndarray:
-    words = make_words(describe(generator), generator)
-    with Held(generator, words):
-        words[:STATE - 2 * (STATE > GAUSS)][:GAUSS] = 0
-        layout = LAYOUTS[describe(generator).split()[1]]
-        words[STATE : STATE + len(layout.inner)] = 0
-        return words
+def _read_state(generator: Any) -> np.ndarray:
+    """Words without pointers."""
+    form = describe(generator)
+    with Held(generator, make_words(form, generator)) as held:
+        held.words[STATE : STATE + len(LAYOUTS[form.split()[1]].inner)] = 0
+        return held.words[GAUSS:]
 
 
-#: The generators behind functions of modules: `np.random.rand`, `random.random`.
-_SHARED = {"numpy": lambda: np.random.mtrand._rand, "random": lambda: random._inst}
+#: The generators behind the functions of modules: `np.random.rand`, `random.random`.
+_SHARED = {"RandomState": lambda: np.random.mtrand._rand, "Random": lambda: random._inst}
 
 
 def find_shared(generator: Any) -> str | None:
-    """The name by which any process has this generator, or None."""
-    for name, find in _SHARED.items():
-        if name in sys.modules and type(generator).__module__.startswith(name) and find() is generator:
-            return name
-    return None
+    """The name by which each process has this generator; None where it is the script's own."""
+    find = _SHARED.get(type(generator).__name__)
+    return type(generator).__name__ if find is not None and find() is generator else None
 
 
 def share(name: str) -> Any:
@@ -140,69 +126,132 @@ def share(name: str) -> Any:
 
 
 # -- memory -------------------------------------------------------------------------------------------------
+class _Memory(NamedTuple):
+    """Where a generator has its state.
+
+    Attributes:
+        bits, lock: the bit generator, which is None for Python's.
+        template: words without a state. parts: (address, byte in the words, count of bytes); move: copies one.
+    """
+
+    form: str
+    generator: Any
+    bits: Any
+    lock: Any
+    template: np.ndarray
+    parts: tuple[tuple[int, int, int], ...]
+    move: Callable[[int, int, int], Any]
+
+
+_memories: dict[int, _Memory] = {}
+_MOST_MEMORIES = 64
+
+
 def _bits_of(generator: Any) -> Any:
-    return getattr(generator, "bit_generator", None) or getattr(generator, "_bit_generator", None)
+    return None if type(generator).__name__ == "Random" else generator._bit_generator
 
 
-_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_get_pointer.restype, _get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+def _find_memory(generator: Any) -> _Memory | None:
+    known = _memories.get(id(generator))
+    if known is not None and known.generator is generator and known.bits is _bits_of(generator):
+        return known
+    found = _read_memory(generator) if is_generator(generator) else None
+    if found is not None:
+        if len(_memories) >= _MOST_MEMORIES:
+            _memories.clear()
+        _memories[id(generator)] = found
+    return found
+
+
+def _read_memory(generator: Any) -> _Memory | None:
+    kind, bits = type(generator).__name__, _bits_of(generator)
+    if bits is None:
+        offset = _find_python_state()
+        if offset is None:
+            return None
+        there, name = id(generator) + offset, "MT19937"
+        parts, functions = [(there + 4, 8 * STATE, _MT_BYTES), (there, 8 * STATE + _MT_BYTES, 4)], _find_own()
+    else:
+        name = type(bits).__name__
+        if name not in LAYOUTS or type(bits) is not getattr(np.random, name):
+            return None
+        layout = LAYOUTS[name]
+        there, *functions = _read_words(_bitgen_of(bits), 5)
+        pointers = 8 * len(layout.inner)
+        parts = [(there + pointers, 8 * STATE + pointers, layout.size - pointers)]
+        inner = zip(_read_words(there, len(layout.inner)), layout.places[1:], layout.inner)
+        parts += [(address, 8 * place, size) for address, place, size in inner]
+        if kind == "RandomState":
+            offset = _find_gauss()
+            if offset is None:
+                return None
+            second = id(generator) + offset
+            parts += [(second - 8, 8 * GAUSS, 4), (second, 8 * GAUSS + 8, 8)]
+    form = f"{kind} {name}"
+    template = np.zeros(count_words(form), np.uint64)
+    template[1:5], template[5:GAUSS] = functions, _list_addresses()
+    return _Memory(form, generator, bits, getattr(bits, "lock", None), template, tuple(parts),
+                   ctypes.memmove)
 
 
 def _bitgen_of(bits: Any) -> int:
     """The address of a bit generator's `bitgen_t`."""
-    return _get_pointer(bits.capsule, b"BitGenerator")
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return get(bits.capsule, b"BitGenerator")
 
 
 def _read_words(address: int, count: int) -> tuple[int, ...]:
     return struct.unpack(f"{count}Q", ctypes.string_at(address, 8 * count))
 
 
-def _find_offset(objects: Sequence[tuple[Any, bytes]]) -> int | None:
+def _find_offset(objects: list[tuple[Any, bytes]]) -> int | None:
     """Where in objects of one class these bytes are, in each of them and once."""
-    found = []
+    found = set()
     for one, data in objects:
         memory = ctypes.string_at(id(one), type(one).__basicsize__)
-        if memory.count(data) != 1:
-            return None
-        found.append(memory.index(data))
-    return found[0] if len(set(found)) == 1 else None
+        found.add(memory.index(data) if memory.count(data) == 1 else None)
+    return found.pop() if len(found) == 1 else None
 
 
 @functools.cache
 def _find_python_state() -> int | None:
     """Where objects of `random.Random` have their state: an int, the position, then 624 words of 32 bits.
-    Looked for in objects of known states, so that another Python says that it has it elsewhere."""
+    Looked for in objects of known states, so that a Python that has it elsewhere says so."""
+    if sys.implementation.name != "cpython":
+        return None
     objects = []
     for seed, count in ((1, 3), (2, 630), (3, 0)):
         one = random.Random(seed)
         for _ in range(count):
             one.getrandbits(32)
-        words = one.getstate()[1]
-        objects.append((one, struct.pack("=625I", words[-1], *words[:-1])))
-    base = random.Random.__mro__[1]
-    if sys.implementation.name != "cpython" or base.__basicsize__ < 4 * 625:
-        return None
+        *words, position = one.getstate()[1]
+        objects.append((one, struct.pack("=625I", position, *words)))
     return _find_offset(objects)
 
 
 @functools.cache
 def _find_gauss() -> int | None:
-    """Where objects of `RandomState` have the second number of a pair; whether there is one stands 8 bytes
-    before it."""
-    objects, empty = [], None
-    for seed in (1, 2, 3):
-        one = np.random.RandomState(seed)
+    """Where objects of `RandomState` have the second number of a pair; 8 bytes before stands whether there is
+    one."""
+    makers = [np.random.RandomState(seed) for seed in (1, 2, 3)]
+    for one in makers:
         one.normal()
-        objects.append((one, struct.pack("=d", one.get_state(legacy=False)["gauss"])))
-        empty = np.random.RandomState(seed)
-    offset = _find_offset(objects)
+    offset = _find_offset([(one, struct.pack("=d", one.get_state(legacy=False)["gauss"])) for one in makers])
     if offset is None:
         return None
-    flags = [ctypes.c_int.from_address(id(one) + offset - 8).value for one in (objects[0][0], empty)]
-    return offset if flags == [1, 0] else None
+    makers[2].normal()
+    flags = [ctypes.c_int.from_address(id(one) + offset - 8).value for one in makers]
+    return offset if flags == [1, 1, 0] else None
 
 
 # -- words --------------------------------------------------------------------------------------------------
+@functools.cache
+def _find_own() -> tuple[int, ...]:
+    """Functions that draw from a state of MT19937: NumPy's serve Python's generator."""
+    return _read_words(_bitgen_of(np.random.MT19937(0)), 5)[1:]
+
+
 @functools.cache
 def _list_addresses() -> tuple[int, ...]:
     """Of `FUNCTIONS`."""
@@ -220,120 +269,76 @@ def _address_of(library: ctypes.CDLL | None, name: str) -> int:
 
 
 def _open_math() -> ctypes.CDLL | None:
-    """C's library, if its functions are those that Python and NumPy call."""
+    """C's library, if its functions are those that Python calls."""
     library = ctypes.CDLL(None)
+    own = random.Random(0)
+    values = [own.random() * 6.28 for _ in range(200)]
     for name in ("log", "cos", "sin", "exp"):
-        function = getattr(library, name, None)
+        function, known = getattr(library, name, None), getattr(math, name)
         if function is None:
             return None
         function.restype, function.argtypes = ctypes.c_double, (ctypes.c_double,)
-        own = random.Random(0)
-        values = [own.random() * 6.28 for _ in range(200)]
-        if any(function(x) != getattr(math, name)(x) for x in values):
+        if any(function(x) != known(x) for x in values):
             return None
     return library
 
 
-@functools.lru_cache(maxsize=64)
-def _template(form: str, bitgen: tuple[int, ...]) -> np.ndarray:
-    """Words without a state."""
-    layout = LAYOUTS[form.split()[1]]
-    words = np.zeros(layout.places[-1], np.uint64)
-    words[: len(bitgen)] = bitgen
-    words[5:GAUSS] = _list_addresses()
-    return words
-
-
-@functools.cache
-def _python_bitgen() -> tuple[int, ...]:
-    """NumPy's functions draw from the state of Python's generator too."""
-    bits = np.random.MT19937(0)
-    return 0, *_read_words(_bitgen_of(bits), 5)[1:]
-
-
-def count_words(form: str) -> int:
-    return LAYOUTS[form.split()[1]].places[-1]
-
-
 def has_function(name: str) -> bool:
-    """Whether programs can call a function of `FUNCTIONS`."""
+    """Whether programs can call one of `FUNCTIONS`."""
     return bool(_list_addresses()[FUNCTIONS.index(name)])
 
 
 def make_words(form: str, generator: Any) -> np.ndarray | None:
     """Words for a generator, without its state; None where it is not of this form."""
-    if describe(generator) != form:
-        return None
-    if type(generator) is random.Random:
-        return _template(form, _python_bitgen()).copy()
-    bitgen = _read_words(_bitgen_of(_bits_of(generator)), 5)
-    return _template(form, (0, *bitgen[1:])).copy()
+    memory = _find_memory(generator)
+    return memory.template.copy() if memory is not None and memory.form == form else None
+
+
+def are_apart(*generators: Any) -> bool:
+    """Whether no two of NumPy's generators draw from one bit generator."""
+    bits = [id(one) for one in map(_bits_of, generators) if one is not None]
+    return len(set(bits)) == len(bits)
+
+
+_SECOND = struct.Struct("=Qd")
 
 
 class Held:
-    """A generator that nobody else draws from, and its words, which hold its state; a context.
+    """A generator that nobody else draws from, and its words, which then hold its state; a context.
 
-    Python's own generator has no lock."""
+    Python's own generator has no lock, and draws of other threads meanwhile are lost."""
 
     def __init__(self, generator: Any, words: np.ndarray):
-        self.generator, self.words = generator, words
+        self.words, self._memory = words, _find_memory(generator)
+        self._here = words.__array_interface__["data"][0]
+        self._is_held = False
 
     def __enter__(self) -> Held:
-        bits = None if type(self.generator) is random.Random else _bits_of(self.generator)
-        self._lock = getattr(bits, "lock", None)
-        if self._lock is not None:
-            self._lock.acquire()
-        _move(self.generator, bits, self.words, _read)
+        memory, here = self._memory, self._here
+        if memory.lock is not None:
+            memory.lock.acquire()
+            self._is_held = True
+        for address, place, count in memory.parts:
+            memory.move(here + place, address, count)
+        if memory.bits is None:
+            second = memory.generator.gauss_next
+            _SECOND.pack_into(self.words, 8 * GAUSS, second is not None, second or 0.0)
         return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.release()
 
     def write(self) -> None:
         """What was drawn is drawn."""
-        write(self.generator, self.words)
+        memory, here = self._memory, self._here
+        for address, place, count in memory.parts:
+            memory.move(address, here + place, count)
+        if memory.bits is None:
+            has_second, second = _SECOND.unpack_from(self.words, 8 * GAUSS)
+            memory.generator.gauss_next = second if has_second else None
 
     def release(self) -> None:
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.release()
+        """Lets others draw."""
+        if self._is_held:
+            self._is_held = False
+            self._memory.lock.release()
 
-
-def write(generator: Any, words: np.ndarray) -> None:
-    """Sets the state of a generator to that of its words."""
-    _move(generator, None if type(generator) is random.Random else _bits_of(generator), words, _write)
-
-
-def _read(outside: int, inside: int, size: int) -> None:
-    ctypes.memmove(inside, outside, size)
-
-
-def _write(outside: int, inside: int, size: int) -> None:
-    ctypes.memmove(outside, inside, size)
-
-
-def _move(generator: Any, bits: Any, words: np.ndarray, copy_bytes: Callable[[int, int, int], None]) -> None:
-    """Copies the parts of a state, from a generator into words or back."""
-    here = words.__array_interface__["data"][0]
-    state, is_read = here + 8 * STATE, copy_bytes is _read
-    if bits is None:
-        there = id(generator) + _find_python_state()
-        copy_bytes(there + 4, state, _MT_BYTES)
-        copy_bytes(there, state + _MT_BYTES, 4)
-        if is_read:
-            second = generator.gauss_next
-            words[GAUSS] = second is not None
-            words[GAUSS + 1 :].view(np.float64)[0] = second or 0.0
-        else:
-            second = words[GAUSS + 1 :].view(np.float64)[0].item() if words[GAUSS] else None
-            generator.gauss_next = second
-        return
-    layout = LAYOUTS[type(bits).__name__]
-    there, pointers = _read_words(_bitgen_of(bits), 1)[0], 8 * len(layout.inner)
-    for place, size, address in zip(layout.places[1:], layout.inner, _read_words(there, len(layout.inner))):
-        copy_bytes(address, here + 8 * place, size)
-    copy_bytes(there + pointers, state + pointers, layout.size - pointers)
-    if type(generator).__name__ == "RandomState":
-        second = id(generator) + _find_gauss()
-        copy_bytes(second - 8, here + 8 * GAUSS, 4)
-        copy_bytes(second, here + 8 * GAUSS + 8, 8)
+    def __exit__(self, *_: Any) -> None:
+        self.release()

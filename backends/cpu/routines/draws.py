@@ -35,7 +35,8 @@ class DrawRoutine:
         self.function, self.source, self.shape = function, source, shape
 
     def __str__(self) -> str:
-        return f"draw {self.function} of {self.source}"
+        place = FUNCTIONS.index(self.function) if self.function in FUNCTIONS else 0
+        return f"draw {self.function} of {self.source} at {STATE}, {place}"
 
     def scratch(self) -> tuple:
         return ()
