@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jitcore
 from jitcore.dispatch import disk_cache
+from jitcore.process import streams
 
 if TYPE_CHECKING:
     from jitcore.scripts.environment import Described, Restore
@@ -34,6 +35,8 @@ class Names(NamedTuple):
 
     def find(self, restore: Restore, kind: str, number: int) -> Any:
         """Raises: LookupError where there is none, or another one."""
+        if kind == "stream":
+            return streams.share(number)
         if kind == "module":
             return sys.modules[self.modules[number]].__dict__
         if kind in ("function", "code") and self.functions[number] is not None:

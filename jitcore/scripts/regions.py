@@ -116,7 +116,7 @@ class Region:
     @property
     def is_named(self) -> bool:
         """Whether another process finds all that the program refers to."""
-        return all(kind == "module" or kind in ("function", "code") and self.names.functions[number]
+        return all(kind in ("module", "stream") or kind in ("function", "code") and self.names.functions[number]
                    for kind, number in self._referred)
 
     def read(self, variables: Mapping[str, Any], rest: range | None) -> list:
