@@ -26,7 +26,7 @@ from jitcore.process import streams
 from jitcore.rewriter.bytecode.instructions import Unsupported
 from jitcore.rewriter.writing.outlined import list_parameters, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
-from jitcore.scripts.entries import list_assigned
+from jitcore.scripts.entries import HEAD, list_assigned
 from jitcore.scripts.environment import Rebuilt
 from jitcore.scripts.regions import FromDisk, Job
 
@@ -46,17 +46,17 @@ def compile_loop(job: Job) -> FromDisk:
     if not job.body:
         values = list(rebuilt.values.values())
         return describe_entry(compile_entry(function, values), rebuilt, (), None, job)
-    variables = list_assigned(function.__code__, job.body) if job.is_module else None
+    variables = list_assigned(function.__code__, job.body) | job.lists if job.is_module else None
     try:
         outline = Outline(function.__code__, variables)
     except Unsupported as error:
         raise Refused(str(error)) from None
-    loop = next((one for one in outline.loops if min(job.body) == min_offset(outline, one)), None)
+    loop = outline.find_loop(job.body)
     if loop is None:
         raise Refused("it cannot be a function of its own")
     refused = None
     for sides in list_cuts(function.__code__, job):
-        rest = outline.find_rest(loop, sides)
+        rest = outline.find_rest(loop, sides, job.lists, job.body[0])
         counter = outline.find_counter(rest) if rest is not None else None
         if rest is None or sides and rest.takes_iterable and (counter not in rest.results):
             continue
@@ -96,10 +96,6 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
 
 
-def min_offset(outline: Outline, loop: OutlinedLoop) -> float:
-    return outline.graph.blocks[loop.loop.header].order
-
-
 def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: Job) -> list[Function]:
     """What is left of a loop, as a function of variables and, of a `for`, of the range that is left."""
     if rest.free or rest.cells:
@@ -119,14 +115,18 @@ def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: J
     return [namespace["region"], body]
 
 
+_VARIES = "it needs the value of a number that is another one in each iteration"
+
+
 class _Policy(NumberPolicy):
     """Numbers in containers are constants; all others are arguments, unless their values are needed.
 
     varying: parameters that have another value in each entry: a program for one value would serve one
     entry."""
 
-    def __init__(self, varying: Iterable[str]):
+    def __init__(self, region: Function, varying: Iterable[str]):
         super().__init__((), varying)
+        self._region = region
 
     def is_static(self, path, value):
         return path in self.pinned or len(path) > 1 and type(value) is int
@@ -134,7 +134,8 @@ class _Policy(NumberPolicy):
     def pin(self, paths):
         paths = list(paths)
         if any(path[0] in self._varying for path in paths):
-            raise Refused("it needs the value of a number that is another one in each iteration")
+            error = sys.exc_info()[1]
+            raise Refused(_VARIES if error is None else str(find_reason(error, self._region)))
         super().pin(paths)
 
 
@@ -142,7 +143,7 @@ def compile_entry(region: types.FunctionType, values: Sequence[Any], varying: It
     """Raises: Refused."""
     options = Options()
     owner = AutojitFunction(region, options, account=Account(options.tuning, UNLIMITED))
-    owner.policy = _Policy(varying)
+    owner.policy = _Policy(region, varying)
     reader = Reader(owner.policy.is_static)
     try:
         specs = reader.read_all(owner.parameters.names, values)
@@ -172,11 +173,12 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     consts = tuple(program.const_values[i] for i in program.kept if i < n_consts)
     kept = tuple(i - n_consts for i in program.kept if i >= n_consts)
     is_whole = len(kept) == len(program.traced.jaxpr.in_avals)
-    parameters, results, exits = (), (), ()
+    parameters, results, exits, grown = (), (), (), () if rest is None else rest.grown
     if rest is not None:
-        parameters, results, exits = rest.parameters, rest.results, tuple(one.offset for one in rest.exits)
+        parameters, results = rest.parameters, rest.results
+        exits = (*(one.offset for one in rest.exits), *[HEAD] * rest.is_limited)
     data = dump_constants(constants, rebuilt, own)
-    return FromDisk(parameters, results, exits, job.step, arguments, tuple(lines), data,
+    return FromDisk(parameters, results, exits, job.step, grown, arguments, tuple(lines), data,
                     *stored, consts, None if is_whole else kept, {}, None)
 
 
@@ -226,7 +228,10 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, types.ModuleType):
             return "known", value.__name__
         if streams.is_generator(value):
-            return "stream", streams.find_shared(value)
+            shared = streams.find_shared(value)
+            if shared is None:
+                raise Refused("it draws from a generator of this process")
+            return "stream", shared
         if isinstance(value, dict) and isinstance(value.get("__name__"), str):
             module = sys.modules.get(value["__name__"])
             if module is not None and module.__dict__ is value:

@@ -20,11 +20,11 @@ from types import CodeType
 from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
-from jitcore.rewriter.bytecode.instructions import Raw, is_generator, read_handlers, read_raw
+from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, is_generator, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
 
-__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_assigned",
-           "list_parameters", "list_read"]
+__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_appended",
+           "list_assigned", "list_parameters", "list_read"]
 
 #: The exit that is none: the loop goes on at its head.
 HEAD = -1
@@ -35,7 +35,7 @@ _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
 #: Of co_flags: a function; variadic, a generator, a coroutine.
 _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
 #: Instructions that name something, and how far that is shifted.
-_NAMES = {"LOAD_GLOBAL": 1, "LOAD_NAME": 0}
+_NAMES = {"LOAD_GLOBAL": 1}
 _ATTRIBUTES = {"LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
@@ -241,11 +241,38 @@ def _find_body(head: int, latches: Iterable[int], before: dict[int, list[int]]) 
 def list_read(code: CodeType, offsets: Container[int], with_attributes: bool = False) -> frozenset[str]:
     """Names of variables and globals, and of attributes, that instructions at these offsets read."""
     read = [raw for raw in read_raw(code) if raw.offset in offsets]
-    found = {code.co_varnames[raw.arg] for raw in read if raw.name in ("LOAD_FAST", "LOAD_FAST_CHECK")}
+    found = {name for raw in read for name in _list_variables(code, raw)}
     found |= {code.co_names[raw.arg >> _NAMES[raw.name]] for raw in read if raw.name in _NAMES}
     if with_attributes:
         found |= {code.co_names[raw.arg >> _ATTRIBUTES[raw.name]] for raw in read if raw.name in _ATTRIBUTES}
     return frozenset(found)
+
+
+def list_appended(code: CodeType, offsets: Container[int], certain: Container[int]) -> frozenset[str]:
+    """Names of variables whose method `append` instructions at these offsets read, and of which those at
+    certain ones read nothing else."""
+    found, others, last, is_certain = set(), set(), "", False
+    for raw in read_raw(code):
+        appends = raw.name in _ATTRIBUTES and code.co_names[raw.arg >> _ATTRIBUTES[raw.name]] == "append"
+        if appends:
+            found.add(last)
+        elif is_certain:
+            others.add(last)
+        is_certain = raw.offset in certain
+        *before, last = ["", *(_list_variables(code, raw) if raw.offset in offsets else ())]
+        if is_certain:
+            others |= {*before}
+    return frozenset(found - others - {""})
+
+
+def _list_variables(code: CodeType, raw: Raw) -> list[str]:
+    """Variables that an instruction reads."""
+    if raw.name == "LOAD_NAME":
+        return [code.co_names[raw.arg]]
+    first, second = PAIRS.get(raw.name, (raw.name, ""))
+    numbers = (raw.arg >> 4, raw.arg & 15) if second else (raw.arg, 0)
+    return [code.co_varnames[number] for name, number in zip((first, second), numbers)
+            if name in ("LOAD_FAST", "LOAD_FAST_CHECK")]
 
 
 def list_assigned(code: CodeType, body: Container[int]) -> frozenset[str]:

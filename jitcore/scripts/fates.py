@@ -48,7 +48,7 @@ class Fate:
         except Exception:  # its machine code is gone, or something that it refers to
             self.unit.gate.close()
         else:
-            self.state, self.untried = State.READY, 0
+            self.state, self.untried = State.READY, 0 if lesson.is_checked else TRIALS
 
     def list_places(self) -> tuple[int, ...]:
         """Offsets where control may go on behind its program."""
@@ -75,6 +75,6 @@ class Fate:
         if self.state == State.DEAD:
             return Lesson(None, None, self.reason)
         region = self.region
-        if region is None or not region.is_named or not self.entries:
+        if region is None or not region.is_named:
             return None
-        return Lesson(region.program, region.names, "")
+        return Lesson(region.program, region.names, "", bool(self.entries))

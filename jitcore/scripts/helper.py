@@ -16,8 +16,10 @@ from jitcore.process.lazy import LazyModule
 
 pickle = LazyModule("pickle")
 
-__all__ = ["Helper"]
+__all__ = ["LONGEST", "Helper"]
 
+#: The most seconds of processor time that a job may take.
+LONGEST = 2.0
 #: Bytes of the size of a message.
 _SIZE = 8
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -42,11 +44,14 @@ class Helper:
     def submit(self, job: Any) -> None:
         if self._process is None:
             self._start()
-        data = pickle.dumps(job, 5)
-        self._out += len(data).to_bytes(_SIZE, "little") + data
+        self._send(job)
         if self.is_ready:
             self._since = self._clock()
         self._write()
+
+    def _send(self, message: Any) -> None:
+        data = pickle.dumps(message, 5)
+        self._out += len(data).to_bytes(_SIZE, "little") + data
 
     def _start(self) -> None:
         jobs, self._jobs = os.pipe()
@@ -117,9 +122,13 @@ class Helper:
             os.waitpid(self._process, 0)
         self._process, self._out, self._in, self.is_ready = None, b"", bytearray(), False
 
-    def leave(self) -> None:
-        """Lets the process end by itself, with what it has begun."""
+    def leave(self, note: Any = None) -> None:
+        """Lets the process end by itself, when it has done what it has begun. note: what it is to do with
+        that."""
         if self._process is not None:
+            if note is not None:
+                self._send(note)
+                self._write()
             os.close(self._jobs)
             os.close(self._answers)
             self._process = None

@@ -21,17 +21,18 @@ from jitcore.process import streams
 if TYPE_CHECKING:
     from jitcore.scripts.environment import Described, Restore
 
-__all__ = ["Lesson", "Names", "load_lessons", "store_lessons"]
+__all__ = ["Lesson", "Names", "Note", "add_lesson", "load_lessons", "make_key", "store_lessons"]
 
 
 class Names(NamedTuple):
     """How what `environment.describe` has numbered is found in another process.
 
-    functions: (module, name, digest of the code and the defaults) of each, or None; modules: names.
+    functions, classes: (module, qualified name, digest of what they are) of each, or None; modules: names.
     """
 
     functions: tuple[tuple[str, str, bytes] | None, ...]
     modules: tuple[str, ...]
+    classes: tuple[tuple[str, str, bytes] | None, ...]
 
     def find(self, restore: Restore, kind: str, number: int) -> Any:
         """Raises: LookupError where there is none, or another one."""
@@ -39,21 +40,74 @@ class Names(NamedTuple):
             return streams.share(number)
         if kind == "module":
             return sys.modules[self.modules[number]].__dict__
-        if kind in ("function", "code") and self.functions[number] is not None:
-            module, name, digest = self.functions[number]
-            function = sys.modules[module].__dict__[name]
-            if type(function) is types.FunctionType and digest_function(function, restore) == digest:
-                return function if kind == "function" else function.__code__
+        known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind, ())
+        if number < len(known) and known[number] is not None:
+            module, name, digest = known[number]
+            found = find_by_name(sys.modules[module].__dict__, name)
+            if digest_value(found, restore) == digest:
+                return found.__code__ if kind == "code" else found
         raise LookupError(f"{kind} {number} of the script")
+
+    def knows(self, kind: str, number: Any) -> bool:
+        """Whether another process finds it."""
+        known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind)
+        return kind in ("module", "stream") if known is None else known[number] is not None
+
+
+def find_by_name(names: dict[str, Any], name: str) -> Any:
+    """What a qualified name stands for; None for what is local to a function, too."""
+    first, *rest = name.split(".")
+    value = names.get(first)
+    for part in rest:
+        value = vars(value).get(part) if isinstance(value, type) else None
+        value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+    return value
 
 
 class Lesson(NamedTuple):
-    """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is
-    none."""
+    """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none.
+    is_checked: whether what it does was compared with what Python does."""
 
     program: Any
     names: Names | None
     reason: str
+    is_checked: bool = True
+
+
+class Note(NamedTuple):
+    """What a process that compiles is left with when its script has ended.
+
+    Attributes:
+        key: of the script's lessons; unit: of the loop or function that it compiles; names: see `Lesson`.
+    """
+
+    key: bytes
+    unit: tuple[int, int]
+    names: Names
+
+
+def digest_value(value: Any, restore: Restore) -> bytes | None:
+    """Of a function or a class; None where it is made of more than code and plain values."""
+    if type(value) is types.FunctionType:
+        return digest_function(value, restore)
+    if not isinstance(value, type):
+        return None
+    parts = []
+    for base in value.__mro__[:-1]:
+        for name, one in sorted(vars(base).items()):
+            if name in _MADE_OF_CLASS:
+                continue
+            own = one.__func__ if isinstance(one, (staticmethod, classmethod)) else one
+            own = one.fget if type(one) is property and one.fset is one.fdel is None else own
+            digest = repr(own).encode() if _is_plain(own) else digest_value(own, restore)
+            if digest is None:
+                return None
+            parts.append(f"{base.__qualname__} {name} {type(one).__name__} ".encode() + digest)
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+#: Variables of a class that say nothing of what it does.
+_MADE_OF_CLASS = frozenset("__dict__ __weakref__ __doc__ __module__ __static_attributes__ __firstlineno__".split())
 
 
 def digest_function(function: types.FunctionType, restore: Restore) -> bytes | None:
@@ -66,21 +120,26 @@ def digest_function(function: types.FunctionType, restore: Restore) -> bytes | N
 
 def _are_plain(function: types.FunctionType) -> bool:
     values = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    return all(type(value) in (int, float, bool, str, types.NoneType) for value in values)
+    return all(map(_is_plain, values))
+
+
+def _is_plain(value: Any) -> bool:
+    return type(value) in (int, float, bool, str, types.NoneType)
 
 
 def name_all(described: Described, restore: Restore) -> Names:
     """The names of what was described."""
-    functions = []
-    for function in described.functions:
-        names, digest = function.__globals__, digest_function(function, restore)
-        is_named = names.get(function.__name__) is function and digest is not None
-        is_there = is_named and getattr(sys.modules.get(names.get("__name__")), "__dict__", None) is names
-        functions.append((names["__name__"], function.__name__, digest) if is_there else None)
-    return Names(tuple(functions), tuple(names.get("__name__", "") for names in described.modules))
+    def name_value(value: Any) -> tuple[str, str, bytes] | None:
+        names = getattr(sys.modules.get(value.__module__), "__dict__", {})
+        is_there = find_by_name(names, value.__qualname__) is value
+        digest = digest_value(value, restore) if is_there else None
+        return None if digest is None else (value.__module__, value.__qualname__, digest)
+
+    modules = tuple(names.get("__name__", "") for names in described.modules)
+    return Names(tuple(map(name_value, described.functions)), modules, tuple(map(name_value, described.classes)))
 
 
-def _make_key(source: bytes) -> bytes:
+def make_key(source: bytes) -> bytes:
     return hashlib.sha256(f"lessons {jitcore.__version__} {sys.version}".encode() + source).digest()
 
 
@@ -91,10 +150,10 @@ def _stamp_folders() -> list[tuple[str, int]]:
     return [(folder, os.stat(folder).st_mtime_ns) for folder, _, _ in os.walk(root, followlinks=True)]
 
 
-def load_lessons(source: bytes) -> dict[tuple[int, int], Lesson]:
+def load_lessons(key: bytes) -> dict[tuple[int, int], Lesson]:
     """By the number of the code object in the script, and the offset of the loop's head."""
     cache = disk_cache.open_cache()
-    stored = None if cache is None else cache.find(_make_key(source))
+    stored = None if cache is None else cache.find(key)
     if stored is None:
         return {}
     folders, lessons = pickle.loads(stored)
@@ -105,7 +164,13 @@ def load_lessons(source: bytes) -> dict[tuple[int, int], Lesson]:
     return pickle.loads(lessons) if is_current else {}
 
 
-def store_lessons(source: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
+def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache = disk_cache.open_cache()
     if cache is not None:
-        cache.add(_make_key(source), pickle.dumps((_stamp_folders(), pickle.dumps(lessons, 5)), 5))
+        cache.add(key, pickle.dumps((_stamp_folders(), pickle.dumps(lessons, 5)), 5))
+
+
+def add_lesson(note: Note, program: Any) -> None:
+    """Keeps a program, or the text that says why there is none."""
+    lesson = Lesson(None, None, program) if isinstance(program, str) else Lesson(program, note.names, "", False)
+    store_lessons(note.key, {**load_lessons(note.key), note.unit: lesson})

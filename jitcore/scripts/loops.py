@@ -10,6 +10,7 @@ is found out is kept for later runs (`learned`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,11 @@ __all__ = ["LoopFate"]
 
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
+#: Iterations that a loop does at once which appends to lists, or of which their number is not known; these do
+#: more where they take less than so many seconds.
+ROOM, QUICK = 1000, 0.05
+#: Iterations that may be of another kind than those behind them.
+FIRST = 2
 
 
 class LoopFate(Fate):
@@ -38,6 +44,7 @@ class LoopFate(Fate):
         super().__init__(workshop, unit)
         self._trial: tuple[FrameType, int, Trial] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
+        self._room = ROOM
 
     def list_places(self) -> tuple[int, ...]:
         return *self.loop.exits, *self.loop.sides
@@ -50,12 +57,12 @@ class LoopFate(Fate):
             return HEAD, iterator
         rest = count_rest(iterator) if self.loop.is_for else None
         if self.loop.is_for and (not rest or rest.step != self.region.program.step):
-            return self._miss(iterator)
+            return self._miss(frame, iterator)
         if self._trial is not None:
             self._judge(frame, rest)
             if self.region is None:
                 return HEAD, iterator
-        if self.untried and rest is not None and len(rest) > 1:
+        if self.untried and (rest is None or len(rest) > 1):
             self.untried -= 1
             if self._try(frame, rest):
                 self.workshop.arm(frame, self.unit, 1)
@@ -63,36 +70,61 @@ class LoopFate(Fate):
         return self._run(frame, iterator, rest)
 
     def _run(self, frame: FrameType, iterator: Any, rest: range | None) -> tuple[int, Any]:
-        region, part = self.region, rest
+        region = self.region
         per_iteration = self._measure(frame, rest)
-        if per_iteration:  # a part first: compiled code may be slower
-            part = rest[:max(1, int(PART / per_iteration))]
-        start = perf_counter()
-        found = region.run(region.read(frame.f_locals, part))
-        seconds = perf_counter() - start
-        if found is None:
-            return self._miss(iterator)
-        self.entries += 1
-        self.seconds += seconds
-        number, results = found
-        write_variables(frame, results)
-        is_side = number >= len(self.loop.exits)
-        if rest is not None and is_side:
-            iterator = iter(range(results[region.program.counter] + rest.step, rest.stop, rest.step))
-        elif part is not rest and self.loop.exits[number] == self.loop.end:
-            rest = rest[len(part):]
-            iterator = iter(rest)
-            if seconds > per_iteration * len(part):
-                self.give_up("its program takes longer than Python")
-                return HEAD, iterator
-            return self._run(frame, iterator, rest) if rest else (HEAD, iterator)
+        while True:
+            most = self._room if rest is None or region.program.grown else len(rest)
+            if per_iteration:  # a part first: compiled code may be slower
+                most = min(most, max(1, int(PART / per_iteration)))
+            part = most if rest is None else rest[:most]
+            start = perf_counter()
+            found = self._do(frame.f_locals, part)
+            seconds = perf_counter() - start
+            if found is None and region.program.grown and self._room > 1:  # its lists outgrow their room
+                self._room //= 8
+                continue
+            if found is None:
+                return self._miss(frame, iterator)
+            self.entries += 1
+            self.seconds += seconds
+            number, results = found
+            grown = {name: results.pop(name) for name in region.program.grown}
+            write_variables(frame, results)
+            for name, items in grown.items():
+                frame.f_locals[name].extend(items)
+            if number >= len(self.loop.exits):  # it comes back to the head
+                if rest is not None:
+                    iterator = iter(range(results[region.program.counter] + rest.step, rest.stop, rest.step))
+                self.workshop.arm(frame, self.unit)
+                break
+            if rest is not None:
+                if len(part) == len(rest) or self.loop.exits[number] != self.loop.end:
+                    break
+                rest = rest[most:]
+                iterator = iter(rest)
+                if per_iteration and seconds > per_iteration * most:
+                    self.give_up("its program takes longer than Python")
+                    return HEAD, iterator
+                per_iteration = 0.0
+            elif number != HEAD:
+                break
+            elif seconds < QUICK and not region.program.grown:
+                self._room *= 4
         self.unit.gate.open()
-        if is_side:  # it comes back to the head
-            self.workshop.arm(frame, self.unit)
         return number, iterator
 
-    def _miss(self, iterator: Any) -> tuple[int, Any]:
+    def _do(self, variables: Mapping[str, Any], part: range | int) -> tuple[int, dict[str, Any]] | None:
+        values = self.region.read(variables, part)
+        if self.region.program.grown and self.region.find_lists(variables, values) is None:
+            return None
+        return self.region.run(values)
+
+    def _miss(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
+        """The program is not for these values; it may be for those behind the first iterations, in which
+        variables get their types."""
         self.miss()
+        if self.misses <= FIRST:
+            self.workshop.arm(frame, self.unit, 1)
         return HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------
@@ -108,25 +140,29 @@ class LoopFate(Fate):
         return (perf_counter() - mark[1]) / (mark[2] - len(rest))
 
     # -- the first use ---------------------------------------------------------------------------------------
-    def _try(self, frame: FrameType, rest: range) -> bool:
+    def _try(self, frame: FrameType, rest: range | None) -> bool:
         """Does one iteration on copies. Returns: whether that is to be compared with what Python does
         next."""
-        region, copies = self.region, Copies()
+        region, copies, part = self.region, Copies(), 1 if rest is None else rest[:1]
+        given = region.read(frame.f_locals, part)
+        lists = region.find_lists(frame.f_locals, given)
         try:
-            values = [copies.copy(value) for value in region.read(frame.f_locals, rest[:1])]
+            values = [copies.copy(value) for value in given]
             call = region.define(copies.find_by(region.find, region.read_names))
         except Unchecked:
             self.untried = 0
             return False
-        found = region.run(values, call)
-        if found is None or found[0] >= len(self.loop.exits) or self.loop.exits[found[0]] != self.loop.end:
+        found = region.run(values, call) if lists is not None else None
+        if found is None or found[0] != HEAD and (
+                rest is None or found[0] >= len(self.loop.exits) or self.loop.exits[found[0]] != self.loop.end):
             return False
-        self._trial = frame, len(rest) - 1, Trial(copies, found[1])
+        lengths = {name: len(one) for name, one in lists.items()}
+        self._trial = frame, len(rest or ()) - 1, Trial(copies, found[1], lengths)
         return True
 
     def _judge(self, frame: FrameType, rest: range | None) -> None:
         (of, left, trial), self._trial = self._trial, None
-        if of is not frame or rest is None or len(rest) != left:
+        if of is not frame or rest is not None and len(rest) != left:
             return
         difference = trial.find_difference(frame.f_locals)
         self.untried = 0

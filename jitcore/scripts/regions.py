@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jitcore.process.lazy import LazyModule
-from jitcore.scripts.entries import DECLINED
+from jitcore.scripts.entries import DECLINED, HEAD
 from jitcore.scripts.environment import load
 
 running = LazyModule("jitcore.scripts.running")  # which needs NumPy
@@ -29,9 +29,10 @@ class Job(NamedTuple):
         body: offsets of the loop's instructions, the head first; none for a call of the function, whose
             parameters the values are.
         is_module: whether the code is that of a module.
-        counts: of a `for` over a range where it begins, and where it ends; step: from one number to the next;
-            0 for a `while`.
-        sides: names that parts of the loop read, by their offsets, see `Loop`.
+        counts: of a `for` over a range where it begins, and where it ends; of a `while` how many iterations
+            it may do. step: from one number to the next; 0 for a `while`.
+        sides: names that parts of the loop read, by their offsets, see `Loop`. lists: names of lists that it
+            appends to.
     """
 
     data: bytes
@@ -40,6 +41,7 @@ class Job(NamedTuple):
     counts: tuple[int, ...]
     step: int
     sides: dict[int, frozenset[str]]
+    lists: frozenset[str]
 
 
 class FromDisk(NamedTuple):
@@ -47,7 +49,8 @@ class FromDisk(NamedTuple):
 
     Attributes:
         parameters: names of variables that go in; results: of those that come out.
-        exits: offsets of the places behind the loop, by the number that the program gives; step: see `Job`.
+        exits: offsets of the places behind the loop, by the number that the program gives, or `HEAD`; step:
+            see `Job`. grown: results that are to be appended to lists.
         arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
@@ -60,6 +63,7 @@ class FromDisk(NamedTuple):
     results: tuple[str, ...]
     exits: tuple[int, ...]
     step: int
+    grown: tuple[str, ...]
     arguments: str
     lines: tuple[str, ...]
     constants: bytes
@@ -82,6 +86,8 @@ def count_rest(iterator: Any) -> range | None:
 _RANGE_ITERATOR = type(iter(range(0)))
 
 
+_HOLDERS = (list, tuple)
+
 #: A variable of a module in the source of a call.
 _NAMED = re.compile(r"c\d+(?:\[|\.get\()'(\w+)'")
 
@@ -96,7 +102,7 @@ class Region:
 
     def __init__(self, program: FromDisk, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
         self.program, self.find, self.names = program, find, names
-        self.exits = [places.index(offset) for offset in program.exits]
+        self.exits = [HEAD if offset == HEAD else places.index(offset) for offset in program.exits]
         self._referred: set[tuple[str, int]] = set()
         self.call = self.define(self._note)
 
@@ -116,15 +122,23 @@ class Region:
     @property
     def is_named(self) -> bool:
         """Whether another process finds all that the program refers to."""
-        return all(kind in ("module", "stream") or kind in ("function", "code") and self.names.functions[number]
-                   for kind, number in self._referred)
+        return all(self.names.knows(kind, number) for kind, number in self._referred)
 
-    def read(self, variables: Mapping[str, Any], rest: range | None) -> list:
-        """What the program gets of the variables of a frame, and of what is left of a range."""
+    def read(self, variables: Mapping[str, Any], part: range | int) -> list:
+        """What the program gets of the variables of a frame, and of what it is to do of a range, or how many
+        iterations."""
         stand_ins, absent = self.program.stand_ins, running.ABSENT
         values = [variables[name] if name in variables else stand_ins.get(name, absent)
                   for name in self.program.parameters]
-        return values if rest is None else [*values, rest.start, rest.stop]
+        return [*values, part] if type(part) is int else [*values, part.start, part.stop]
+
+    def find_lists(self, variables: Mapping[str, Any], values: Iterable) -> dict[str, list] | None:
+        """The lists that the program appends to; None where something that it reads may be one of them."""
+        found = {name: variables.get(name) for name in self.program.grown}
+        read = [one for value in values for one in (value, *(value if type(value) in _HOLDERS else ()))]
+        is_shared = any(one is value for one in read for value in found.values())
+        are_lists = all(type(value) is list for value in found.values())
+        return found if are_lists and not is_shared and len({*map(id, found.values())}) == len(found) else None
 
     def run(self, values: list, call: Callable | None = None) -> tuple[int, dict[str, Any]] | None:
         """(number of the exit, variables by name); None where the program is not for these values, and

@@ -86,6 +86,7 @@ class Watched:
         if self.sampler is not None and self.sampler.units:
             self.sampler.stop()
             self.sampler.keep()
+            self.sampler.leave()
 
 
 def has_units(code: CodeType) -> bool:

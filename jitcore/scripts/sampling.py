@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.entries import Gate, Loop, Prepared, Slot, add_entries, list_parameters
-from jitcore.scripts.learned import load_lessons, store_lessons
+from jitcore.scripts.learned import load_lessons, make_key, store_lessons
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Sampler:
 
     def remember(self) -> None:
         """Takes over what earlier runs found out."""
-        lessons = load_lessons(self.source) if self.units else {}
+        lessons = load_lessons(make_key(self.source)) if self.units else {}
         for unit in self.units if lessons else ():
             if unit.key in lessons:
                 unit.learn(lessons[unit.key])
@@ -99,7 +99,8 @@ class Sampler:
         """Keeps what was found out for later runs."""
         if self.has_learned:
             lessons = [(unit.key, unit.describe()) for unit in self.units]
-            store_lessons(self.source, {key: lesson for key, lesson in lessons if lesson is not None})
+            known = {key: lesson for key, lesson in lessons if lesson is not None}
+            store_lessons(make_key(self.source), known)
 
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
@@ -111,7 +112,12 @@ class Sampler:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
         if "workshop" in self.__dict__:
-            self.workshop.stop()
+            self.workshop.disarm()
+
+    def leave(self) -> None:
+        """Lets the process that compiles end by itself."""
+        if "workshop" in self.__dict__:
+            self.workshop.leave()
 
     def tick(self, number: int, frame: FrameType | None) -> None:
         if self.is_busy:

@@ -120,18 +120,20 @@ class Copies:
 
 
 class Trial:
-    """Args: the function of a region whose constants are copies; its results by name."""
+    """Args: copies of what a region works on; its results by name; of results that were to be appended to lists,
+    how long these were before."""
 
-    def __init__(self, copies: Copies, results: dict[str, Any]):
-        self.copies, self.results = copies, results
+    def __init__(self, copies: Copies, results: dict[str, Any], lengths: dict[str, int]):
+        self.copies, self.results, self.lengths = copies, results, lengths
 
     def find_difference(self, variables: dict[str, Any]) -> str:
         """Where Python has come to something else; "" if it has not."""
         for name, value in self.results.items():
             if name not in variables:
                 return f"{name} has no value"
-            if not is_alike(variables[name], value):
-                return f"{name} is {variables[name]!r:.60}, and {value!r:.60} compiled"
+            found = variables[name][self.lengths[name]:] if name in self.lengths else variables[name]
+            if not is_alike(found, value):
+                return f"{name} is {found!r:.60}, and {value!r:.60} compiled"
         return "" if self.copies.are_alike() else "an array has other elements"
 
 

@@ -7,12 +7,23 @@ process ends with its input.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import signal
 import struct
 import sys
+import time
 from typing import Any, BinaryIO
+
+from jitcore.scripts.helper import LONGEST
+from jitcore.scripts.learned import Note, add_lesson
+
+try:
+    import resource
+except ImportError:  # another system
+    resource = None  # type: ignore[assignment]
+
 
 SIZE = struct.Struct("<Q")
 
@@ -38,8 +49,9 @@ def main() -> None:
     jobs = os.fdopen(os.dup(0), "rb")
     from jitcore.scripts.compiling import Refused, compile_loop
 
-    write_message(answers, "ready")
+    is_left = not tell(answers, "ready")
     while (job := read_message(jobs)) is not None:
+        limit_processor_time(jobs)
         try:
             answer = compile_loop(job)
         except Refused as error:
@@ -50,7 +62,35 @@ def main() -> None:
 
                 traceback.print_exc()
             answer = f"{type(error).__name__}: {error}"
-        write_message(answers, answer)
+        if is_left or not tell(answers, answer):
+            leave(jobs, answer)
+
+
+def tell(answers: BinaryIO, message: Any) -> bool:
+    """Whether the script is still there."""
+    try:
+        write_message(answers, message)
+    except BrokenPipeError:
+        return False
+    return True
+
+
+def leave(jobs: BinaryIO, answer: Any) -> None:
+    """Keeps an answer for later runs of the script."""
+    note = read_message(jobs)
+    if isinstance(note, Note):
+        add_lesson(note, answer)
+    os._exit(0)
+
+
+def limit_processor_time(jobs: BinaryIO) -> None:
+    """Of a job, where nobody is there to end this process when it has taken too long."""
+    if resource is None:
+        return
+    used = time.process_time() + 2 * LONGEST
+    signal.signal(signal.SIGXCPU, lambda *_: leave(jobs, "compiling it takes too long"))
+    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used), hard))
 
 
 if __name__ == "__main__":

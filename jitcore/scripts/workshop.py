@@ -6,18 +6,18 @@ when the first unit is hot, or was in an earlier run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
-from types import CellType, CodeType, FrameType, FunctionType
+from types import CellType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.arming import Arming, arm
-from jitcore.scripts.entries import Loop, list_assigned, list_parameters, list_read
-from jitcore.scripts.environment import Described, describe, find_opaque
+from jitcore.scripts.entries import list_appended, list_assigned, list_parameters, list_read
+from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
-from jitcore.scripts.helper import Helper
-from jitcore.scripts.learned import name_all
+from jitcore.scripts.helper import LONGEST, Helper
+from jitcore.scripts.learned import Note, make_key, name_all
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.regions import Job, Region, count_rest
 from jitcore.scripts.units import State, Unit
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Workshop"]
 
-#: The most seconds that a compilation may take.
-LONGEST = 2.0
+#: Iterations of a `while` that its program is compiled with.
+LIMIT = 1000
 #: Ticks in which a frame that is to be stopped at a head may come there.
 LATE = 10
 
@@ -44,7 +44,7 @@ class Workshop:
         self.sampler, self.helper = sampler, Helper(path)
         self.current: Fate | None = None
         self._armed: tuple[Arming, Unit] | None = None
-        self._described: Described | None = None
+        self._told: Any = None  # (`Described`, `Names`) of what is compiled
         self._started = monotonic()
 
     # -- what entries ask ------------------------------------------------------------------------------------
@@ -97,15 +97,18 @@ class Workshop:
             self._armed[0].disarm()
             self._armed = None
 
-    def stop(self) -> None:
-        self.disarm()
-        self.helper.leave()
+    def leave(self) -> None:
+        """Lets the other process end, and keep what it compiles for later runs."""
+        note = None
+        if self.current is not None:
+            note = Note(make_key(self.sampler.source), self.current.unit.key, self._told[1])
+        self.helper.leave(note)
 
     # -- compiling -------------------------------------------------------------------------------------------
     def submit_loop(self, fate: LoopFate, frame: FrameType, iterator: Any) -> None:
         """Has a loop compiled whose frame stands at its head."""
         loop, code = fate.loop, fate.unit.prepared.original
-        counts, step = (), 0
+        counts, step = (LIMIT,), 0
         if loop.is_for:
             rest = count_rest(iterator)
             if rest is None:
@@ -115,36 +118,36 @@ class Workshop:
             fate.mark(frame, rest)
         variables = frame.f_locals
         is_module = variables is frame.f_globals
-        hidden = list_assigned(code, loop.body) if is_module else frozenset()
+        given = {**frame.f_globals, **variables}
+        certain = loop.body.difference(*loop.sides.values())
+        lists = {name for name in list_appended(code, loop.body, certain) if type(given.get(name)) is list
+                 and (is_module or name in variables)}
+        hidden = list_assigned(code, loop.body) | lists if is_module else frozenset()
         cells = tuple([CellType(variables.get(name)) for name in code.co_freevars]) or None
         function = FunctionType(code, frame.f_globals, code.co_name, None, cells)
-        values = {name: variables[name] for name in (hidden if is_module else variables) if name in variables}
-        opaque = self._find_opaque(code, loop, {**frame.f_globals, **variables})
+        told = (hidden if is_module else {*variables}) - lists
+        values = {name: variables[name] for name in told if name in variables}
+        opaque = find_opaque_name(list_read(code, certain) - lists, given)
         if opaque:
             fate.give_up(opaque)
             return
         sides = {offset: list_read(code, part, with_attributes=True) for offset, part in loop.sides.items()}
         body = (loop.head, *sorted(loop.body - {loop.head}))
-        self._submit(fate, values, function, hidden, Job(b"", body, is_module, counts, step, sides))
-
-    def _find_opaque(self, code: CodeType, loop: Loop, values: dict[str, Any]) -> str:
-        """What a loop reads in each iteration that another process cannot be told."""
-        for name in sorted(list_read(code, loop.body.difference(*loop.sides.values()))):
-            if name in values and (what := find_opaque(values[name])):
-                return f"{name} is a {what}"
-        return ""
+        job = Job(b"", body, is_module, counts, step, sides, frozenset(lists))
+        self._submit(fate, values, function, frozenset(hidden), job)
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""
         given = dict(zip(list_parameters(fate.unit.prepared.original), values))
-        self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}))
+        self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}, frozenset()))
 
     def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str],
                 job: Job) -> None:
         if self.current is not None:
             return
         try:
-            data, self._described = describe(values, [function], hidden, self.sampler.restore)
+            data, described = describe(values, [function], hidden, self.sampler.restore)
+            self._told = described, name_all(described, self.sampler.restore)
         except Exception as error:
             fate.give_up(f"it cannot be told to another process: {error}")
             return
@@ -163,9 +166,16 @@ class Workshop:
         if isinstance(answer, str):
             fate.give_up(answer)
             return
-        described, self._described = self._described, None
-        names = name_all(described, self.sampler.restore)
+        described, names = self._told
         try:
             fate.take(Region(answer, fate.list_places(), described.find, names))
         except LookupError as error:
             fate.give_up(str(error))
+
+
+def find_opaque_name(names: Iterable[str], values: dict[str, Any]) -> str:
+    """Which of the variables that are read another process cannot be told, in words; "" for none."""
+    for name in sorted(names):
+        if name in values and (what := find_opaque(values[name])):
+            return f"{name} is a {what}"
+    return ""

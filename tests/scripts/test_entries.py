@@ -237,31 +237,33 @@ def test_a_loop_that_is_left_goes_on_where_it_stood(function, place, n):
 
 
 @pytest.mark.parametrize("function, place", CASES, ids=lambda value: getattr(value, "__name__", str(value)))
-@pytest.mark.parametrize("n", [3, 7])
-def test_what_is_left_of_a_loop_runs_elsewhere(function, place, n):
-    """The handler runs the rest of the loop as a function, and goes where that ended."""
+@pytest.mark.parametrize("n, limit", [(3, 99), (7, 99), (7, 2)])
+def test_what_is_left_of_a_loop_runs_elsewhere(function, place, n, limit):
+    """The handler runs the rest of the loop as a function, or some iterations of a `while`, and goes where
+    that ended."""
     outline = Outline(function.__code__)
-    outlined = {outline.graph.blocks[one.loop.header].order: one for one in outline.loops}
     expected, count = run(function, n), 0
     for arrival in range(1, 9):
-        left = []
+        left, outlined = [], set()
 
         def make(loop):
-            one = outlined.get(loop.head)
+            one = outline.find_loop(loop.body)
             if one is None:
                 return [], None
-            rest = outline.find_rest(one)
+            outlined.add(loop.head)
+            rest = outline.find_rest(one, head=loop.head)
             body = FunctionType(write_loop(outline, rest, UNBOUND), globals(), function.__name__)
 
             def resume(iterator):
                 left.append(loop.head)
                 frame = sys._getframe(1)
                 given = frame.f_locals
-                values = [iterator if name == "iterable_of_loop" else given.get(name, UNBOUND)
-                          for name in list_parameters(rest)]
-                found = body(*values)
-                number = found[len(rest.results)] if len(rest.exits) > 1 else 0
+                own = {"iterable_of_loop": iterator, "iterations_of_loop": limit}
+                found = body(*[own[name] if name in own else given.get(name, UNBOUND) for name in list_parameters(rest)])
+                number = found[len(rest.results)] if len(rest.exits) + rest.is_limited > 1 else 0
                 write_variables(frame, {name: value for name, value in zip(rest.results, found) if value is not UNBOUND})
+                if number == len(rest.exits):
+                    return HEAD, iterator
                 return loop.exits.index(rest.exits[number].offset), iterator
 
             return gates.setdefault(loop.head, []), resume

@@ -21,11 +21,13 @@ Modules:
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitcore.backends.cpu.native import images
 from jitcore.backends.cpu.routines.linalg import lapack_symbols
-from jitcore.core.jaxpr import Equation
+
+if TYPE_CHECKING:
+    from jitcore.core.jaxpr import Equation
 
 #: Module of this package, by primitive: `find_routine(eqn)`.
 ROOMS: dict[str, str] = {

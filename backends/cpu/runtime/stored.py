@@ -5,6 +5,7 @@ In: what `CpuExecutable.store` told. Out: the function of the input ndarrays.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of native code on whole buffers
 from jitcore.backends.cpu.native import libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool

@@ -71,7 +71,7 @@ LOADS_WITH_NULL: frozenset[str] = (
 LOOP_ENDS: tuple[str, ...] = {(3, 11): (), (3, 12): ("END_FOR",)}.get(VERSION, ("END_FOR", "POP_TOP"))
 
 #: BINARY_OP's argument for `@`, and those for `%` and `%=`.
-MATRIX_MULTIPLY = 4
+MATRIX_MULTIPLY, SUBTRACT = 4, 10
 REMAINDER, REMAINDER_IN_PLACE = 6, 19
 
 #: BINARY_OP's arguments for `+=` and the others.

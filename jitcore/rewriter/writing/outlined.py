@@ -24,15 +24,17 @@ from typing import Any
 from jitcore.rewriter.bytecode.assembler import Assembler, BlockWriter, Handler, Label
 from jitcore.rewriter.bytecode.graph import Block
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, read_handlers, read_raw
-from jitcore.rewriter.writing.outlining import Exit, Outline, OutlinedLoop
+from jitcore.rewriter.bytecode.versions import SUBTRACT
+from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 
 _OPTIMIZED, _NESTED = 0x01 | 0x02, 0x10
-ITERABLE = "iterable_of_loop"
+ITERABLE, LIMIT = "iterable_of_loop", "iterations_of_loop"
 
 
 def list_parameters(loop: OutlinedLoop) -> tuple[str, ...]:
     """The names of the parameters of a loop's function."""
-    return (*loop.parameters, ITERABLE) if loop.takes_iterable else loop.parameters
+    own = [ITERABLE] * loop.takes_iterable + [LIMIT] * loop.is_limited
+    return (*loop.parameters, *own)
 
 
 def write_loop(outline: Outline, loop: OutlinedLoop, unbound: Any) -> CodeType:
@@ -43,6 +45,7 @@ def write_loop(outline: Outline, loop: OutlinedLoop, unbound: Any) -> CodeType:
 class _LoopWriter(BlockWriter):
     def __init__(self, outline: Outline, loop: OutlinedLoop, unbound: Any):
         self.loop, self.unbound, self.base = loop, unbound, loop.depth
+        self.stopped = Label()
         out = Assembler(outline.code, list_parameters(loop), loop.free, loop.cells)
         super().__init__(outline.graph, out, (*loop.loop.body, *(one.block for one in loop.exits)))
 
@@ -51,17 +54,27 @@ class _LoopWriter(BlockWriter):
         out.begin((loop.line, loop.line, 0, 0))
         for name in sorted(loop.unsure):
             out.unbind_if(name, self.unbound)
+        for name in loop.grown:
+            out.emit("BUILD_LIST")
+            out.store(name)
         if loop.takes_iterable:
             out.load(ITERABLE)
         for instruction in loop.head:
             out.add(instruction)
         blocks = sorted((self.graph.blocks[number] for number in loop.loop.body), key=lambda one: one.order)
-        if blocks[0].number != loop.loop.header:
-            out.jump(self.labels[loop.loop.header])
+        start = loop.loop.header if loop.head_block is None else loop.head_block
+        if blocks[0].number != start:
+            out.jump(self.labels[start])
         self.write_blocks(blocks)
         out.position = (loop.line, loop.line, 0, 0)
         for number, one in enumerate(loop.exits):
-            self._write_exit(number, one)
+            out.place(self.labels[one.block])
+            for _ in range(one.depth):
+                out.pop()
+            self._write_exit(number)
+        if loop.is_limited:
+            out.place(self.stopped)
+            self._write_exit(len(loop.exits))
         out.write_unbound()
         flags = code.co_flags & ~(0x04 | 0x08 | 0x40 | _NESTED) | _OPTIMIZED | (_NESTED if loop.free else 0)
         n = len(list_parameters(loop))
@@ -72,20 +85,30 @@ class _LoopWriter(BlockWriter):
         is_inside = block.handler is not None and block.handler[0] in self.loop.loop.body
         return super().find_handler(block) if is_inside else None
 
-    def _write_exit(self, number: int, one: Exit) -> None:
-        """What stands at a place behind the loop: the results, and which place it is."""
+    def write_instructions(self, block: Block) -> None:
+        if self.loop.is_limited and block.number == self.loop.head_block:
+            out = self.out
+            out.position = (self.loop.line, self.loop.line, 0, 0)
+            out.load(LIMIT)
+            out.branch("FALSE", self.stopped)
+            out.load(LIMIT)
+            out.load_const(1)
+            out.emit("BINARY_OP", SUBTRACT)
+            out.store(LIMIT)
+        super().write_instructions(block)
+
+    def _write_exit(self, number: int) -> None:
+        """The results, and by which exit the loop was left."""
         out, loop = self.out, self.loop
-        out.place(self.labels[one.block])
-        for _ in range(one.depth):
-            out.pop()
         for depth, name in enumerate(loop.results):
             if name in loop.unsure_results:
                 out.load_or(name, self.unbound, depth)
             else:
                 out.load(name)
-        if len(loop.exits) > 1:
+        is_numbered = len(loop.exits) + loop.is_limited > 1
+        if is_numbered:
             out.load_const(number)
-        out.emit("BUILD_TUPLE", len(loop.results) + (len(loop.exits) > 1))
+        out.emit("BUILD_TUPLE", len(loop.results) + is_numbered)
         out.emit("RETURN_VALUE")
 
 

@@ -12,7 +12,7 @@ variables with inner functions that may change them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType
 from typing import NamedTuple
 
@@ -77,6 +77,10 @@ class OutlinedLoop(NamedTuple):
         free: variables of functions around.
         exits: in the order of their numbers.
         is_caught: whether a handler outside of it may see exceptions that it raises.
+        grown: results that are lists, which it appends to only: it begins with empty ones.
+        head_block: where it begins, or None for its header. is_limited: whether it takes the number of
+            iterations that it may do as one more argument; it leaves there when it has done as many, as if by
+            one more exit.
     """
 
     number: int
@@ -97,6 +101,9 @@ class OutlinedLoop(NamedTuple):
     free: tuple[str, ...]
     exits: tuple[Exit, ...]
     is_caught: bool
+    grown: tuple[str, ...] = ()
+    head_block: int | None = None
+    is_limited: bool = False
 
 
 class Outline:
@@ -165,11 +172,13 @@ class Outline:
             unsure_results=frozenset(results) - certain, cells=cells, free=free, exits=exits,
             is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))
 
-    def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = ()) -> OutlinedLoop | None:
+    def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = (),
+                  lists: Iterable[str] = (), head: int | None = None) -> OutlinedLoop | None:
         """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an
-        argument.
+        argument, of a `while` the number of iterations. None where it cannot be.
 
-        sides: offsets of parts of the loop where it is left, too. None where it cannot be."""
+        sides: offsets of parts of the loop where it is left, too. lists: variables that are lists. head: the
+        offset to which the iterations of a `while` go back, behind the condition that its header decides."""
         blocks, natural, exits = self.graph.blocks, loop.loop, list(loop.exits)
         if sides:
             cut = [number for number in natural.body if blocks[number].order in sides]
@@ -190,16 +199,45 @@ class Outline:
         instructions = [one for number in natural.body for one in blocks[number].instructions]
         read = _list_reads(instructions)
         assigned = {one.arg for one in instructions if one.op in STORES}
-        behind = self.graph.variables.union(*(self.live[one.block] for one in exits))
-        results = (assigned & behind) - {*loop.free}
-        into = (self.live[header.number] & (read | results)) - {*loop.free}
-        bound = frozenset(self.assigned[header.number]) - self._cleared
-        certain = frozenset.intersection(*(frozenset(self.assigned[one.block]) for one in exits))
+        start = header.number if natural.iterates else self._find_start(natural, head)
+        ends = [one.block for one in exits] + ([] if natural.iterates else [start])
+        behind = self.graph.variables.union(*(self.live[number] for number in ends))
+        grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned} - self._list_otherwise_read(instructions)
+        results = (assigned & behind | grown) - {*loop.free}
+        into = (self.live[start] & (read | results)) - {*loop.free} - grown
+        bound = frozenset(self.assigned[start]) - self._cleared
+        certain = frozenset.intersection(*(frozenset(self.assigned[number]) for number in ends)) | grown
         head = (Instruction("GET_ITER"),) if natural.iterates else ()
         return loop._replace(
             loop=natural, head=head, takes_iterable=natural.iterates, parameters=tuple(sorted(into)),
             unsure=into - bound, varying=loop.varying | into & natural.stored, results=tuple(sorted(results)),
-            unsure_results=frozenset(results) - (certain - self._cleared), exits=tuple(exits))
+            unsure_results=frozenset(results) - (certain - self._cleared), exits=tuple(exits),
+            grown=tuple(sorted(grown)), head_block=start, is_limited=not natural.iterates)
+
+    def find_loop(self, body: Iterable[int]) -> OutlinedLoop | None:
+        """The smallest loop that has instructions at all these offsets of the code object which it reads."""
+        known = {offset for number in self.graph.blocks for offset in self._list_offsets(number)}
+        wanted = known.intersection(body)
+        around = [one for one in self.loops
+                  if wanted <= {offset for number in one.loop.body for offset in self._list_offsets(number)}]
+        return min(around, key=lambda one: len(one.loop.body), default=None)
+
+    def _list_offsets(self, number: int) -> set[int]:
+        block = self.graph.blocks[number]
+        own = {offset for one in block.instructions for offset in one.offsets}
+        return own | ({int(block.order)} if block.order % 1 == 0 else set())
+
+    def _find_start(self, loop: Loop, head: int | None) -> int:
+        found = [number for number in loop.body if (_find_offset(self.graph.blocks[number]) or -1) == head]
+        return found[0] if found else loop.header
+
+    def _list_otherwise_read(self, instructions: Sequence[Instruction]) -> set[str]:
+        """Variables that more is done with than calling their method `append`."""
+        append = ("LOAD_ATTR", "append")
+        following = [(one.op, self.code.co_names[one.arg >> LOAD_ATTR_SHIFT] if one.op == "LOAD_ATTR" else "")
+                     for one in instructions[1:]]
+        return {name for one, then in zip(instructions, [*following, ("", "")]) if then != append
+                for name in _list_reads([one])}
 
     def find_counter(self, loop: OutlinedLoop) -> str | None:
         """The variable that has the number of the iteration: of a `for` the one that it goes through with,
