@@ -38,7 +38,8 @@ class Writer:
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
             names = "a, b, x, y, u"
-            return f"{HEAD}def f({names}):\n{indent(text)}\n    return {names}\n{names} = f({names})\n{TAIL}"
+            kept = ", ".join(self.draw.sample(names.split(", "), self.draw.randint(2, 5)))  # others die inside
+            return f"{HEAD}def f({names}):\n{indent(text)}\n    return {kept}\n{kept} = f({names})\n{TAIL}"
         return f"{HEAD}{text}\n{TAIL}"
 
     def loop(self, counter: str, count: int, body: str) -> str:
