@@ -43,7 +43,7 @@ from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock
 from jitcore.process.generated import Constants
-from jitcore.process.streams import Held
+from jitcore.process.streams import Held, are_apart
 from jitcore.rewriter.operations.redirects import PRINT
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
@@ -143,6 +143,9 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     drawn = _list_drawn(recording)
     end = "".join(f"h{place}.release(); " for place in drawn)
     holding = constants.add(Held) if drawn else ""
+    if len(drawn) > 1:
+        generators = ", ".join(f"x{place}" for place in drawn)
+        lines.append(f"if not {constants.add(are_apart)}({generators}): return fail({parameters})")
     lines += [f"h{place} = {holding}(x{place}, x{place + 1})" for place in drawn]
     before, lines = lines, []
     run = f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"

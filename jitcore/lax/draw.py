@@ -36,15 +36,16 @@ _F, _I, _U, _F32 = dtypes.float64, dtypes.int64, dtypes.uint64, dtypes.float32
 
 
 def _list_signatures() -> dict[str, Signature]:
-    found = {"next_double": Signature(_F), "next_uint32": Signature(dtypes.uint32), "next_uint64": Signature(_U)}
+    found = {"next_double": Signature(_F), "next_uint64": Signature(_U),
+             "next_uint32": Signature(dtypes.uint32)}
     counts = {0: "standard_normal standard_exponential standard_cauchy",
               1: "standard_gamma chisquare pareto weibull power rayleigh standard_t",
               2: "beta f laplace gumbel logistic lognormal noncentral_chisquare wald vonmises",
               3: "triangular noncentral_f"}
     found |= {f"random_{name}": Signature(_F, (_F,) * count)
               for count, names in counts.items() for name in names.split()}
-    found |= {f"random_standard_{name}_f": Signature(_F32) for name in ("uniform", "normal", "exponential")}
-    found |= {f"random_{name}": Signature(_I, (_F,)) for name in ("poisson", "logseries", "geometric", "zipf")}
+    found |= {f"random_standard_{name}_f": Signature(_F32) for name in "uniform normal exponential".split()}
+    found |= {f"random_{name}": Signature(_I, (_F,)) for name in "poisson logseries geometric zipf".split()}
     return found | {
         "random_negative_binomial": Signature(_I, (_F, _F)),
         "random_hypergeometric": Signature(_I, (_I, _I, _I)),
@@ -52,7 +53,8 @@ def _list_signatures() -> dict[str, Signature]:
         "random_interval": Signature(_U, (_U,)),
         "random_bounded_uint64": Signature(_U, (_U, _U, _U, _U)),
         "legacy_gauss": Signature(_F), "legacy_exponential": Signature(_F), "python_gauss": Signature(_F),
-        "python_normal": Signature(_F), "python_bits": Signature(_I, (_I,)), "python_below": Signature(_I, (_I,))}
+        "python_normal": Signature(_F), "python_bits": Signature(_I, (_I,)),
+        "python_below": Signature(_I, (_I,))}
 
 
 #: By name: C functions of NumPy's, and those of `OWN`.
@@ -76,7 +78,8 @@ class _Stream:
     def call(self, name: str, *values):
         signature = SIGNATURES[name]
         if name.startswith("next_"):
-            address, first = self.words[("next_uint64", "next_uint32", "next_double").index(name) + 1], self.state
+            place = ("next_uint64", "next_uint32", "next_double").index(name) + 1
+            address, first = self.words[place], self.state
         else:
             address, first = self.words[5 + FUNCTIONS.index(name)], self.bitgen
         kinds = [np.ctypeslib.as_ctypes_type(dtype) for dtype in signature.parameters]
@@ -155,7 +158,7 @@ OWN = {"legacy_gauss": _legacy_gauss, "python_gauss": _python_gauss, "python_nor
 
 
 # -- the primitive ------------------------------------------------------------------------------------------
-def _run(words: np.ndarray, *values: np.ndarray, function: str, source: str, shape: tuple) -> list[np.ndarray]:
+def _run(words: np.ndarray, *values: np.ndarray, function: str, source: str, shape: tuple) -> list:
     words = np.array(words)
     stream, signature = _Stream(words, source), SIGNATURES[function]
     columns = [np.broadcast_to(value, shape).ravel().tolist() for value in values]

@@ -26,8 +26,9 @@ from jitcore.process.lazy import LazyModule
 
 copy, ctypes, math, np, random = map(LazyModule, ("copy", "ctypes", "math", "numpy", "random"))
 
-__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Held", "are_alike", "are_apart", "count_words", "describe",
-           "duplicate", "find_shared", "has_function", "is_generator", "make", "make_words", "share"]
+__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Held", "are_alike", "are_apart", "count_words",
+           "describe", "duplicate", "find_shared", "has_function", "is_generator", "make", "make_words",
+           "share"]
 
 #: Of C's library, and of NumPy's `distributions.h`.
 FUNCTIONS = tuple("""log cos sin exp
@@ -131,7 +132,8 @@ class _Memory(NamedTuple):
 
     Attributes:
         bits, lock: the bit generator, which is None for Python's.
-        template: words without a state. parts: (address, byte in the words, count of bytes); move: copies one.
+        template: words without a state.
+        parts: (address, byte in the words, count of bytes); move: copies one.
     """
 
     form: str
@@ -255,9 +257,8 @@ def _find_own() -> tuple[int, ...]:
 @functools.cache
 def _list_addresses() -> tuple[int, ...]:
     """Of `FUNCTIONS`."""
-    from numpy.random import _generator
-
-    library, of_c = ctypes.CDLL(_generator.__file__), _open_math()
+    library = ctypes.CDLL(sys.modules[np.random.Generator.__module__].__file__)
+    of_c = _open_math()
     return tuple([_address_of(library if name.startswith("random_") else of_c, name) for name in FUNCTIONS])
 
 

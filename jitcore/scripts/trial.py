@@ -37,8 +37,8 @@ class Copies:
     """Copies of values; what is one object stays one.
 
     Attributes:
-        pairs: (array of the script, its copy); objects: the same of its classes; generators: of its generators
-            of random numbers.
+        pairs: (array of the script, its copy); objects: the same of its classes.
+        generators: the same of its generators of random numbers.
     """
 
     def __init__(self):

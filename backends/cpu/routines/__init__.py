@@ -10,6 +10,8 @@ programs share is a module of its own (`CODE`), compiled once per process at the
 
 Modules:
     code_writer  Writing of scalar code for routines: counted loops, branches, slots of the stack.
+    draws        Draws of random numbers as scalar code: calls of the functions whose addresses are in a
+                 generator's words.
     fft/         Fourier transforms as native routines.
     linalg/      Decompositions and solvers of matrices as native routines: our own for small ones, else
                  LAPACK's.

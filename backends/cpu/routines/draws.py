@@ -80,8 +80,8 @@ class Distributions:
             return found
         signature = SIGNATURES[name]
         kinds = [element_type(dtype) for dtype in signature.parameters]
-        function = ir.Function(self.module, ir.FunctionType(element_type(signature.result), [POINTER, *kinds]),
-                               full)
+        kind = ir.FunctionType(element_type(signature.result), [POINTER, *kinds])
+        function = ir.Function(self.module, kind, full)
         function.linkage = "internal"
         function.attributes.add("nounwind")
         w = CodeWriter(function)
@@ -127,7 +127,7 @@ class Distributions:
     def _call_math(self, b: ir.IRBuilder, words: ir.Value, name: str, value: ir.Value) -> ir.Value:
         return self._call(b, words, 5 + FUNCTIONS.index(name), _F64, value)
 
-    # -- MT19937 ----------------------------------------------------------------------------------------------
+    # -- MT19937 --------------------------------------------------------------------------------------------
     def _next_of_mt(self, w: CodeWriter, words: ir.Value, name: str) -> ir.Value:
         """The next number, by the generator's own function where its words are used up."""
         b, count = w.b, 2 if name == "next_double" else 1

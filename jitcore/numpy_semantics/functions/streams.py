@@ -1,4 +1,4 @@
-"""Generators of random numbers in traced code: methods that draw by `lax.draw` what NumPy's and Python's draw.
+"""Generators of random numbers in traced code: methods draw by `lax.draw` what NumPy's and Python's draw.
 
 In: the words of a generator, an array that each draw writes (`process.streams`); parameters. Out: what the
 method of this name returns; `NotTraceable` for methods and parameters that draw in other ways. Parameters
@@ -25,6 +25,7 @@ from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
+from jitcore.numpy_semantics.values.sequences import stack_sequence
 from jitcore.process.streams import has_function
 from jitcore.rewriter.handles import Handle
 
@@ -46,7 +47,8 @@ class Stream:
         if function.startswith("random_") and not has_function(function):
             raise not_traceable(f"NumPy's {function}() is not to be found")
         storage = self._words.storage
-        words, found = draw(storage.value, *values, function=function, source=self._form.split()[1], shape=shape)
+        source = self._form.split()[1]
+        words, found = draw(storage.value, *values, function=function, source=source, shape=shape)
         storage.write(words)
         return found
 
@@ -111,7 +113,7 @@ def _make_parameter(values: Array, shape: tuple) -> Array:
     return jnp.broadcast_to(values, shape) if values.shape and tuple(values.shape) != shape else values
 
 
-# -- what NumPy's two kinds have in common --------------------------------------------------------------------
+# -- what NumPy's two kinds have in common ----------------------------------------------------------------
 #: Constraints of a distribution's parameters.
 _CHECKS = {"+": (_is_not_negative, "< 0"), ">": (lambda x: lax.gt(x, jnp.zeros_like(x)), "<= 0"), " ": None}
 
@@ -218,22 +220,14 @@ class _OfNumpy(Stream):
             raise not_traceable("a choice of something else than a range or an array of one axis")
         return get_item(a, draw_below(a.shape[0], size))
 
-    _swap = ""
-
-    def _find_places(self, count: int) -> Array:
-        """With which place before it each place is exchanged, from the last one on."""
-        last = jnp.arange(count - 1, 0, -1, dtype=dtypes.uint64)
-        if self._swap == "random_interval":
-            return self._draw(self._swap, (count - 1,), last)
-        return self._draw(self._swap, (count - 1,), np.uint64(0), last, np.uint64(0), np.uint64(0))
-
     def _shuffle(self, values: Array) -> Array:
         count = int(values.shape[0])
         if count < 2:
             return values
-        places = lax.convert_element_type(self._find_places(count), dtypes.int64)
+        last = jnp.arange(count - 1, 0, -1, dtype=dtypes.uint64)
+        places = lax.convert_element_type(self._draw("random_interval", (count - 1,), last), dtypes.int64)
 
-        def exchange(k, state):
+        def exchange(k, state):  # each with one before it, from the last one on
             here, there = lax.sub(np.int64(count - 1), k), places[k]
             one, other = state[here], state[there]
             return state.at[here].set(other).at[there].set(one)
@@ -281,7 +275,7 @@ def _has_handles(value: Any) -> bool:
 class _RandomState(_OfNumpy):
     """`np.random.RandomState`, and the functions of `np.random`."""
 
-    _normal, _exponential, _is_masked, _swap = "legacy_gauss", "legacy_exponential", True, "random_interval"
+    _normal, _exponential, _is_masked = "legacy_gauss", "legacy_exponential", True
 
     def random_sample(self, size=None):
         return self._sample(self._double, size)
@@ -311,7 +305,6 @@ class _Generator(_OfNumpy):
     """`np.random.Generator`."""
 
     _normal, _exponential = "random_standard_normal", "random_standard_exponential"
-    _swap = "random_bounded_uint64"
 
     def _check_extent(self, extent):
         return _is_not_negative(extent)
@@ -341,7 +334,8 @@ class _Generator(_OfNumpy):
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         if axis != 0:
             raise not_traceable("a choice along another axis")
-        return self._choose(a, size, replace, p, lambda n, size: self._draw_below(0, n, size, np.int64))
+        dtype = type(np.random.Generator(np.random.PCG64(0)).choice(2)) if size is None else np.int64
+        return self._choose(a, size, replace, p, lambda n, size: self._draw_below(0, n, size, dtype))
 
     def shuffle(self, x, axis=0):
         if axis != 0:
@@ -402,7 +396,7 @@ class _Random(Stream):
     def normalvariate(self, mu=0.0, sigma=1.0):
         return mu + Number(float, self._draw("python_normal", ())) * sigma
 
-    def expovariate(self, lambd=1.0):
+    def expovariate(self, lambd):
         return Number(float, self._draw("legacy_exponential", ())) / lambd
 
     def getrandbits(self, k):
@@ -428,13 +422,25 @@ class _Random(Stream):
     def choice(self, seq):
         if isinstance(seq, (list, tuple, range)) and not len(seq):
             raise IndexError("Cannot choose from an empty sequence")
-        return operator.getitem(seq, self._draw_below(len(seq)))
+        return _pick(seq, self._draw_below(len(seq)))
 
     def _draw_below(self, count: Any) -> Number:
         raw = _to_ints(count)
         _refuse_unless(lax.gt(raw, np.int64(0)), "empty range for randrange()")
         last = count - 1 if type(count) is int else 2.0**62
         return Number(int, self._draw("python_below", (), raw), interval=(0, last))
+
+
+def _pick(values: Any, place: Number) -> Any:
+    """An item of a range, of numbers of one kind, or of an array."""
+    if type(values) is range:
+        return values.start + values.step * place
+    if isinstance(values, (list, tuple)):
+        kinds = {value.python_type if type(value) is Number else type(value) for value in values}
+        if len(kinds) != 1 or not kinds <= {int, float}:
+            raise not_traceable("a choice of something else than numbers of one kind")
+        return Number(kinds.pop(), to_raw(get_item(stack_sequence(values), place)))
+    return operator.getitem(values, place)
 
 
 _KINDS = {"RandomState": _RandomState, "Generator": _Generator, "Random": _Random}
