@@ -119,3 +119,181 @@ def f(rng, n, u):
     return {", ".join(f"s{k}, v{k}" for k in places)}
 """)
     compare(f, MAKERS[name](), 120, np.array([0.5, 1.5, 2.5, 3.25]))
+
+
+class Walker:
+    def __init__(self, seed):
+        self.rng, self.x = np.random.default_rng(seed), 0.0
+
+    def walk(self, n):
+        for _ in range(n):
+            step = self.rng.normal()
+            if abs(self.x + step) < 3.0 or self.rng.random() < 0.1:
+                self.x += step
+        return self.x
+
+
+class Own(random.Random):
+    def random(self):
+        return 0.25
+
+
+OWN_RNG = np.random.default_rng(8)
+OWN_RANDOM = random.Random(8)
+draw = random.random
+
+
+def metropolis(rng, n):
+    x, taken, s = 0.0, 0, 0.0
+    for _ in range(n):
+        y = x + rng.uniform(-1.0, 1.0)
+        d = (y * y - x * x) * 0.5
+        if d < 0 or rng.random() < 1.0 / (1.0 + d):
+            x = y
+            taken += 1
+        s += x
+    return s, taken
+
+
+def leaves(rng, n):
+    for i in range(n):
+        if rng.random() < 0.01:
+            break
+    return i
+
+
+def rejects(rng, n):
+    found = np.zeros(n)
+    for i in range(n):
+        while True:
+            x, y = rng.uniform(-1, 1), rng.uniform(-1, 1)
+            if x * x + y * y < 1:
+                break
+        found[i] = x
+    return found
+
+
+def of_two(one, other, n):
+    s = 0.0
+    for _ in range(n):
+        s = s * 0.5 + one.random()
+        if s > 0.75:
+            s -= other.random()
+    return s
+
+
+def by_method(rng, n):
+    take, s = rng.normal, 0.0
+    for _ in range(n):
+        s += take(0.0, 0.5)
+    return s
+
+
+def in_vectors(rng, n):
+    found = 0.0
+    for _ in range(n):
+        p = rng.random(3)
+        p = p / 2.0 + rng.normal(size=3)
+        found += p[0] * p[2]
+    return found
+
+
+@pytest.mark.parametrize("function", [metropolis, leaves, rejects, by_method, in_vectors])
+@pytest.mark.parametrize("name", ["PCG64", "MT19937", "SFC64", "RandomState"])
+def test_draws_keep_their_order(function, name):
+    compare(function, MAKERS[name](), 500, calls=4)
+
+
+def test_generators_of_one_call_are_told_apart():
+    one, other = MAKERS["PCG64"](), MAKERS["MT19937"]()
+    compiled = jitcore.autojit(of_two, strict=True)
+    same = copy.deepcopy((one, other))
+    assert compiled(one, other, 200) == of_two(*same, 200)
+    assert compiled(one, one, 200) == of_two(same[0], same[0], 200)
+    sharing = np.random.RandomState(one.bit_generator), np.random.RandomState(same[0].bit_generator)
+    compiled = jitcore.autojit(of_two)
+    assert compiled(one, sharing[0], 200) == of_two(same[0], sharing[1], 200)
+    assert [read_state(x) for x in (one, other)] == [read_state(x) for x in same]
+
+
+def test_a_method_of_an_object():
+    ours, plain = Walker(3), Walker(3)
+    compiled = jitcore.autojit(Walker.walk, strict=True)
+    for _ in range(3):
+        assert compiled(ours, 300) == plain.walk(300)
+        assert read_state(ours.rng) == read_state(plain.rng)
+
+
+@pytest.mark.parametrize("call, rng", [
+    ("np.random.rand()", np.random.mtrand._rand), ("np.random.normal(0.0, 2.0)", np.random.mtrand._rand),
+    ("np.random.randint(0, 9)", np.random.mtrand._rand), ("random.random()", random._inst),
+    ("random.gauss(0.0, 1.0)", random._inst), ("draw()", random._inst),
+    ("own.normal()", OWN_RNG), ("mine.randint(1, 6)", OWN_RANDOM)])
+def test_generators_of_modules(call, rng):
+    names = {"own": OWN_RNG, "mine": OWN_RANDOM, "draw": draw}
+    f = make(f"def f(n):\n    s = 0.0\n    for i in range(n):\n        s = s * 0.5 + {call}\n    return s", **names)
+    compiled = jitcore.autojit(f, strict=True)
+    for seed in range(3):
+        reset(rng, seed)
+        found, state = compiled(301), read_state(rng)
+        reset(rng, seed)
+        assert f(301) == found
+        assert read_state(rng) == state
+
+
+def reset(rng, seed):
+    if isinstance(rng, np.random.Generator):
+        rng.bit_generator.state = np.random.PCG64(seed).state
+    else:
+        rng.seed(seed)
+
+
+def test_what_is_refused_draws_nothing_twice():
+    """Plain Python raises, and has drawn what it draws until then."""
+    def f(rng, n, scale):
+        s = 0.0
+        for i in range(n):
+            s += rng.normal(0.0, scale - i)
+        return s
+
+    one, other = np.random.default_rng(1), np.random.default_rng(1)
+    compiled = jitcore.autojit(f)
+    assert compiled(one, 5, 100.0) == f(other, 5, 100.0)
+    for _ in range(2):
+        for function, rng in ((compiled, one), (f, other)):
+            with pytest.raises(ValueError, match="scale < 0"):
+                function(rng, 9, 3.5)
+    assert read_state(one) == read_state(other)
+
+
+def test_a_class_of_the_users_draws_in_its_own_way():
+    f = make("def f(rng, n):\n    s = 0.0\n    for i in range(n):\n        s += rng.random()\n    return s")
+    assert jitcore.autojit(f)(Own(3), 100) == 25.0
+
+
+def test_a_bit_generator_that_is_exchanged():
+    f = make("def f(n):\n    s = 0.0\n    for i in range(n):\n        s += np.random.random()\n    return s")
+    compiled, before = jitcore.autojit(f), np.random.get_bit_generator()
+    try:
+        for bits in (np.random.MT19937(3), np.random.PCG64(3), np.random.MT19937(4)):
+            np.random.set_bit_generator(bits)
+            same = np.random.RandomState(copy.deepcopy(bits))
+            assert compiled(100) == sum([same.random() for _ in range(100)], 0.0)
+            assert repr(bits.state) == repr(same._bit_generator.state)
+    finally:
+        np.random.set_bit_generator(before)
+
+
+def test_other_threads_wait():
+    """No number is drawn twice: the lock is held while a program draws."""
+    f = make("def f(rng, n):\n    s = np.zeros(n)\n    for i in range(n):\n        s[i] = rng.random()\n    return s")
+    rng, compiled, found = np.random.default_rng(2), jitcore.autojit(f, strict=True), []
+    compiled(np.random.default_rng(0), 2000)
+    threads = [threading.Thread(target=lambda: found.extend([compiled(rng, 2000) for _ in range(20)]))
+               for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    drawn = np.sort(np.concatenate(found))
+    np.testing.assert_array_equal(drawn, np.sort(np.random.default_rng(2).random(drawn.size)))
