@@ -46,7 +46,7 @@ OF_PYTHON = """
     normalvariate(0, 1)    normalvariate(x, 2.0)    expovariate(1.5)    getrandbits(1)    getrandbits(32)
     getrandbits(33)    getrandbits(63)    randrange(10)    randrange(3, 9)    randrange(0, 20, 3)
     randrange(i + 1)    randrange(20, 0, -3)    randint(1, 6)    randint(-3, i)    randint(0, 2**40)    choice(range(7))
-    choice(range(3, 30, 4))    choice(u)    choice((1.5, 2.5, 3.5))    choice([1.5, 2.5, 3.5])
+    choice(range(3, 30, 4))    choice(u)    choice((1.5, 2.5, 3.5))    choice([(1, 0.5), (2, -0.5), (3, 1.5)])[1]    choice([1.5, 2.5, 3.5])
 """
 
 

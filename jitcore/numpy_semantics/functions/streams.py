@@ -432,11 +432,13 @@ class _Random(Stream):
 
 
 def _pick(values: Any, place: Number) -> Any:
-    """An item of a range, of numbers of one kind, or of an array."""
+    """An item of a range, of an array, of numbers of one kind, or of tuples of such."""
     if type(values) is range:
         return values.start + values.step * place
     if isinstance(values, (list, tuple)):
         kinds = {value.python_type if type(value) is Number else type(value) for value in values}
+        if kinds == {tuple} and len({*map(len, values)}) == 1:
+            return tuple([_pick(column, place) for column in zip(*values)])
         if len(kinds) != 1 or not kinds <= {int, float}:
             raise not_traceable("a choice of something else than numbers of one kind")
         return Number(kinds.pop(), to_raw(get_item(stack_sequence(values), place)))
