@@ -16,19 +16,21 @@ Only exact types are known: a subclass may draw in another way.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import struct
 import sys
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from jitcore.process.lazy import LazyModule
 
 copy, ctypes, math, np, random = map(LazyModule, ("copy", "ctypes", "math", "numpy", "random"))
 
-__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Held", "are_alike", "are_apart", "count_words",
-           "describe", "duplicate", "find_shared", "has_function", "is_generator", "make", "make_words",
-           "share"]
+__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Held", "Unlisted", "are_alike", "are_apart",
+           "count_words", "describe", "duplicate", "find_shared", "has_function", "is_generator", "is_method",
+           "limit_to", "make", "make_words", "share"]
 
 #: Of C's library, and of NumPy's `distributions.h`.
 FUNCTIONS = tuple("""log cos sin exp
@@ -77,6 +79,11 @@ def is_generator(value: Any) -> bool:
     kind = type(value)
     return _MODULES.get(kind.__name__) == kind.__module__ and (
         getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind)
+
+
+def is_method(value: Any) -> bool:
+    """Whether it is a method of a generator."""
+    return type(value) in (types.MethodType, types.BuiltinMethodType) and is_generator(value.__self__)
 
 
 def describe(generator: Any) -> str | None:
@@ -301,6 +308,24 @@ def are_apart(*generators: Any) -> bool:
     return len(set(bits)) == len(bits)
 
 
+class Unlisted(Exception):
+    """A program draws from a generator that it must not draw from now."""
+
+
+_listed: list | None = None
+
+
+@contextlib.contextmanager
+def limit_to(generators: list) -> Iterator[None]:
+    """Programs draw from these alone."""
+    global _listed
+    before, _listed = _listed, generators
+    try:
+        yield
+    finally:
+        _listed = before
+
+
 _SECOND = struct.Struct("=Qd")
 
 
@@ -316,6 +341,8 @@ class Held:
 
     def __enter__(self) -> Held:
         memory, here = self._memory, self._here
+        if _listed is not None and all(one is not memory.generator for one in _listed):
+            raise Unlisted
         if memory.lock is not None:
             memory.lock.acquire()
             self._is_held = True

@@ -139,7 +139,7 @@ class _Pickler(pickle.Pickler):
             return "array", self.described.arrays.number(value), tuple(form)
         if streams.is_generator(value):
             return self._find_generator(value)
-        if kind is types.MethodType and streams.is_generator(value.__self__):
+        if streams.is_method(value):
             return None
         if kind is types.ModuleType:
             name = value.__name__

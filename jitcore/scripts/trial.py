@@ -76,6 +76,8 @@ class Copies:
         elif streams.is_generator(value):
             made = streams.duplicate(value)
             self.generators.append((value, made))
+        elif streams.is_method(value):
+            made = getattr(self.copy(value.__self__), value.__name__)
         elif is_plain_class(kind):
             made = object.__new__(kind)
             self._known[id(value)] = made
@@ -93,6 +95,14 @@ class Copies:
         copies = {"module": lambda names: self.copy_names(names, read), "array": self.copy,
                   "generator": self.copy, "stream": self.copy}
         return lambda kind, number: copies.get(kind, lambda value: value)(find(kind, number))
+
+    def run(self, function: Callable, *arguments: Any) -> Any:
+        """Calls what must not draw from a generator that is no copy. Raises: Unchecked."""
+        try:
+            with streams.limit_to([made for _, made in self.generators]):
+                return function(*arguments)
+        except streams.Unlisted:
+            raise Unchecked("another generator") from None
 
     def are_alike(self) -> bool:
         """Whether arrays and objects and their copies are the same now."""
@@ -114,7 +124,7 @@ class Copies:
             self._kept.append(names)
             for name, value in names.items():
                 if name in read and (type(value) in (list, dict) or hasattr(value, "__array_interface__")
-                                     or streams.is_generator(value)):
+                                     or streams.is_generator(value) or streams.is_method(value)):
                     made[name] = self.copy(value)
         return self._known[id(names)]
 
