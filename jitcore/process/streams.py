@@ -296,10 +296,13 @@ def has_function(name: str) -> bool:
     return bool(_list_addresses()[FUNCTIONS.index(name)])
 
 
-def make_words(form: str, generator: Any) -> np.ndarray | None:
-    """Words for a generator, without its state; None where it is not of this form."""
+def make_words(form: str, generator: Any, version: str = "") -> np.ndarray | None:
+    """Words for a generator, without its state; None where it is not of this form. version: of the NumPy that a
+    program was made for, as another one may draw in other ways."""
     memory = _find_memory(generator)
-    return memory.template.copy() if memory is not None and memory.form == form else None
+    if memory is None or memory.form != form or version not in ("", np.__version__):
+        return None
+    return memory.template.copy()
 
 
 def are_apart(*generators: Any) -> bool:

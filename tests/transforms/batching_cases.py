@@ -19,8 +19,8 @@ from jitcore.debug import callback
 from jitcore.lax import linalg
 from jitcore.lax.compress import compress
 from jitcore.lax.control_flow.callback import VMAP_METHODS, io_callback, pure_callback
-from jitcore.lax.elementwise import cast_to_integer
 from jitcore.lax.draw import draw
+from jitcore.lax.elementwise import cast_to_integer
 from jitcore.lax.exported import call_exported
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from jitcore.process import streams

@@ -113,7 +113,7 @@ class GeneratorSpec(Spec):
 
     def write(self, matcher, value):
         x = matcher.name(value, self)
-        make = matcher.constants.add(functools.partial(make_words, self.form))
+        make = matcher.constants.add(functools.partial(make_words, self.form, version=np.__version__))
         self.words.write(matcher, f"{make}({x})")
 
     def build(self, builder):

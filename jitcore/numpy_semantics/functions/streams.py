@@ -7,6 +7,7 @@ that the generator refuses leave the call to plain Python, which raises.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +27,7 @@ from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import stack_sequence
-from jitcore.process.streams import has_function
+from jitcore.process.streams import Held, has_function, make_words
 from jitcore.rewriter.handles import Handle
 
 __all__ = ["Stream", "make_stream"]
@@ -44,6 +45,8 @@ class Stream:
 
     def _draw(self, function: str, shape: tuple, *values: Array) -> Array:
         """The next numbers."""
+        if function == "legacy_gauss":
+            _refuse_fused()
         if function.startswith("random_") and not has_function(function):
             raise not_traceable(f"NumPy's {function}() is not to be found")
         storage = self._words.storage
@@ -113,6 +116,31 @@ def _make_parameter(values: Array, shape: tuple) -> Array:
     return jnp.broadcast_to(values, shape) if values.shape and tuple(values.shape) != shape else values
 
 
+@functools.cache
+def _has_fused_products() -> bool:
+    """Whether NumPy was compiled to sums whose products are not rounded, as some compilers do by default."""
+    numbers = np.random.RandomState(1).random_sample(24)
+    found = [np.random.RandomState(1).uniform(0.1, 0.8, 24)]
+    expected = [0.1 + (0.8 - 0.1) * numbers]
+    bits = np.random.MT19937
+    for make in (np.random.RandomState, np.random.Generator):
+        found.append(make(bits(1)).normal(0.1, 0.7, 24))
+        expected.append(0.1 + 0.7 * make(bits(1)).standard_normal(24))
+    found.append(np.random.Generator(bits(1)).uniform(0.1, 0.8, 24))
+    expected.append(0.1 + (0.8 - 0.1) * np.random.Generator(bits(1)).random(24))
+    rng = np.random.RandomState(bits(1))
+    with Held(rng, make_words("RandomState MT19937", rng)) as held:
+        impl = draw.primitive.impl
+        expected.append(impl(held.words, function="legacy_gauss", source="MT19937", shape=(24,))[1])
+    found.append(rng.standard_normal(24))
+    return not all(map(np.array_equal, found, expected))
+
+
+def _refuse_fused() -> None:
+    if _has_fused_products():
+        raise not_traceable("this NumPy's draws are rounded in another way")
+
+
 # -- what NumPy's two kinds have in common ----------------------------------------------------------------
 #: Constraints of a distribution's parameters.
 _CHECKS = {"+": (_is_not_negative, "< 0"), ">": (lambda x: lax.gt(x, jnp.zeros_like(x)), "<= 0"), " ": None}
@@ -135,6 +163,7 @@ class _OfNumpy(Stream):
 
     def _scale(self, function: str, size: Any, low: Any, scale: Any) -> Any:
         """low + scale * numbers of a distribution; low may be None."""
+        _refuse_fused()
         values = [_to_floats(value) for value in (low, scale) if value is not None]
         found = self._draw(function, _find_shape(size, values))
         found = lax.mul(*_spread(values[-1], found))
