@@ -32,7 +32,7 @@ class Signature(NamedTuple):
     with_room: bool = False
 
 
-_F, _I, _U, _F32 = dtypes.float64, dtypes.int64, dtypes.uint64, dtypes.float32
+_F, _I, _U = dtypes.float64, dtypes.int64, dtypes.uint64
 
 
 def _list_signatures() -> dict[str, Signature]:
@@ -40,15 +40,11 @@ def _list_signatures() -> dict[str, Signature]:
              "next_uint32": Signature(dtypes.uint32)}
     counts = {0: "standard_normal standard_exponential standard_cauchy",
               1: "standard_gamma chisquare pareto weibull power rayleigh standard_t",
-              2: "beta f laplace gumbel logistic lognormal noncentral_chisquare wald vonmises",
-              3: "triangular noncentral_f"}
+              2: "beta laplace gumbel logistic lognormal"}
     found |= {f"random_{name}": Signature(_F, (_F,) * count)
               for count, names in counts.items() for name in names.split()}
-    found |= {f"random_standard_{name}_f": Signature(_F32) for name in "uniform normal exponential".split()}
-    found |= {f"random_{name}": Signature(_I, (_F,)) for name in "poisson logseries geometric zipf".split()}
     return found | {
-        "random_negative_binomial": Signature(_I, (_F, _F)),
-        "random_hypergeometric": Signature(_I, (_I, _I, _I)),
+        "random_poisson": Signature(_I, (_F,)), "random_geometric": Signature(_I, (_F,)),
         "random_binomial": Signature(_I, (_F, _I), with_room=True),
         "random_interval": Signature(_U, (_U,)),
         "random_bounded_uint64": Signature(_U, (_U, _U, _U, _U)),
@@ -85,7 +81,7 @@ class _Stream:
         kinds = [np.ctypeslib.as_ctypes_type(dtype) for dtype in signature.parameters]
         if signature.with_room:
             kinds.append(ctypes.c_void_p)
-            values = (*values, ctypes.addressof((ctypes.c_uint64 * ROOM_WORDS)()))
+            values = (*values, (ctypes.c_uint64 * ROOM_WORDS)())
         result = np.ctypeslib.as_ctypes_type(signature.result)
         return ctypes.CFUNCTYPE(result, ctypes.c_void_p, *kinds)(int(address))(first, *values)
 

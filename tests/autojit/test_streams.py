@@ -32,7 +32,7 @@ OF_GENERATOR = """
     random()    random(3)    random((2, 2))    random(size=4)    integers(10)    integers(0, 2)    integers(3, 9)
     integers(-5, 5, 4)    integers(0, 7, size=(2, 3))    integers(0, i + 1)    integers(1, 6, endpoint=True)
     integers(0, 10**12)    integers(2**62)    integers(5, 6)    integers(0, 2**32)    integers(0, 2**32 - 1, 3)
-    standard_gamma(0.5)    standard_gamma(2.5, 3)    beta(0.5, 2.0)    beta(2.0, 3.0, 2)    chisquare(3.0)
+    gamma(2.0, 3.0)    gamma(u + 1.0)    geometric(0.25)    geometric(0.5, 3)    standard_gamma(0.5)    standard_gamma(2.5, 3)    beta(0.5, 2.0)    beta(2.0, 3.0, 2)    chisquare(3.0)
     lognormal()    lognormal(0.5, 0.25, 3)    rayleigh(2.0)    pareto(3.0)    weibull(1.5)    power(2.0)
     standard_cauchy()    standard_t(4.0)    standard_t(3.0, 3)
 """

@@ -381,6 +381,20 @@ class _Generator(_OfNumpy):
         _check_out(out)
         return self._sample("random_standard_gamma", size, "+", shape)
 
+    def gamma(self, shape, scale=1.0, size=None):
+        values = [_to_floats(shape), _to_floats(scale)]
+        for value in values:
+            _refuse_unless(_is_not_negative(value), "< 0")
+        size = _find_shape(size, values)
+        found = self._draw("random_standard_gamma", size, _make_parameter(values[0], size))
+        return _give(lax.mul(*_spread(values[1], found)), float)
+
+    def geometric(self, p, size=None):
+        p = _to_floats(p)
+        inside = lax.bitwise_and(lax.gt(p, jnp.zeros_like(p)), lax.le(p, jnp.ones_like(p)))
+        _refuse_unless(inside, "p <= 0, p > 1 or p is NaN")
+        return self._sample("random_geometric", size, "", p)
+
     def beta(self, a, b, size=None):
         return self._sample("random_beta", size, ">>", a, b)
 
