@@ -33,12 +33,12 @@ from jitcore.numpy_semantics.values.equality import find_first
 from jitcore.numpy_semantics.values.items import get_item, set_item
 from jitcore.numpy_semantics.values.lists import Element, make_list
 from jitcore.numpy_semantics.values.mixed import (
-    Conversion,
     Mixed,
     apply_arithmetic,
     distribute,
     distributing,
     join_kinds,
+    make_conversion,
     type_of,
 )
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
@@ -391,7 +391,7 @@ def express_handle(handle: Any) -> tuple[list[Array], Leaf] | None:
     """(Arrays, what makes the object); None for other handles."""
     if type(handle) is Mixed:
         children = handle.children()
-        return children, Leaf(Conversion(handle.kinds), len(children), ("mixed", handle.kinds))
+        return children, Leaf(make_conversion(handle.kinds), len(children), ("mixed", handle.kinds))
     if isinstance(handle, Number):
         return [handle.read()], _LEAVES[_make_number]
     if isinstance(handle, Scalar):

@@ -158,6 +158,23 @@ _WATCHING = """\
         return __jitcore_result"""
 
 
+class Conversion:
+    """What generated source makes values with that may be of several types: of an output, and the number of
+    its type.
+
+    types: those of Python, or of NumPy's scalars."""
+
+    def __init__(self, types: Sequence[type]):
+        self._types = types
+        self._are_complex = ["complex" in kind.__name__ for kind in types]
+        self._are_whole = [kind.__name__ in ("int", "int64") for kind in types]
+
+    def __call__(self, value: Any, tag: Any, whole: Any = None) -> Any:
+        place = int(tag)
+        chosen = whole if whole is not None and self._are_whole[place] else value
+        return self._types[place]((chosen if self._are_complex[place] else chosen.real).item())
+
+
 class Pool:
     """What all functions of a process may cost together: seconds that are free, and a share of its time.
 

@@ -16,6 +16,7 @@ Modules:
     functions    What becomes of a function of the script that is called often, by plain Python or by a
                  library.
     helper       The process that compiles beside the script, as the script's process sees it.
+    iterators    What a loop of a script has before it: a number of iterations, and their elements as arrays.
     learned      What earlier runs of a script learned about its loops, on disk.
     loops        What becomes of a loop of the script: plain Python, a program that is checked, and then that
                  program.

@@ -23,8 +23,8 @@ from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
-from jitcore.rewriter.bytecode.instructions import Unsupported
-from jitcore.rewriter.writing.outlined import list_parameters, write_loop
+from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported
+from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 from jitcore.scripts.entries import HEAD, list_assigned
 from jitcore.scripts.environment import Rebuilt
@@ -54,11 +54,15 @@ def compile_loop(job: Job) -> FromDisk:
     loop = outline.find_loop(job.body)
     if loop is None:
         raise Refused("it cannot be a function of its own")
+    has_elements = not job.form.startswith(("while", "range"))
+    make_element = make_function(job.form, len(job.counts) - 2) if has_elements else None
     refused = None
     for sides in list_cuts(function.__code__, job):
-        rest = outline.find_rest(loop, sides, job.lists, job.body[0])
-        counter = outline.find_counter(rest) if rest is not None else None
-        if rest is None or sides and rest.takes_iterable and (counter not in rest.results):
+        rest = outline.find_rest(loop, sides, job.lists, job.body[0], make_element)
+        if rest is None:
+            continue
+        counter = INDEX if has_elements else LIMIT if rest.is_limited else outline.find_counter(rest)
+        if sides and counter not in rest.results:
             continue
         try:
             return compile_rest(rebuilt, outline, rest, job)._replace(counter=counter)
@@ -104,15 +108,21 @@ def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: J
     body = types.FunctionType(code, function.__globals__, function.__name__)
     if not rest.takes_iterable:
         return [body]
-    if not job.step:
-        raise Refused("it goes through something else than a range")
-    names = [f"p{k}" for k in range(len(list_parameters(rest)) - 1)]
-    step = f", {job.step}" if job.step != 1 else ""
-    passed = ", ".join([*names, f"range(start, stop{step})"])
-    source = f"def region({', '.join([*names, 'start', 'stop'])}):\n    return body({passed})\n"
+    names, columns = [f"p{k}" for k in range(len(rest.parameters))], list_columns(rest)
+    step = "" if rest.make_element else job.form.removeprefix("range")
+    passed = ", ".join([*names, f"range(start, stop{step and ', ' + step})", *columns])
+    source = f"def region({', '.join([*names, 'start', 'stop', *columns])}):\n    return body({passed})\n"
     namespace = {"body": body, "__builtins__": __builtins__}
     exec(compile("\n" * (rest.line - 2) + source, code.co_filename, "exec"), namespace)
-    return [namespace["region"], body]
+    return [namespace["region"], body, *([rest.make_element] if rest.make_element else [])]
+
+
+def make_function(form: str, count: int) -> Function:
+    """The function of columns and a number that makes an element."""
+    names = ", ".join([*[f"c{number}" for number in range(count)], "k"])
+    namespace: dict[str, Any] = {"__builtins__": __builtins__}
+    exec(compile(f"def make_element({names}):\n    return {form}\n", "<elements>", "exec"), namespace)
+    return namespace["make_element"]
 
 
 _VARIES = "it needs the value of a number that is another one in each iteration"
@@ -178,7 +188,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
         parameters, results = rest.parameters, rest.results
         exits = (*(one.offset for one in rest.exits), *[HEAD] * rest.is_limited)
     data = dump_constants(constants, rebuilt, own)
-    return FromDisk(parameters, results, exits, job.step, grown, arguments, tuple(lines), data,
+    return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
                     *stored, consts, None if is_whole else kept, {}, None)
 
 

@@ -29,6 +29,7 @@ class Fate:
     reason: why it stays in Python; misses: entries that its program refused.
     entries, seconds: of its program.
     untried: how often it is still tried to check it.
+    pace: seconds of an iteration in Python, or 0 where that is not known.
     """
 
     def __init__(self, workshop: Workshop, unit: Unit):
@@ -36,7 +37,7 @@ class Fate:
         self.state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
         self.entries, self.seconds = 0, 0.0
-        self.untried = TRIALS
+        self.untried, self.pace = TRIALS, 0.0
         if unit.lesson is not None:
             self._recall(unit.lesson)
 
@@ -49,6 +50,7 @@ class Fate:
             self.unit.gate.close()
         else:
             self.state, self.untried = State.READY, 0 if lesson.is_checked else TRIALS
+            self.pace = lesson.pace
 
     def list_places(self) -> tuple[int, ...]:
         """Offsets where control may go on behind its program."""
@@ -77,4 +79,4 @@ class Fate:
         region = self.region
         if region is None or not region.is_named:
             return None
-        return Lesson(region.program, region.names, "", bool(self.entries))
+        return Lesson(region.program, region.names, "", bool(self.entries), self.pace)

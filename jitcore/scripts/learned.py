@@ -66,12 +66,14 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
 
 class Lesson(NamedTuple):
     """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none.
-    is_checked: whether what it does was compared with what Python does."""
+    is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
+    Python, or 0."""
 
     program: Any
     names: Names | None
     reason: str
     is_checked: bool = True
+    pace: float = 0.0
 
 
 class Note(NamedTuple):
@@ -107,7 +109,8 @@ def digest_value(value: Any, restore: Restore) -> bytes | None:
 
 
 #: Variables of a class that say nothing of what it does.
-_MADE_OF_CLASS = frozenset("__dict__ __weakref__ __doc__ __module__ __static_attributes__ __firstlineno__".split())
+_MADE_OF_CLASS = frozenset(
+    ("__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__"))
 
 
 def digest_function(function: types.FunctionType, restore: Restore) -> bytes | None:
@@ -136,7 +139,8 @@ def name_all(described: Described, restore: Restore) -> Names:
         return None if digest is None else (value.__module__, value.__qualname__, digest)
 
     modules = tuple(names.get("__name__", "") for names in described.modules)
-    return Names(tuple(map(name_value, described.functions)), modules, tuple(map(name_value, described.classes)))
+    functions, classes = (tuple(map(name_value, some)) for some in (described.functions, described.classes))
+    return Names(functions, modules, classes)
 
 
 def make_key(source: bytes) -> bytes:
@@ -172,5 +176,6 @@ def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
 
 def add_lesson(note: Note, program: Any) -> None:
     """Keeps a program, or the text that says why there is none."""
-    lesson = Lesson(None, None, program) if isinstance(program, str) else Lesson(program, note.names, "", False)
+    is_reason = isinstance(program, str)
+    lesson = Lesson(None, None, program) if is_reason else Lesson(program, note.names, "", False)
     store_lessons(note.key, {**load_lessons(note.key), note.unit: lesson})

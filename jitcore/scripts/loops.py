@@ -15,10 +15,12 @@ from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
+from jitcore.scripts.arming import Arming, measure_event
 from jitcore.scripts.entries import HEAD, Loop
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.frames import write_variables
-from jitcore.scripts.regions import count_rest
+from jitcore.scripts.iterators import ROOM, Ahead, look_ahead
 from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit
 
@@ -29,11 +31,14 @@ __all__ = ["LoopFate"]
 
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
-#: Iterations that a loop does at once which appends to lists, or of which their number is not known; these do
-#: more where they take less than so many seconds.
-ROOM, QUICK = 1000, 0.05
+#: Seconds of the iterations that a program does at once, where their number is not known.
+QUICK = 0.05
 #: Iterations that may be of another kind than those behind them.
 FIRST = 2
+#: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most.
+FEW, LITTLE = 16, 1e-3
+#: Seconds that an entry takes beside; that entries may take before they must have been worth it.
+ENTRY, SETTLING = 3e-5, 0.01
 
 
 class LoopFate(Fate):
@@ -44,7 +49,9 @@ class LoopFate(Fate):
         super().__init__(workshop, unit)
         self._trial: tuple[FrameType, int, Trial] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
+        self._timed: tuple[Arming, float, int] | None = None
         self._room = ROOM
+        self._cost, self._done, self._tried = 0.0, 0, 0.0
 
     def list_places(self) -> tuple[int, ...]:
         return *self.loop.exits, *self.loop.sides
@@ -55,32 +62,54 @@ class LoopFate(Fate):
             if self.state == State.COLD:
                 self.workshop.submit_loop(self, frame, iterator)
             return HEAD, iterator
-        rest = count_rest(iterator) if self.loop.is_for else None
-        if self.loop.is_for and (not rest or rest.step != self.region.program.step):
+        ahead = self._look_ahead(iterator)
+        if ahead is None:
             return self._miss(frame, iterator)
         if self._trial is not None:
-            self._judge(frame, rest)
+            self._judge(frame, ahead)
             if self.region is None:
                 return HEAD, iterator
-        if self.untried and (rest is None or len(rest) > 1):
+            if iterator is None and not self.pace and self._time_more(frame):
+                return HEAD, iterator
+        if self._timed is not None:
+            self._note_pace()
+        if self.untried and ahead.left > 1:
             self.untried -= 1
-            if self._try(frame, rest):
+            if self._try(frame, ahead):
                 self.workshop.arm(frame, self.unit, 1)
                 return HEAD, iterator
-        return self._run(frame, iterator, rest)
+        start = perf_counter()
+        found = self._run(frame, iterator, ahead)
+        self._weigh(perf_counter() - start)
+        return found
 
-    def _run(self, frame: FrameType, iterator: Any, rest: range | None) -> tuple[int, Any]:
-        region = self.region
-        per_iteration = self._measure(frame, rest)
+    def _weigh(self, seconds: float) -> None:
+        """Gives up where entries take longer than the iterations that they do would in Python."""
+        self._cost += seconds + ENTRY
+        if self.region is not None and self.pace and self._cost > self._done * self.pace + SETTLING:
+            self.give_up("its iterations are few, and entering its program takes longer than Python")
+
+    def _look_ahead(self, iterator: Any) -> Ahead | None:
+        """None where there is nothing for the program."""
+        try:
+            ahead = look_ahead(iterator, self._room)
+        except TypeError:
+            return None
+        return ahead if ahead.left and ahead.form == self.region.program.form else None
+
+    def _run(self, frame: FrameType, iterator: Any, ahead: Ahead) -> tuple[int, Any]:
+        program, end = self.region.program, self.loop.end
+        per_iteration = self._measure(frame, ahead)
         while True:
-            most = self._room if rest is None or region.program.grown else len(rest)
+            count = min(ahead.most, ahead.left)
+            if iterator is None or program.grown:
+                count = min(count, self._room)
             if per_iteration:  # a part first: compiled code may be slower
-                most = min(most, max(1, int(PART / per_iteration)))
-            part = most if rest is None else rest[:most]
+                count = min(count, max(1, int(PART / per_iteration)))
             start = perf_counter()
-            found = self._do(frame.f_locals, part)
+            found = self._do(frame.f_locals, ahead, count)
             seconds = perf_counter() - start
-            if found is None and region.program.grown and self._room > 1:  # its lists outgrow their room
+            if found is None and program.grown and self._room > 1:  # its lists outgrow their room
                 self._room //= 8
                 continue
             if found is None:
@@ -88,34 +117,45 @@ class LoopFate(Fate):
             self.entries += 1
             self.seconds += seconds
             number, results = found
-            grown = {name: results.pop(name) for name in region.program.grown}
-            write_variables(frame, results)
-            for name, items in grown.items():
-                frame.f_locals[name].extend(items)
+            self._write(frame, results)
+            is_part = number == HEAD or number < len(self.loop.exits) and self.loop.exits[number] == end
+            done = count
+            if not is_part and program.counter is not None:
+                done = ahead.count_done(count, results[program.counter])
+                iterator = ahead.advance(done)
+            self._done += done
+            if ahead.sources:
+                self._room = min(ROOM, 4 * count) if is_part else max(FEW, 2 * done)
             if number >= len(self.loop.exits):  # it comes back to the head
-                if rest is not None:
-                    iterator = iter(range(results[region.program.counter] + rest.step, rest.stop, rest.step))
                 self.workshop.arm(frame, self.unit)
+            if not is_part or count == ahead.left and ahead.is_bounded:
                 break
-            if rest is not None:
-                if len(part) == len(rest) or self.loop.exits[number] != self.loop.end:
-                    break
-                rest = rest[most:]
-                iterator = iter(rest)
-                if per_iteration and seconds > per_iteration * most:
-                    self.give_up("its program takes longer than Python")
-                    return HEAD, iterator
-                per_iteration = 0.0
-            elif number != HEAD:
-                break
-            elif seconds < QUICK and not region.program.grown:
+            if per_iteration and seconds > per_iteration * count:
+                self.give_up("its program takes longer than Python")
+                return HEAD, ahead.advance(count)
+            if iterator is None and seconds < QUICK and not program.grown:
                 self._room *= 4
+            if iterator is not None:
+                iterator, per_iteration, number = ahead.advance(count), 0.0, HEAD
+                ahead = self._look_ahead(iterator)
+                if ahead is None:
+                    break
         self.unit.gate.open()
         return number, iterator
 
-    def _do(self, variables: Mapping[str, Any], part: range | int) -> tuple[int, dict[str, Any]] | None:
-        values = self.region.read(variables, part)
-        if self.region.program.grown and self.region.find_lists(variables, values) is None:
+    def _write(self, frame: FrameType, results: dict[str, Any]) -> None:
+        """What a program has come to, into a frame."""
+        program = self.region.program
+        lists = {name: items for name, items in results.items() if name in program.grown}
+        write_variables(frame, {name: value for name, value in results.items()
+                                if name not in lists and name not in (INDEX, LIMIT)})
+        for name, items in lists.items():
+            frame.f_locals[name].extend(items)
+
+    def _do(self, variables: Mapping[str, Any], ahead: Ahead, count: int
+            ) -> tuple[int, dict[str, Any]] | None:
+        values = self.region.read(variables, ahead.list_values(count))
+        if self.region.find_lists(variables, values, ahead.sources) is None:
             return None
         return self.region.run(values)
 
@@ -128,24 +168,44 @@ class LoopFate(Fate):
         return HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------
-    def mark(self, frame: FrameType, rest: range) -> None:
+    def mark(self, frame: FrameType, ahead: Ahead) -> None:
         """Notes how far a frame has come."""
-        self._mark = frame, perf_counter(), len(rest)
+        self._mark = frame, perf_counter(), ahead.left
 
-    def _measure(self, frame: FrameType, rest: range | None) -> float:
+    def _measure(self, frame: FrameType, ahead: Ahead) -> float:
         """Seconds of an iteration in Python since the frame was marked; 0.0 where that is not known."""
         mark, self._mark = self._mark, None
-        if mark is None or mark[0] is not frame or rest is None or len(rest) >= mark[2]:
+        if mark is None or mark[0] is not frame or ahead.left >= mark[2]:
             return 0.0
-        return (perf_counter() - mark[1]) / (mark[2] - len(rest))
+        self.pace = (perf_counter() - mark[1]) / (mark[2] - ahead.left)
+        return self.pace
+
+    def _time_more(self, frame: FrameType) -> bool:
+        """Has Python do some iterations more, of which it is not known how many are done. Returns: whether it
+        does."""
+        seconds = perf_counter() - self._tried
+        count = min(FEW, int(LITTLE / seconds))
+        arming = self.workshop.arm(frame, self.unit, count - 1) if count > 1 else None
+        if arming is None:
+            self.pace = seconds
+            return False
+        self._timed = arming, perf_counter(), count
+        return True
+
+    def _note_pace(self) -> None:
+        """Of iterations that were watched."""
+        (arming, start, count), self._timed = self._timed, None
+        if arming.is_done:
+            seconds = perf_counter() - start
+            self.pace = max(seconds - arming.n_events * measure_event(), seconds / FEW) / count
 
     # -- the first use ---------------------------------------------------------------------------------------
-    def _try(self, frame: FrameType, rest: range | None) -> bool:
+    def _try(self, frame: FrameType, ahead: Ahead) -> bool:
         """Does one iteration on copies. Returns: whether that is to be compared with what Python does
         next."""
-        region, copies, part = self.region, Copies(), 1 if rest is None else rest[:1]
-        given = region.read(frame.f_locals, part)
-        lists = region.find_lists(frame.f_locals, given)
+        region, copies, exits = self.region, Copies(), self.loop.exits
+        given = region.read(frame.f_locals, ahead.list_values(1))
+        lists = region.find_lists(frame.f_locals, given, ahead.sources)
         try:
             values = [copies.copy(value) for value in given]
             call = region.define(copies.find_by(region.find, region.read_names))
@@ -153,16 +213,16 @@ class LoopFate(Fate):
         except Unchecked:
             self.untried = 0
             return False
-        if found is None or found[0] != HEAD and (
-                rest is None or found[0] >= len(self.loop.exits) or self.loop.exits[found[0]] != self.loop.end):
+        if found is None or found[0] != HEAD and (found[0] >= len(exits) or exits[found[0]] != self.loop.end):
             return False
         lengths = {name: len(one) for name, one in lists.items()}
-        self._trial = frame, len(rest or ()) - 1, Trial(copies, found[1], lengths)
+        results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
+        self._trial, self._tried = (frame, ahead.left, Trial(copies, results, lengths)), perf_counter()
         return True
 
-    def _judge(self, frame: FrameType, rest: range | None) -> None:
+    def _judge(self, frame: FrameType, ahead: Ahead) -> None:
         (of, left, trial), self._trial = self._trial, None
-        if of is not frame or rest is not None and len(rest) != left:
+        if of is not frame or ahead.left not in (left - 1, Ahead.left):
             return
         difference = trial.find_difference(frame.f_locals)
         self.untried = 0

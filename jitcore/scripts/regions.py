@@ -29,8 +29,7 @@ class Job(NamedTuple):
         body: offsets of the loop's instructions, the head first; none for a call of the function, whose
             parameters the values are.
         is_module: whether the code is that of a module.
-        counts: of a `for` over a range where it begins, and where it ends; of a `while` how many iterations
-            it may do. step: from one number to the next; 0 for a `while`.
+        form: of its elements, see `Ahead`; counts: the values of one that is for a few iterations.
         sides: names that parts of the loop read, by their offsets, see `Loop`. lists: names of lists that it
             appends to.
     """
@@ -38,8 +37,8 @@ class Job(NamedTuple):
     data: bytes
     body: tuple[int, ...]
     is_module: bool
-    counts: tuple[int, ...]
-    step: int
+    form: str
+    counts: tuple
     sides: dict[int, frozenset[str]]
     lists: frozenset[str]
 
@@ -49,7 +48,7 @@ class FromDisk(NamedTuple):
 
     Attributes:
         parameters: names of variables that go in; results: of those that come out.
-        exits: offsets of the places behind the loop, by the number that the program gives, or `HEAD`; step:
+        exits: offsets of the places behind the loop, by the number that the program gives, or `HEAD`; form:
             see `Job`. grown: results that are to be appended to lists.
         arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it
             names.
@@ -62,7 +61,7 @@ class FromDisk(NamedTuple):
     parameters: tuple[str, ...]
     results: tuple[str, ...]
     exits: tuple[int, ...]
-    step: int
+    form: str
     grown: tuple[str, ...]
     arguments: str
     lines: tuple[str, ...]
@@ -75,18 +74,14 @@ class FromDisk(NamedTuple):
     counter: str | None
 
 
-def count_rest(iterator: Any) -> range | None:
-    """What is left of the iterator of a range; None of another one."""
-    if type(iterator) is not _RANGE_ITERATOR:
-        return None
-    _, (whole,), *state = iterator.__reduce__()
-    return whole[state[0]:] if state and state[0] else whole
-
-
-_RANGE_ITERATOR = type(iter(range(0)))
-
-
 _HOLDERS = (list, tuple)
+
+
+def may_share(one: Any, other: Any) -> bool:
+    """Whether two values may be the same memory."""
+    are_arrays = hasattr(one, "__array_interface__") and hasattr(other, "__array_interface__")
+    return one is other or are_arrays and sys.modules["numpy"].may_share_memory(one, other)
+
 
 #: A variable of a module in the source of a call.
 _NAMED = re.compile(r"c\d+(?:\[|\.get\()'(\w+)'")
@@ -124,21 +119,23 @@ class Region:
         """Whether another process finds all that the program refers to."""
         return all(self.names.knows(kind, number) for kind, number in self._referred)
 
-    def read(self, variables: Mapping[str, Any], part: range | int) -> list:
-        """What the program gets of the variables of a frame, and of what it is to do of a range, or how many
-        iterations."""
+    def read(self, variables: Mapping[str, Any], counts: Iterable[Any]) -> list:
+        """What the program gets of the variables of a frame. counts: what it is told of its iterations."""
         stand_ins, absent = self.program.stand_ins, running.ABSENT
         values = [variables[name] if name in variables else stand_ins.get(name, absent)
                   for name in self.program.parameters]
-        return [*values, part] if type(part) is int else [*values, part.start, part.stop]
+        return [*values, *counts]
 
-    def find_lists(self, variables: Mapping[str, Any], values: Iterable) -> dict[str, list] | None:
-        """The lists that the program appends to; None where something that it reads may be one of them."""
+    def find_lists(self, variables: Mapping[str, Any], values: Iterable, sources: Iterable
+                   ) -> dict[str, list] | None:
+        """The lists that the program appends to; None where something that it reads may be one of them, or be
+        one of the sources of its iterations."""
         found = {name: variables.get(name) for name in self.program.grown}
+        own = [*found.values(), *sources]
         read = [one for value in values for one in (value, *(value if type(value) in _HOLDERS else ()))]
-        is_shared = any(one is value for one in read for value in found.values())
+        is_shared = any(may_share(one, value) for one in read for value in own)
         are_lists = all(type(value) is list for value in found.values())
-        return found if are_lists and not is_shared and len({*map(id, found.values())}) == len(found) else None
+        return found if are_lists and not is_shared and len({*map(id, own)}) == len(own) else None
 
     def run(self, values: list, call: Callable | None = None) -> tuple[int, dict[str, Any]] | None:
         """(number of the exit, variables by name); None where the program is not for these values, and

@@ -130,8 +130,8 @@ class Copies:
 
 
 class Trial:
-    """Args: copies of what a region works on; its results by name; of results that were to be appended to lists,
-    how long these were before."""
+    """Args: copies of what a region works on; its results by name; of results that were to be appended to
+    lists, how long these were before."""
 
     def __init__(self, copies: Copies, results: dict[str, Any], lengths: dict[str, int]):
         self.copies, self.results, self.lengths = copies, results, lengths

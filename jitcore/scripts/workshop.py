@@ -17,9 +17,10 @@ from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
 from jitcore.scripts.helper import LONGEST, Helper
+from jitcore.scripts.iterators import ROOM, look_ahead
 from jitcore.scripts.learned import Note, make_key, name_all
 from jitcore.scripts.loops import LoopFate
-from jitcore.scripts.regions import Job, Region, count_rest
+from jitcore.scripts.regions import Job, Region
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Workshop"]
 
-#: Iterations of a `while` that its program is compiled with.
-LIMIT = 1000
 #: Ticks in which a frame that is to be stopped at a head may come there.
 LATE = 10
 
@@ -85,12 +84,14 @@ class Workshop:
             self.disarm()
         return False
 
-    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> None:
-        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times."""
+    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> Arming | None:
+        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times; None
+        where it cannot be."""
         self.disarm()
         found = arm(frame, unit.prepared.heads[unit.loop.head], skipped)
         if found is not None:
             self._armed = found, unit
+        return found
 
     def disarm(self) -> None:
         if self._armed is not None:
@@ -108,14 +109,13 @@ class Workshop:
     def submit_loop(self, fate: LoopFate, frame: FrameType, iterator: Any) -> None:
         """Has a loop compiled whose frame stands at its head."""
         loop, code = fate.loop, fate.unit.prepared.original
-        counts, step = (LIMIT,), 0
-        if loop.is_for:
-            rest = count_rest(iterator)
-            if rest is None:
-                fate.give_up("it goes through something else than a range")
-                return
-            counts, step = (rest.start, rest.stop), rest.step
-            fate.mark(frame, rest)
+        try:
+            ahead = look_ahead(iterator)
+        except TypeError as error:
+            fate.give_up(str(error))
+            return
+        counts = ahead.list_values(min(ahead.left, ROOM))
+        fate.mark(frame, ahead)
         variables = frame.f_locals
         is_module = variables is frame.f_globals
         given = {**frame.f_globals, **variables}
@@ -133,13 +133,13 @@ class Workshop:
             return
         sides = {offset: list_read(code, part, with_attributes=True) for offset, part in loop.sides.items()}
         body = (loop.head, *sorted(loop.body - {loop.head}))
-        job = Job(b"", body, is_module, counts, step, sides, frozenset(lists))
+        job = Job(b"", body, is_module, ahead.form, counts, sides, frozenset(lists))
         self._submit(fate, values, function, frozenset(hidden), job)
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""
         given = dict(zip(list_parameters(fate.unit.prepared.original), values))
-        self._submit(fate, given, function, frozenset(), Job(b"", (), False, (), 0, {}, frozenset()))
+        self._submit(fate, given, function, frozenset(), Job(b"", (), False, "", (), {}, frozenset()))
 
     def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str],
                 job: Job) -> None:

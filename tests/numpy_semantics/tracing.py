@@ -14,7 +14,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.trace import open_trace
 from jitcore.numpy_semantics.dynamic_extents.joining import pack, unpack
 from jitcore.numpy_semantics.mode import NumpyMode
-from jitcore.numpy_semantics.values.mixed import Conversion, Mixed
+from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.scalars import Scalar
@@ -114,7 +114,7 @@ class _Converted:
         found += map(Scalar, parts)
 
     def read(self, outs: list) -> Any:
-        return Conversion(self.kinds)(*[outs[place] for place in self.places])
+        return make_conversion(self.kinds)(*[outs[place] for place in self.places])
 
 
 def _take_apart(value: Any, found: list) -> Any:

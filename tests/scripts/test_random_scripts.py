@@ -27,8 +27,8 @@ def at_once(monkeypatch):
 
 
 class Writer:
-    """A random script. Its variables: ints a, b; floats x, y; an array u of eight floats. draws: whether it draws
-    random numbers, too."""
+    """A random script. Its variables: ints a, b; floats x, y, v; an array u of eight floats; lists of what was
+    appended, of ints, floats and pairs; an array of floats. draws: whether it draws random numbers, too."""
 
     def __init__(self, seed: int, draws: bool):
         self.draw, self.draws = random.Random(seed), draws
@@ -38,8 +38,8 @@ class Writer:
         body = "\n".join(self.statement() for _ in range(self.draw.randint(2, 5)))
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
-            names = "a, b, x, y, u"
-            kept = ", ".join(self.draw.sample(names.split(", "), self.draw.randint(2, 5)))  # others die inside
+            names = "a, b, x, y, u, log"
+            kept = ", ".join(self.draw.sample(names.split(", "), self.draw.randint(2, 6)))  # others die inside
             text = f"def f({names}):\n{indent(text)}\n    return {kept}\n{kept} = f({names})"
         before, behind = (SEEDED, DRAWN) if self.draws else ("", "")
         return f"{HEAD}{before}{text}\n{TAIL}{behind}"
@@ -47,14 +47,19 @@ class Writer:
     def loop(self, counter: str, count: int, body: str) -> str:
         start, step = self.draw.choice([(0, 1), (2, 1), (-3, 2), (count, -1)])
         stop = start + step * count
-        head = f"for {counter} in range({start}, {stop}, {step}):"
+        head = self.draw.choice([f"for {counter} in range({start}, {stop}, {step}):"] * 3 + [
+            f"for {counter} in whole[:{count}]:", f"for {counter} in reversed(whole[:{count}]):",
+            f"for {counter}, v in enumerate(parts[:{count}], {start}):", f"for {counter}, v in pairs[:{count}]:",
+            f"for {counter}, v in zip(range({start}, {stop}, {step}), row):",
+            f"for v, ({counter}, c) in zip(row[:{count}], zip(whole, whole[3:])):"])
         if self.draw.random() < 0.2:
             return f"{counter} = 0\nwhile {counter} < {count}:\n    {counter} += 1\n{indent(body)}"
         end = self.draw.choice(["", "", "\nelse:\n    b += 100"])
         return f"{head}\n{indent(body)}{end}"
 
     def statement(self) -> str:
-        kinds = [self.assign, self.assign, self.assign, self.branch, self.leave, self.store, self.tell, self.inner]
+        kinds = [self.assign, self.assign, self.assign, self.branch, self.leave, self.store, self.tell, self.inner,
+                 self.grow]
         return self.draw.choice(kinds if self.depth < 2 else kinds[:3])()
 
     def assign(self) -> str:
@@ -62,7 +67,8 @@ class Writer:
             return self.draw.choice(DRAWS)
         return self.draw.choice([
             "a = (a * 3 + i) % 17", "b += a", "b = b - i if a > 5 else b + 1", "x = 0.5 * x + i", "y += x * 0.25",
-            "x, y = y, x * 0.5", "y = max(x, y) - a", "c = a + b\na = c % 5", "x = float(u[2]) * 0.5 + 1.0"])
+            "x, y = y, x * 0.5", "y = max(x, y) - a", "c = a + b\na = c % 5", "x = float(u[2]) * 0.5 + 1.0",
+            "y = 0.5 * v + x", "x += v if v > 1.0 else i"])
 
     def store(self) -> str:
         return self.draw.choice(["u[a % 8] += x * 0.125", "u[1:-1] = 0.5 * (u[2:] + u[:-2])", "u = u * 0.5 + y * 0.01",
@@ -79,6 +85,9 @@ class Writer:
 
     def tell(self) -> str:
         return f"if {self.condition()} and a % 4 == 1:\n    print('at', i, a, b)"
+
+    def grow(self) -> str:
+        return self.draw.choice(["log.append(x)", "log.append(a)\nx += 0.5", "if a > 4:\n    log.append(y)"])
 
     def inner(self) -> str:
         self.depth += 1
@@ -108,8 +117,12 @@ x, y = rng.standard_normal(), rng.exponential()
 rng.shuffle(u)""".split("\n")
 SEEDED = "import random\nrandom.seed(3)\nnp.random.seed(4)\nrng = np.random.default_rng(5)\n"
 DRAWN = "print(random.random(), random.gauss(0, 1), np.random.rand(), np.random.randn(), rng.random())\n"
-HEAD = "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\ni = j = c = -7\n"
-TAIL = "print(a, b)\n"
+HEAD = (
+    "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\ni = j = c = -7\nv, log = 0.5, []\n"
+    "whole = [(7 * k) % 11 - 3 for k in range(50)]\nparts = [0.375 * k for k in range(45)]\n"
+    "pairs = list(zip(whole, parts))\nrow = np.linspace(-2.0, 3.0, 48)\n")
+
+TAIL = "print(a, b, len(log))\n"
 
 
 def indent(text: str) -> str:
@@ -122,9 +135,11 @@ def check(seed: int, draws: bool = False) -> int:
     expected, written = run(source)
     names, ours, sampler = run_sampled(source, opens=True)
     assert ours == written, source
-    for name in ("a", "b", "x", "y", "u", "i", "j", "c"):
+    for name in ("a", "b", "x", "y", "u", "i", "j", "c", "v"):
         assert type(names[name]) is type(expected[name]), (name, source)
         np.testing.assert_allclose(names[name], expected[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}\n{source}")
+    assert [*map(type, names["log"])] == [*map(type, expected["log"])], source
+    np.testing.assert_allclose(names["log"], expected["log"], rtol=1e-9, atol=1e-9, err_msg=source)
     return sum(unit.fate.entries > 0 for unit in sampler.units if unit.fate)
 
 

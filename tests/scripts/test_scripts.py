@@ -158,6 +158,54 @@ SCRIPTS = {
                 s += i * row % 7
             rows.append(s)
     """,
+    "lists and what is zipped": """
+        xs = [k * 0.001 for k in range(150_000)]
+        ys = [2 * x + 1 for x in xs]
+        w = b = 0.0
+        for x, y in zip(xs, ys):
+            error = w * x + b - y
+            w -= 1e-5 * error * x
+            b -= 1e-5 * error
+    """,
+    "an array's elements": """
+        import numpy as np
+        total = np.float64(0.0)
+        for t in np.linspace(0.0, 1.0, 200_001):
+            total += t * (1 - t)
+    """,
+    "numbered elements, and a break": """
+        data = [(k * 7919) % 100_003 for k in range(300_000)]
+        best, at = -1, None
+        for number, value in enumerate(data, 5):
+            if value > best:
+                best, at = value, number
+            if number == 250_000:
+                break
+    """,
+    "an iterator that is gone on with": """
+        it = iter(range(1_000_000))
+        numbers = iter([k % 11 for k in range(400_000)])
+        s = 0
+        for v in numbers:
+            s += v * 3
+            if s > 5_000_000:
+                break
+        behind = [next(numbers) for _ in range(3)]
+    """,
+    "a list that grows": """
+        x, path = 0.25, []
+        for step in range(200_000):
+            x = 3.7 * x * (1 - x)
+            path.append(x)
+        s = sum(path)
+    """,
+    "an element of another type": """
+        values = [k % 5 for k in range(200_000)]
+        values[150_000] = 2.5
+        s = 0
+        for v in values:
+            s += v
+    """,
 }
 COMPILED = {name: 1 for name in SCRIPTS}
 
@@ -207,6 +255,22 @@ def test_a_slow_program_is_left_again(monkeypatch):
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
     assert sampler.units[0].fate.reason == "its program takes longer than Python"
+
+
+def test_a_loop_that_is_left_too_often_is_left_to_python():
+    source = textwrap.dedent("""
+        n = s = 0
+        while n < 1_000_000:
+            s += n % 7
+            n += 1
+            if n % 3 == 0:
+                print(end="")
+    """)
+    expected, _ = run(source)
+    names, _, sampler = run_sampled(source)
+    (fate,) = [unit.fate for unit in sampler.units if unit.fate is not None]
+    assert names == expected and "entering its program takes longer" in fate.reason
+    assert fate.entries < 30_000
 
 
 @pytest.mark.parametrize("source, has", [("", False), ("x = 1", False), ("for i in range(3): pass", True),

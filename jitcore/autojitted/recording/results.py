@@ -24,7 +24,7 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.lists import Run, TracedList, find_runs
-from jitcore.numpy_semantics.values.mixed import Conversion, Mixed
+from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
 from jitcore.numpy_semantics.values.scalars import Scalar
@@ -131,7 +131,7 @@ class ResultWriter:
             return self._assign(value, self._express_array(value))
         if type(value) is Mixed:
             outputs = [f"outs[{self._add_output(raw)}]" for raw in value.children()]
-            made = self.constants.add(Conversion(value.kinds))
+            made = self.constants.add(make_conversion(value.kinds))
             return self._assign(value, f"{made}({', '.join(outputs)})")
         if type(value) is Text:
             outputs = ", ".join([f"outs[{self._add_output(raw)}]" for raw in value.operands])

@@ -25,6 +25,7 @@ from jitcore.numpy_semantics.values.operators import WithoutValue
 from jitcore.numpy_semantics.values.promotion import cast_raw, to_raw
 from jitcore.numpy_semantics.values.scalars import SCALAR, Scalar
 from jitcore.process.effort import spend
+from jitcore.process.generated import Conversion
 from jitcore.rewriter.handles import CompoundHandle, Handle, LeafType, current
 
 _MAX_KINDS = 4
@@ -349,24 +350,6 @@ def select(predicate: Array, one: Any, other: Any) -> Any:
     return Mixed(pair[0].kinds, *chosen)
 
 
-class Conversion:
+def make_conversion(kinds: Kinds) -> Conversion:
     """Makes the result of a call of an output and its tag."""
-
-    def __init__(self, kinds: Kinds):
-        self._makers = [_find_maker(kind) for kind in kinds]
-        self._are_whole = [kind.aval.dtype == dtypes.int64 for kind in kinds]
-
-    def __call__(self, value: np.ndarray, tag: np.ndarray, whole: np.ndarray | None = None) -> Any:
-        place = int(tag)
-        return self._makers[place](whole if whole is not None and self._are_whole[place] else value)
-
-
-def _find_maker(kind: LeafType) -> Callable:
-    if not _is_python(kind):
-        scalar_type = kind.aval.dtype.type
-        return lambda value: scalar_type(value.real[()] if scalar_type not in _COMPLEX else value[()])
-    python_type = kind.kind.python_type
-    return lambda value: python_type(value.real.item() if python_type is not complex else value.item())
-
-
-_COMPLEX = (np.complex64, np.complex128)
+    return Conversion([kind.kind.python_type if _is_python(kind) else kind.aval.dtype.type for kind in kinds])

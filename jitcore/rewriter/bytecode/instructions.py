@@ -222,6 +222,9 @@ _FAST = {"LOAD_FAST": "LOAD_FAST", "LOAD_FAST_CHECK": "LOAD_FAST", "STORE_FAST":
 _OF_MODULES = frozenset({"LOAD_NAME", "STORE_NAME", "DELETE_NAME"})
 CELL_OPS = frozenset(
     {"LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"})
+#: The number of an iteration, and of those that a loop may still do, as variables of code that the rewriter
+#: writes.
+INDEX, LIMIT = "index_of_loop", "iterations_of_loop"
 #: What inlined comprehensions do with variables that are cells: they save and restore the slot itself.
 CELL_SLOT_OPS = {"STORE_FAST": "STORE_CELL_SLOT", "LOAD_FAST_AND_CLEAR": "LOAD_CELL_SLOT_AND_CLEAR",
                  "DELETE_FAST": "DELETE_CELL_SLOT", "MAKE_CELL": "MAKE_CELL_IN_SLOT"}

@@ -18,23 +18,29 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Sequence
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from jitcore.rewriter.bytecode.assembler import Assembler, BlockWriter, Handler, Label
 from jitcore.rewriter.bytecode.graph import Block
-from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, read_handlers, read_raw
+from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, PAIRS, Raw, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import SUBTRACT
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 
 _OPTIMIZED, _NESTED = 0x01 | 0x02, 0x10
-ITERABLE, LIMIT = "iterable_of_loop", "iterations_of_loop"
+ITERABLE = "iterable_of_loop"
 
 
 def list_parameters(loop: OutlinedLoop) -> tuple[str, ...]:
     """The names of the parameters of a loop's function."""
     own = [ITERABLE] * loop.takes_iterable + [LIMIT] * loop.is_limited
-    return (*loop.parameters, *own)
+    return (*loop.parameters, *own, *list_columns(loop))
+
+
+def list_columns(loop: OutlinedLoop) -> list[str]:
+    """Names of the columns that the elements of a loop are made of."""
+    count = 0 if loop.make_element is None else loop.make_element.__code__.co_argcount - 1
+    return [f"column{number}_of_loop" for number in range(count)]
 
 
 def write_loop(outline: Outline, loop: OutlinedLoop, unbound: Any) -> CodeType:
@@ -57,6 +63,9 @@ class _LoopWriter(BlockWriter):
         for name in loop.grown:
             out.emit("BUILD_LIST")
             out.store(name)
+        if loop.make_element is not None:
+            out.load_const(-1)
+            out.store(INDEX)
         if loop.takes_iterable:
             out.load(ITERABLE)
         for instruction in loop.head:
@@ -77,9 +86,10 @@ class _LoopWriter(BlockWriter):
             self._write_exit(len(loop.exits))
         out.write_unbound()
         flags = code.co_flags & ~(0x04 | 0x08 | 0x40 | _NESTED) | _OPTIMIZED | (_NESTED if loop.free else 0)
-        n = len(list_parameters(loop))
-        return out.assemble(self.graph.max_depth + len(loop.results) + 4, co_argcount=n, co_flags=flags,
-                            co_kwonlyargcount=0, co_posonlyargcount=0)
+        depth = self.graph.max_depth + len(loop.results) + len(list_columns(loop)) + 6
+        count = len(list_parameters(loop))
+        return out.assemble(depth, co_argcount=count, co_flags=flags, co_kwonlyargcount=0,
+                            co_posonlyargcount=0)
 
     def find_handler(self, block: Block) -> Handler | None:
         is_inside = block.handler is not None and block.handler[0] in self.loop.loop.body
@@ -95,7 +105,20 @@ class _LoopWriter(BlockWriter):
             out.load_const(1)
             out.emit("BINARY_OP", SUBTRACT)
             out.store(LIMIT)
+        header = self.graph.blocks[self.loop.loop.header]
+        if self.loop.make_element is not None and block.number == header.terminator.body:
+            self._write_element(self.loop.make_element)
         super().write_instructions(block)
+
+    def _write_element(self, make_element: FunctionType) -> None:
+        """Makes of the number of an iteration, which lies on the stack, its element."""
+        out = self.out
+        out.position = (self.loop.line, self.loop.line, 0, 0)
+        out.store(INDEX)
+        out.push_callee(make_element)
+        for name in (*list_columns(self.loop), INDEX):
+            out.load(name)
+        out.call(make_element.__code__.co_argcount)
 
     def _write_exit(self, number: int) -> None:
         """The results, and by which exit the loop was left."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Sequence
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.flow import (
@@ -29,6 +29,8 @@ from jitcore.rewriter.bytecode.flow import (
 from jitcore.rewriter.bytecode.graph import CALLS, VALUE, Block, Graph, find_reachable, stack_effect
 from jitcore.rewriter.bytecode.instructions import (
     CELL_SLOT_OPS,
+    INDEX,
+    LIMIT,
     ForIter,
     Instruction,
     Jump,
@@ -80,7 +82,9 @@ class OutlinedLoop(NamedTuple):
         grown: results that are lists, which it appends to only: it begins with empty ones.
         head_block: where it begins, or None for its header. is_limited: whether it takes the number of
             iterations that it may do as one more argument; it leaves there when it has done as many, as if by
-            one more exit.
+            one more exit; what is left of it is one more result, `LIMIT`. make_element: of a `for` over
+            numbers whose elements are made by a function of columns, which are so many more arguments, and
+            the number; that is one more result, `INDEX`.
     """
 
     number: int
@@ -104,6 +108,7 @@ class OutlinedLoop(NamedTuple):
     grown: tuple[str, ...] = ()
     head_block: int | None = None
     is_limited: bool = False
+    make_element: FunctionType | None = None
 
 
 class Outline:
@@ -173,12 +178,14 @@ class Outline:
             is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))
 
     def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = (),
-                  lists: Iterable[str] = (), head: int | None = None) -> OutlinedLoop | None:
+                  lists: Iterable[str] = (), head: int | None = None,
+                  make_element: FunctionType | None = None) -> OutlinedLoop | None:
         """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an
         argument, of a `while` the number of iterations. None where it cannot be.
 
         sides: offsets of parts of the loop where it is left, too. lists: variables that are lists. head: the
-        offset to which the iterations of a `while` go back, behind the condition that its header decides."""
+        offset to which the iterations of a `while` go back, behind the condition that its header decides.
+        make_element: see `OutlinedLoop`."""
         blocks, natural, exits = self.graph.blocks, loop.loop, list(loop.exits)
         if sides:
             cut = [number for number in natural.body if blocks[number].order in sides]
@@ -202,17 +209,20 @@ class Outline:
         start = header.number if natural.iterates else self._find_start(natural, head)
         ends = [*(one.block for one in exits), start]  # a loop is done in parts
         behind = self.graph.variables.union(*(self.live[number] for number in ends))
-        grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned} - self._list_otherwise_read(instructions)
+        grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned}
+        grown -= self._list_otherwise_read(instructions)
         results = (assigned & behind | grown) - {*loop.free}
-        into = (self.live[start] & (read | results)) - {*loop.free} - grown
+        known = self.live[start] | self.graph.variables & results
+        into = known & (read | results) - {*loop.free} - grown
         bound = frozenset(self.assigned[start]) - self._cleared
         certain = frozenset.intersection(*(frozenset(self.assigned[number]) for number in ends)) | grown
         head = (Instruction("GET_ITER"),) if natural.iterates else ()
+        own = (INDEX,) if make_element is not None else () if natural.iterates else (LIMIT,)
         return loop._replace(
-            loop=natural, head=head, takes_iterable=natural.iterates, parameters=tuple(sorted(into)),
-            unsure=into - bound, varying=loop.varying | into & natural.stored, results=tuple(sorted(results)),
-            unsure_results=frozenset(results) - (certain - self._cleared), exits=tuple(exits),
-            grown=tuple(sorted(grown)), head_block=start, is_limited=not natural.iterates)
+            loop=natural, head=head, takes_iterable=natural.iterates, is_limited=not natural.iterates,
+            parameters=tuple(sorted(into)), unsure=into - bound, varying=loop.varying | into & natural.stored,
+            results=(*sorted(results), *own), unsure_results=frozenset(results) - (certain - self._cleared),
+            exits=tuple(exits), grown=tuple(sorted(grown)), head_block=start, make_element=make_element)
 
     def find_loop(self, body: Iterable[int]) -> OutlinedLoop | None:
         """The smallest loop that has instructions at all these offsets of the code object which it reads."""

@@ -1,0 +1,176 @@
+"""What a loop of a script has before it: a number of iterations, and their elements as arrays.
+
+In: the iterator of a loop, which is asked where it stands and not moved. Out: an `Ahead`. Its form says how
+elements are made of a number k and of columns; the program of a loop is for one form.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+from jitcore.process.lazy import LazyModule
+
+np = LazyModule("numpy")  # takes 0.1 s, and a script may do without
+
+__all__ = ["ROOM", "Ahead", "look_ahead"]
+
+#: Elements that a program is told at once.
+ROOM = 1000
+#: Numbers in the tuples of a list.
+_MOST_PARTS = 8
+_LISTS = {type(iter([])): 1, type(iter(())): 1, type(reversed([])): -1}
+_RANGES = type(iter(range(0))), type(iter(range(1 << 99)))
+_ARRAYS = type(iter(type("", (), {"__getitem__": id})()))  # of all that has no iterator of its own
+
+
+class Ahead:
+    """Of a `while`, of which nothing is known.
+
+    Attributes:
+        form: how elements are made; left: the number of iterations; most: of those that are done at once.
+        sources: what must stay as it is meanwhile.
+        is_bounded: whether the loop ends where a program has done all of them, without asking the iterator.
+    """
+
+    form, is_bounded = "while", False
+    left = most = 1 << 62
+    sources: Sequence = ()
+
+    def list_values(self, count: int) -> tuple:
+        """What a program is told to do so many iterations."""
+        return (count,)
+
+    def count_done(self, count: int, number: int) -> int:
+        """Iterations of so many that were begun, where a program that was left tells a number."""
+        return count - number
+
+    def advance(self, count: int) -> Any:
+        """The iterator when so many iterations are done."""
+        return None
+
+
+class _Numbers(Ahead):
+    """Of a range."""
+
+    is_bounded = True
+
+    def __init__(self, rest: range):
+        self.rest, self.left = rest, len(rest)
+        self.most, self.form = self.left, f"range {rest.step}"
+
+    def list_values(self, count: int) -> tuple:
+        part = self.rest[:count]
+        return part.start, part.stop
+
+    def count_done(self, count: int, number: int) -> int:
+        return (number - self.rest.start) // self.rest.step + 1
+
+    def advance(self, count: int) -> Any:
+        return iter(self.rest[count:])
+
+
+class _Elements(Ahead):
+    """Of lists, arrays, `enumerate` and `zip`."""
+
+    def __init__(self, iterator: Any, room: int):
+        self.iterator, self.left, self.most = iterator, 1 << 62, min(room, ROOM)
+        self.columns: list = []
+        self.sources: list = []
+        self.form = self._read(iterator)
+
+    def list_values(self, count: int) -> tuple:
+        return 0, count, *self.columns
+
+    def count_done(self, count: int, number: int) -> int:
+        return number + 1
+
+    def advance(self, count: int) -> Any:
+        deque(islice(self.iterator, count), 0)
+        return self.iterator
+
+    def _read(self, iterator: Any) -> str:
+        """The expression of an element. Raises: TypeError for what there is none for."""
+        kind = type(iterator)
+        if kind in _RANGES:
+            rest = count_rest(iterator)
+            self.left = min(self.left, len(rest))
+            return f"({self._add(rest.start)} + k * {rest.step})"
+        if kind in _LISTS:
+            sequence, at = self._locate(iterator)
+            if _LISTS[kind] == 1:
+                return self._read_sequence(sequence[at:at + self.most], len(sequence) - at)
+            return self._read_sequence(sequence[max(at + 1 - self.most, 0):at + 1][::-1], at + 1)
+        if kind is enumerate:
+            inner, start = iterator.__reduce__()[1]
+            return f"({self._add(start)} + k, {self._read(inner)})"
+        if kind is zip:
+            return f"({', '.join([self._read(one) for one in iterator.__reduce__()[1]])},)"
+        if kind is _ARRAYS:
+            array, at = self._locate(iterator)
+            if type(array).__module__ == "numpy" and type(array).__name__ == "ndarray" and array.ndim == 1:
+                return self._read_array(array, at)
+        raise TypeError("it goes through something else than a range, a list or an array of numbers")
+
+    def _locate(self, iterator: Any) -> tuple[Any, int]:
+        _, (sequence, *_), *state = iterator.__reduce__()
+        self.sources.append(sequence)
+        return sequence, state[0] if state else 0
+
+    def _read_sequence(self, items: Sequence, left: int) -> str:
+        self.left = min(self.left, left)
+        if items and type(items[0]) is tuple:
+            count = len(items[0])
+            are_alike = all(type(one) is tuple and len(one) == count for one in items)
+            if not are_alike or not 0 < count <= _MOST_PARTS:
+                raise TypeError("it goes through tuples of different lengths")
+            return f"({', '.join(map(self._read_column, zip(*items)))},)"
+        return self._read_column(items)
+
+    def _read_column(self, items: Sequence) -> str:
+        kinds = {*map(type, items)}
+        if len(kinds) != 1:
+            raise TypeError("it goes through elements of several types, or none")
+        (kind,) = kinds
+        if kind not in (int, float, bool) and not issubclass(kind, (np.number, np.bool_)):
+            raise TypeError(f"it goes through elements of type {kind.__name__}")
+        column = np.array(items)
+        if column.dtype.hasobject:
+            raise TypeError("it goes through large integers")
+        item = ".item()" if kind in (int, float, bool) else ""
+        return f"{self._add(self._fill(column))}[k]{item}"
+
+    def _read_array(self, array: Any, at: int) -> str:
+        if array.dtype.kind not in "biufc":
+            raise TypeError(f"it goes through an array of {array.dtype}")
+        self.left = min(self.left, len(array) - at)
+        return f"{self._add(self._fill(array[at:at + self.most]))}[k]"
+
+    def _fill(self, column: Any) -> Any:
+        """As many elements as a program is told."""
+        filled = np.zeros(ROOM, column.dtype)
+        filled[:len(column)] = column
+        return filled
+
+    def _add(self, column: Any) -> str:
+        self.columns.append(column)
+        return f"c{len(self.columns) - 1}"
+
+
+def look_ahead(iterator: Any, room: int = ROOM) -> Ahead:
+    """What there is before a loop. iterator: None of a `while`; room: elements that are looked at.
+
+    Raises: TypeError where it cannot be told a program."""
+    if iterator is None:
+        return Ahead()
+    if type(iterator) is _RANGES[0]:
+        return _Numbers(count_rest(iterator))
+    return _Elements(iterator, room)
+
+
+def count_rest(iterator: Any) -> range:
+    """What is left of the iterator of a range."""
+    _, (whole,), *state = iterator.__reduce__()
+    return whole[state[0]:] if state and state[0] else whole
