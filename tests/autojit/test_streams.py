@@ -227,10 +227,10 @@ def test_a_method_of_an_object():
 @pytest.mark.parametrize("call, rng", [
     ("np.random.rand()", np.random.mtrand._rand), ("np.random.normal(0.0, 2.0)", np.random.mtrand._rand),
     ("np.random.randint(0, 9)", np.random.mtrand._rand), ("random.random()", random._inst),
-    ("random.gauss(0.0, 1.0)", random._inst), ("draw()", random._inst),
+    ("random.gauss(0.0, 1.0)", random._inst), ("draw()", random._inst), ("take()", OWN_RNG),
     ("own.normal()", OWN_RNG), ("mine.randint(1, 6)", OWN_RANDOM)])
 def test_generators_of_modules(call, rng):
-    names = {"own": OWN_RNG, "mine": OWN_RANDOM, "draw": draw}
+    names = {"own": OWN_RNG, "mine": OWN_RANDOM, "draw": draw, "take": OWN_RNG.normal}
     f = make(f"def f(n):\n    s = 0.0\n    for i in range(n):\n        s = s * 0.5 + {call}\n    return s", **names)
     compiled = jitcore.autojit(f, strict=True)
     for seed in range(3):

@@ -249,7 +249,8 @@ class Reader:
     def _read_method(self, value: Any, path: tuple) -> Spec:
         self._add(value, path)
         function = getattr(value, "__func__", None)
-        known = () if function is None else self._read_parts(value, path, "__func__")
+        is_made_of_c = not isinstance(function, types.FunctionType)
+        known = () if is_made_of_c else self._read_parts(value, path, "__func__")
         try:
             owner = self._read_parts(value, path, "__self__")
         except Unreadable:
