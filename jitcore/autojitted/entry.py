@@ -43,7 +43,7 @@ from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock
 from jitcore.process.generated import Constants
-from jitcore.process.streams import Held, are_apart
+from jitcore.process.streams import are_apart, find_memory
 from jitcore.rewriter.operations.redirects import PRINT
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
@@ -140,28 +140,19 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
              "except Exception as error:", "    raise_interruption(error)", "    return MISS",
              f"if read_state() is not silent[0] and not is_silent(): return plain({parameters})"]
     lines += _write_inputs(recording, parameters)
+    part = [f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"]
+    wrong = [] if effects.failed is None else [f"outs[{effects.failed}]"]
+    if not entry.donated:  # nothing was written yet: plain Python gives the result or the true error
+        part = ["try:", f"    {part[0]}", "except Exception as error:", "    raise_interruption(error)",
+                "    outs = None"]
+        wrong = ["outs is None", *wrong]
+    writes, plain = _write_arrays(recording, entry.donated), f"return fail({parameters})"
     drawn = _list_drawn(recording)
-    end = "".join(f"h{place}.release(); " for place in drawn)
-    holding = constants.add(Held) if drawn else ""
-    if len(drawn) > 1:
-        generators = ", ".join(f"x{place}" for place in drawn)
-        lines.append(f"if not {constants.add(are_apart)}({generators}): return fail({parameters})")
-    lines += [f"h{place} = {holding}(x{place}, x{place + 1})" for place in drawn]
-    before, lines = lines, []
-    run = f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"
-    if entry.donated:
-        lines.append(run)
-    else:  # nothing was written yet: plain Python gives the result or the true error
-        lines += ["try:", f"    {run}", "except Exception as error:", "    raise_interruption(error)",
-                  "    outs = None", f"if outs is None: {end}return fail({parameters})"]
-    if effects.failed is not None:
-        lines.append(f"if outs[{effects.failed}]: {end}return fail({parameters})")
-    lines += [*_write_arrays(recording, entry.donated), *(f"h{place}.write()" for place in drawn),
-              *effects.result, *effects.writes, f"return {effects.value}"]
     if drawn:
-        held = ", ".join(f"h{place}" for place in drawn)
-        lines = [f"with {held}:", *(f"    {line}" for line in lines)]
-    lines = before + lines
+        lines += _write_drawing(drawn, constants, part, " or ".join(wrong) or "False", writes, plain)
+    else:
+        lines += [*part, *(f"if {one}: {plain}" for one in wrong), *writes]
+    lines += [*effects.result, *effects.writes, f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
                             plain=entry.plain)
@@ -169,6 +160,20 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
 
 def _list_parameters(count: int) -> str:
     return ", ".join(f"p{i}" for i in range(count))
+
+
+def _write_drawing(drawn: Sequence[int], constants: Constants, part: Sequence[str], wrong: str,
+                   writes: Sequence[str], plain: str) -> list[str]:
+    """Lines that run a part of a call while nobody else draws from its generators."""
+    names = [f"h{place}" for place in drawn]
+    generators = ", ".join(f"x{place}" for place in drawn)
+    find = constants.add(find_memory)
+    apart = f"if not {constants.add(are_apart)}({generators}): {plain}"
+    return [*([apart] if len(drawn) > 1 else []),
+            *(f"h{place} = {find}(x{place})" for place in drawn), f"with {', '.join(names)}:",
+            *(f"    {line}" for line in part), f"    is_wrong = {wrong}", "    if not is_wrong:",
+            *(f"        {line}" for line in (*writes, *(f"{name}.write()" for name in names))),
+            f"if is_wrong: {plain}"]
 
 
 def _list_drawn(recording: Recording) -> list[int]:

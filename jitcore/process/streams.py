@@ -3,7 +3,7 @@
 In: a generator of NumPy or of Python's `random`. Out: its words: what C code calls a `bitgen_t`, addresses of
 the functions that distributions need, the second number of a pair of normals, the state. Compiled code draws
 from words as it writes into any array, and finds in them all that it calls: so neither it nor a cache holds
-an address. What a program has drawn goes back into the generator when the program has succeeded (`Held`).
+an address. What a program has drawn goes back into the generator when the program has succeeded (`Memory`).
 
     0 to 4     state, next_uint64, next_uint32, next_double, next_raw: a `bitgen_t`
     5 ...      addresses of `FUNCTIONS`, 0 of what this NumPy does not have
@@ -20,17 +20,18 @@ import contextlib
 import functools
 import struct
 import sys
+import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jitcore.process.lazy import LazyModule
 
 copy, ctypes, math, np, random = map(LazyModule, ("copy", "ctypes", "math", "numpy", "random"))
 
-__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Held", "Unlisted", "are_alike", "are_apart",
-           "count_words", "describe", "duplicate", "find_shared", "has_function", "is_generator", "is_method",
-           "limit_to", "make", "make_words", "share"]
+__all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Memory", "Unlisted", "are_alike", "are_apart",
+           "count_words", "describe", "duplicate", "find_memory", "find_shared", "find_words", "has_function",
+           "is_generator", "is_method", "limit_to", "make", "share"]
 
 #: Of C's library, and of NumPy's `distributions.h`.
 FUNCTIONS = tuple("""log cos sin
@@ -85,14 +86,15 @@ def is_method(value: Any) -> bool:
 
 
 def describe(generator: Any) -> str | None:
-    """The form of a generator: "Generator PCG64"; None for one that compiled code cannot draw from."""
-    memory = _find_memory(generator)
+    """The form of a generator: its class, that of its bit generator, and the version of NumPy, as another one
+    may draw in other ways; None for one that compiled code cannot draw from."""
+    memory = find_memory(generator)
     return None if memory is None else memory.form
 
 
 def make(form: str) -> Any:
     """A generator of this form, of any state."""
-    kind, name = form.split()
+    kind, name, _ = form.split()
     if kind == "Random":
         return random.Random(0)
     return getattr(np.random, kind)(getattr(np.random, name)(0))
@@ -110,10 +112,9 @@ def are_alike(one: Any, other: Any) -> bool:
 
 def _read_state(generator: Any) -> np.ndarray:
     """Words without pointers."""
-    form = describe(generator)
-    with Held(generator, make_words(form, generator)) as held:
-        held.words[STATE : STATE + len(LAYOUTS[form.split()[1]].inner)] = 0
-        return held.words[GAUSS:]
+    with find_memory(generator) as memory:
+        pointers = len(LAYOUTS[memory.form.split()[1]].inner)
+        return np.delete(memory.words, range(STATE, STATE + pointers))[GAUSS:]
 
 
 #: The generators behind the functions of modules: `np.random.rand`, `random.random`.
@@ -132,33 +133,79 @@ def share(name: str) -> Any:
 
 
 # -- memory -------------------------------------------------------------------------------------------------
-class _Memory(NamedTuple):
-    """Where a generator has its state.
+class Unlisted(Exception):
+    """A program draws from a generator that it must not draw from now."""
 
-    Attributes:
-        bits, lock: the bit generator, which is None for Python's.
-        template: words without a state.
-        parts: (address, byte in the words, count of bytes); move: copies one.
+
+class _Limit(threading.local):
+    listed: list | None = None
+
+
+_limit = _Limit()
+
+
+@contextlib.contextmanager
+def limit_to(generators: list) -> Iterator[None]:
+    """Programs of this thread draw from these alone."""
+    before, _limit.listed = _limit.listed, generators
+    try:
+        yield
+    finally:
+        _limit.listed = before
+
+
+_SECOND = struct.Struct("=Qd")
+
+
+class Memory:
+    """Where a generator has its state. A context in which nobody else draws from it, and its words have that
+    state; draws of other threads from Python's generator, which has no lock, are lost.
+
+    Args:
+        bits: the bit generator, which is None for Python's.
+        words: without a state. parts: (address, byte in the words, count of bytes).
     """
 
-    form: str
-    generator: Any
-    bits: Any
-    lock: Any
-    template: np.ndarray
-    parts: tuple[tuple[int, int, int], ...]
-    move: Callable[[int, int, int], Any]
+    def __init__(self, form: str, generator: Any, bits: Any, words: np.ndarray,
+                 parts: Sequence[tuple[int, int, int]]):
+        self.form, self.generator, self.bits, self.words = form, generator, bits, words
+        here = words.ctypes.data
+        self._in = [(here + place, address, count) for address, place, count in parts]
+        self._out = [(address, there, count) for there, address, count in self._in]
+        self._move = ctypes.memmove
+        self._lock = threading.RLock() if bits is None else bits.lock
+
+    def __enter__(self) -> Memory:
+        listed = _limit.listed
+        if listed is not None and all(one is not self.generator for one in listed):
+            raise Unlisted
+        self._lock.acquire()
+        move = self._move
+        for one in self._in:
+            move(*one)
+        if self.bits is None:
+            second = self.generator.gauss_next
+            _SECOND.pack_into(self.words, 8 * GAUSS, second is not None, second or 0.0)
+        return self
+
+    def write(self) -> None:
+        """What was drawn is drawn."""
+        move = self._move
+        for one in self._out:
+            move(*one)
+        if self.bits is None:
+            has_second, second = _SECOND.unpack_from(self.words, 8 * GAUSS)
+            self.generator.gauss_next = second if has_second else None
+
+    def __exit__(self, *_: Any) -> None:
+        self._lock.release()
 
 
-_memories: dict[int, _Memory] = {}
+_memories: dict[int, Memory] = {}
 _MOST_MEMORIES = 64
 
 
-def _bits_of(generator: Any) -> Any:
-    return None if type(generator).__name__ == "Random" else generator._bit_generator
-
-
-def _find_memory(generator: Any) -> _Memory | None:
+def find_memory(generator: Any) -> Memory | None:
     known = _memories.get(id(generator))
     if known is not None and known.generator is generator and known.bits is _bits_of(generator):
         return known
@@ -170,7 +217,17 @@ def _find_memory(generator: Any) -> _Memory | None:
     return found
 
 
-def _read_memory(generator: Any) -> _Memory | None:
+def _bits_of(generator: Any) -> Any:
+    return getattr(generator, "_bit_generator", None)
+
+
+def find_words(form: str, generator: Any) -> np.ndarray | None:
+    """The words of a generator; None where it is not of this form."""
+    memory = find_memory(generator)
+    return memory.words if memory is not None and memory.form == form else None
+
+
+def _read_memory(generator: Any) -> Memory | None:
     kind, bits = type(generator).__name__, _bits_of(generator)
     if bits is None:
         offset = _find_python_state()
@@ -194,11 +251,10 @@ def _read_memory(generator: Any) -> _Memory | None:
                 return None
             second = id(generator) + offset
             parts += [(second - 8, 8 * GAUSS, 4), (second, 8 * GAUSS + 8, 8)]
-    form = f"{kind} {name}"
-    template = np.zeros(count_words(form), np.uint64)
-    template[1:5], template[5:GAUSS] = functions, _list_addresses()
-    return _Memory(form, generator, bits, getattr(bits, "lock", None), template, tuple(parts),
-                   ctypes.memmove)
+    form = f"{kind} {name} {np.__version__}"
+    words = np.zeros(count_words(form), np.uint64)
+    words[1:5], words[5:GAUSS] = functions, _list_addresses()
+    return Memory(form, generator, bits, words, parts)
 
 
 def _bitgen_of(bits: Any) -> int:
@@ -294,80 +350,7 @@ def has_function(name: str) -> bool:
     return bool(_list_addresses()[FUNCTIONS.index(name)])
 
 
-def make_words(form: str, generator: Any, version: str = "") -> np.ndarray | None:
-    """Words for a generator, without its state; None where it is not of this form. version: of the NumPy that
-    a program was made for, as another one may draw in other ways."""
-    memory = _find_memory(generator)
-    if memory is None or memory.form != form or version not in ("", np.__version__):
-        return None
-    return memory.template.copy()
-
-
 def are_apart(*generators: Any) -> bool:
     """Whether no two of NumPy's generators draw from one bit generator."""
     bits = [id(one) for one in map(_bits_of, generators) if one is not None]
     return len(set(bits)) == len(bits)
-
-
-class Unlisted(Exception):
-    """A program draws from a generator that it must not draw from now."""
-
-
-_listed: list | None = None
-
-
-@contextlib.contextmanager
-def limit_to(generators: list) -> Iterator[None]:
-    """Programs draw from these alone."""
-    global _listed
-    before, _listed = _listed, generators
-    try:
-        yield
-    finally:
-        _listed = before
-
-
-_SECOND = struct.Struct("=Qd")
-
-
-class Held:
-    """A generator that nobody else draws from, and its words, which then hold its state; a context.
-
-    Python's own generator has no lock, and draws of other threads meanwhile are lost."""
-
-    def __init__(self, generator: Any, words: np.ndarray):
-        self.words, self._memory = words, _find_memory(generator)
-        self._here = words.__array_interface__["data"][0]
-        self._is_held = False
-
-    def __enter__(self) -> Held:
-        memory, here = self._memory, self._here
-        if _listed is not None and all(one is not memory.generator for one in _listed):
-            raise Unlisted
-        if memory.lock is not None:
-            memory.lock.acquire()
-            self._is_held = True
-        for address, place, count in memory.parts:
-            memory.move(here + place, address, count)
-        if memory.bits is None:
-            second = memory.generator.gauss_next
-            _SECOND.pack_into(self.words, 8 * GAUSS, second is not None, second or 0.0)
-        return self
-
-    def write(self) -> None:
-        """What was drawn is drawn."""
-        memory, here = self._memory, self._here
-        for address, place, count in memory.parts:
-            memory.move(address, here + place, count)
-        if memory.bits is None:
-            has_second, second = _SECOND.unpack_from(self.words, 8 * GAUSS)
-            memory.generator.gauss_next = second if has_second else None
-
-    def release(self) -> None:
-        """Lets others draw."""
-        if self._is_held:
-            self._is_held = False
-            self._memory.lock.release()
-
-    def __exit__(self, *_: Any) -> None:
-        self.release()

@@ -154,8 +154,8 @@ def _scatter_cases(primitive) -> list[Case]:
 
 # -- structured ---------------------------------------------------------------------------------------------
 def _draw_poisson(mean, shape=()):
-    with streams.Held(_RNG, streams.make_words("Generator PCG64", _RNG)) as held:
-        return draw(held.words, mean, function="random_poisson", source="PCG64", shape=shape)
+    with streams.find_memory(_RNG) as memory:
+        return draw(memory.words, mean, function="random_poisson", source="PCG64", shape=shape)
 
 
 _RNG = np.random.Generator(np.random.PCG64(4))

@@ -22,7 +22,7 @@ import numpy as np
 from jitcore.numpy_semantics.functions.streams import make_stream
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.process.generated import Constants
-from jitcore.process.streams import count_words, make_words
+from jitcore.process.streams import count_words, find_words
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -113,8 +113,9 @@ class GeneratorSpec(Spec):
 
     def write(self, matcher, value):
         x = matcher.name(value, self)
-        make = matcher.constants.add(functools.partial(make_words, self.form, version=np.__version__))
-        self.words.write(matcher, f"{make}({x})")
+        find = matcher.constants.add(functools.partial(find_words, self.form))
+        words = matcher.name(f"{find}({x})", self.words)
+        matcher.check(f"{words} is not None")
 
     def build(self, builder):
         place = builder.reserve(self)

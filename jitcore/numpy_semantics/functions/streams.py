@@ -27,10 +27,13 @@ from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import stack_sequence
-from jitcore.process.streams import Held, has_function, make_words
+from jitcore.process.streams import FUNCTIONS, find_memory, has_function
 from jitcore.rewriter.handles import Handle
 
 __all__ = ["Stream", "make_stream"]
+
+
+_OF_LOGARITHMS = ("legacy_gauss", "legacy_exponential", "python_gauss", "python_normal")
 
 
 class Stream:
@@ -45,10 +48,11 @@ class Stream:
 
     def _draw(self, function: str, shape: tuple, *values: Array) -> Array:
         """The next numbers."""
+        needed = "log" if function in _OF_LOGARITHMS else function
+        if needed in FUNCTIONS and not has_function(needed):
+            raise not_traceable(f"{needed}() is not to be found")
         if function == "legacy_gauss":
             _refuse_fused()
-        if function.startswith("random_") and not has_function(function):
-            raise not_traceable(f"NumPy's {function}() is not to be found")
         storage = self._words.storage
         source = self._form.split()[1]
         words, found = draw(storage.value, *values, function=function, source=source, shape=shape)
@@ -129,9 +133,9 @@ def _has_fused_products() -> bool:
     found.append(np.random.Generator(bits(1)).uniform(0.1, 0.8, 24))
     expected.append(0.1 + (0.8 - 0.1) * np.random.Generator(bits(1)).random(24))
     rng = np.random.RandomState(bits(1))
-    with Held(rng, make_words("RandomState MT19937", rng)) as held:
+    with find_memory(rng) as memory:
         impl = draw.primitive.impl
-        expected.append(impl(held.words, function="legacy_gauss", source="MT19937", shape=(24,))[1])
+        expected.append(impl(memory.words, function="legacy_gauss", source="MT19937", shape=(24,))[1])
     found.append(rng.standard_normal(24))
     return not all(map(np.array_equal, found, expected))
 
