@@ -212,8 +212,6 @@ class Reader:
             return self._read_array(value, path)
         if kind in NUMBER_DTYPES:
             return self._read_number(value, path)
-        if is_generator(value):
-            return self._read_generator(value, path)
         if isinstance(value, np.generic):
             return self._read_scalar(value, path)
         if kind is functools.partial:
@@ -228,6 +226,8 @@ class Reader:
             raise Unreadable(f"{describe_path(path)} is a slice of objects")
         if kind in _STATICS or isinstance(value, np.dtype):
             return StaticSpec(kind, value, repr(value) if kind in (slice, range) else "")
+        if is_generator(value):
+            return self._read_generator(value, path)
         if kind in (list, dict) or self._is_instance(kind):
             self._add_container(value, kind, path)
         return self._read_container(value, kind, path)

@@ -225,10 +225,6 @@ class Callables:
         kind = type(callee)
         if is_user_class(kind):
             return default  # the traced form of its `__call__` is called
-        if kind in BOUND_METHODS and is_generator(callee.__self__):
-            return getattr(self._captures.adopt(callee.__self__), callee.__name__)
-        if kind is types.MethodType and isinstance(callee.__self__, Stream):  # of `random.Random`
-            return getattr(callee.__self__, callee.__name__)
         if _is_made_of_python(callee):
             return functools.partial(_refuse, f"a ufunc of a Python function is called: {callee.__name__}")
         try:
@@ -239,6 +235,10 @@ class Callables:
             found = None
         if found is not None:
             return found
+        if kind in BOUND_METHODS and is_generator(callee.__self__):
+            return getattr(self._captures.adopt(callee.__self__), callee.__name__)
+        if kind is types.MethodType and isinstance(callee.__self__, Stream):  # of `random.Random`
+            return getattr(callee.__self__, callee.__name__)
         if kind is types.FunctionType:
             if isinstance(callee.__globals__, Namespace):
                 return default
