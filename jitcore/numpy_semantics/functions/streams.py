@@ -44,13 +44,13 @@ class Stream:
 
     def __getattr__(self, name: str) -> Any:
         kind = self._form.partition(" ")[0]
-        raise not_traceable(f"{kind}.{name} is used, which has no traced form")
+        raise not_traceable(f"a draw by {kind}.{name}()")
 
     def _draw(self, function: str, shape: tuple, *values: Array) -> Array:
         """The next numbers."""
         needed = "log" if function in _OF_LOGARITHMS else function
         if needed in FUNCTIONS and not has_function(needed):
-            raise not_traceable(f"{needed}() is not to be found")
+            raise not_traceable(f"a draw by {needed}(), which is not to be found,")
         if function == "legacy_gauss":
             _refuse_fused()
         storage = self._words.storage
@@ -142,7 +142,7 @@ def _has_fused_products() -> bool:
 
 def _refuse_fused() -> None:
     if _has_fused_products():
-        raise not_traceable("this NumPy's draws are rounded in another way")
+        raise not_traceable("a draw of this NumPy, which rounds in its own way,")
 
 
 # -- what NumPy's two kinds have in common ----------------------------------------------------------------
