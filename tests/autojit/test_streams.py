@@ -189,6 +189,14 @@ def by_method(rng, n):
     return s
 
 
+def of_lists(rng, n):
+    data, whole, s, k = [1.0, 2.5, -4.0], (3, 5, 7), 0.0, 0
+    for _ in range(n):
+        s = s * 0.5 + data[int(rng.uniform(0, 3))]
+        k += whole[int(rng.uniform(-3, 3))] - whole[-1]
+    return s, k
+
+
 def in_vectors(rng, n):
     found = 0.0
     for _ in range(n):
@@ -198,7 +206,7 @@ def in_vectors(rng, n):
     return found
 
 
-@pytest.mark.parametrize("function", [metropolis, leaves, rejects, by_method, in_vectors])
+@pytest.mark.parametrize("function", [metropolis, leaves, rejects, by_method, of_lists, in_vectors])
 @pytest.mark.parametrize("name", ["PCG64", "MT19937", "SFC64", "RandomState"])
 def test_draws_keep_their_order(function, name):
     compare(function, MAKERS[name](), 500, calls=4)

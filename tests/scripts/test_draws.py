@@ -104,6 +104,28 @@ SCRIPTS = {
         walker = Walker(3)
         print(walker.run(3000), walker.rng.random())
     """,
+    "an object's, called from a module that has its class": """
+        import numpy as np
+        class Swarm:
+            def __init__(self, rng):
+                self.rng, self.x, self.v = rng, rng.uniform(-1, 1, (5, 2)), np.zeros((5, 2))
+            def step(self):
+                pull = self.rng.random(self.x.shape)
+                self.v = 0.5 * self.v - pull * self.x
+                self.x = self.x + self.v
+        swarm = Swarm(np.random.default_rng(10))
+        for k in range(3000):
+            swarm.step()
+        print(swarm.x.tolist(), swarm.rng.random())
+    """,
+    "an item at a place that is drawn": """
+        import random
+        random.seed(6)
+        data, s, k = [1.0, 2.0, 5.0], 0.0, 0
+        for k in range(3000):
+            s = s * 0.5 + data[random.randrange(3)] - data[random.randint(-3, 2)]
+        print(s, random.random())
+    """,
     "methods by other names": """
         from random import gauss, random as draw
         import numpy as np

@@ -270,7 +270,8 @@ class Reader:
     def _read_generator(self, value: Any, path: tuple) -> Spec:
         form = describe_generator(value)
         if form is None:
-            raise Unreadable(f"{describe_path(path)} is a generator of an unknown kind, a {type(value).__name__}")
+            kind = type(value).__name__
+            raise Unreadable(f"{describe_path(path)} is a generator of an unknown kind, a {kind}")
         self._add(value, path)
         self._add(None, path, repeats=False)  # its words
         return GeneratorSpec(form)

@@ -21,12 +21,11 @@ from jitcore.lax.draw import SIGNATURES, draw
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape
 from jitcore.numpy_semantics.values.arithmetic import fail
-from jitcore.numpy_semantics.values.items import get_item
+from jitcore.numpy_semantics.values.items import get_item, pick_item
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.sequences import stack_sequence
 from jitcore.process.streams import FUNCTIONS, find_memory, has_function
 from jitcore.rewriter.handles import Handle
 
@@ -469,27 +468,16 @@ class _Random(Stream):
     def choice(self, seq):
         if isinstance(seq, (list, tuple, range)) and not len(seq):
             raise IndexError("Cannot choose from an empty sequence")
-        return _pick(seq, self._draw_below(len(seq)))
+        place = self._draw_below(len(seq))
+        if type(seq) is range:
+            return seq.start + seq.step * place
+        return pick_item(seq, place) if isinstance(seq, (list, tuple)) else operator.getitem(seq, place)
 
     def _draw_below(self, count: Any) -> Number:
         raw = _to_ints(count)
         _refuse_unless(lax.gt(raw, np.int64(0)), "empty range for randrange()")
         last = count - 1 if type(count) is int else 2.0**62
         return Number(int, self._draw("python_below", (), raw), interval=(0, last))
-
-
-def _pick(values: Any, place: Number) -> Any:
-    """An item of a range, of an array, of numbers of one kind, or of tuples of such."""
-    if type(values) is range:
-        return values.start + values.step * place
-    if isinstance(values, (list, tuple)):
-        kinds = {value.python_type if type(value) is Number else type(value) for value in values}
-        if kinds == {tuple} and len({*map(len, values)}) == 1:
-            return tuple([_pick(column, place) for column in zip(*values)])
-        if len(kinds) != 1 or not kinds <= {int, float}:
-            raise not_traceable("a choice of something else than numbers of one kind")
-        return Number(kinds.pop(), to_raw(get_item(stack_sequence(values), place)))
-    return operator.getitem(values, place)
 
 
 _KINDS = {"RandomState": _RandomState, "Generator": _Generator, "Random": _Random}
