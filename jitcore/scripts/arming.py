@@ -15,7 +15,7 @@ from typing import Any
 
 from jitcore.scripts.entries import Leave
 
-__all__ = ["Arming", "arm", "measure_event"]
+__all__ = ["PATIENCE", "SHARE", "Arming", "arm", "measure_event"]
 
 #: How much longer an event takes than the Python function that it calls.
 BESIDE = 1.5
@@ -48,6 +48,7 @@ class Arming:
 
 
 if sys.version_info >= (3, 12):
+    PATIENCE, SHARE = 100, 0.5
     _MONITORING = sys.monitoring
     _TOOL = _MONITORING.OPTIMIZER_ID
 
@@ -80,6 +81,8 @@ if sys.version_info >= (3, 12):
         return sys.gettrace() is not None or _MONITORING.get_tool(_MONITORING.DEBUGGER_ID) is not None
 
 else:
+    #: Ticks in which frames may be watched, and the part of all others.
+    PATIENCE, SHARE = 10, 0.05
 
     class _Arming(Arming):
         def __init__(self, frame: FrameType, head: int, skipped: int):

@@ -28,6 +28,7 @@ from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 from jitcore.scripts.entries import HEAD, list_assigned
 from jitcore.scripts.environment import Rebuilt
+from jitcore.scripts.iterators import Column
 from jitcore.scripts.regions import FromDisk, Job
 
 __all__ = ["Refused", "compile_loop"]
@@ -88,7 +89,7 @@ OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging w
 def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:
     own = make_region(rebuilt.functions[0], outline, rest, job)
     values = [rebuilt.values.get(name, ABSENT) for name in rest.parameters]
-    values += job.counts
+    values += [find_count(one, rebuilt) for one in job.counts]
     given = dict(zip(rest.parameters, values))
     fresh = outline.find_fresh(rest)
     stand_ins = {name: given[name] for name in fresh if type(given.get(name)) in (int, float, bool)}
@@ -98,6 +99,11 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     varying |= {name for name, variable in zip(names, rest.parameters) if variable in rest.varying}
     entry = compile_entry(own[0], values, varying)
     return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
+
+
+def find_count(told: Any, rebuilt: Rebuilt) -> Any:
+    """What a program is told of its iterations, see `Ahead.tell`."""
+    return rebuilt.values[told] if type(told) is str else told.fill() if type(told) is Column else told
 
 
 def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: Job) -> list[Function]:

@@ -29,6 +29,7 @@ class Fate:
     reason: why it stays in Python; misses: entries that its program refused.
     entries, seconds: of its program.
     untried: how often it is still tried to check it.
+    is_new: whether it was not entered yet, by this run or earlier ones.
     pace: seconds of an iteration in Python, or 0 where that is not known.
     """
 
@@ -37,7 +38,7 @@ class Fate:
         self.state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
         self.entries, self.seconds = 0, 0.0
-        self.untried, self.pace = TRIALS, 0.0
+        self.untried, self.is_new, self.pace = TRIALS, True, 0.0
         if unit.lesson is not None:
             self._recall(unit.lesson)
 
@@ -50,7 +51,7 @@ class Fate:
             self.unit.gate.close()
         else:
             self.state, self.untried = State.READY, 0 if lesson.is_checked else TRIALS
-            self.pace = lesson.pace
+            self.is_new, self.pace = not lesson.is_checked, lesson.pace
 
     def list_places(self) -> tuple[int, ...]:
         """Offsets where control may go on behind its program."""

@@ -43,6 +43,10 @@ class Ahead:
         """What a program is told to do so many iterations."""
         return (count,)
 
+    def tell(self, count: int) -> tuple[dict[str, Any], tuple]:
+        """The same for another process: arrays by names, and names for arrays."""
+        return {}, self.list_values(count)
+
     def count_done(self, count: int, number: int) -> int:
         """Iterations of so many that were begun, where a program that was left tells a number."""
         return count - number
@@ -72,6 +76,20 @@ class _Numbers(Ahead):
         return iter(self.rest[count:])
 
 
+class Column:
+    """Numbers of one type, of a list. The array of them is made where NumPy is loaded anyway."""
+
+    def __init__(self, items: Sequence):
+        self.items = items
+
+    def fill(self) -> Any:
+        """An array of as many elements as a program is told."""
+        found = np.array(self.items)
+        filled = np.zeros(ROOM, found.dtype)
+        filled[:len(found)] = found
+        return filled
+
+
 class _Elements(Ahead):
     """Of lists, arrays, `enumerate` and `zip`."""
 
@@ -82,7 +100,14 @@ class _Elements(Ahead):
         self.form = self._read(iterator)
 
     def list_values(self, count: int) -> tuple:
-        return 0, count, *self.columns
+        return 0, count, *[one.fill() if type(one) is Column else one for one in self.columns]
+
+    def tell(self, count: int) -> tuple[dict[str, Any], tuple]:
+        named = {f"array {number}": one for number, one in enumerate(self.columns)
+                 if type(one) not in (int, Column)}
+        columns = [f"array {number}" if f"array {number}" in named else one
+                   for number, one in enumerate(self.columns)]
+        return named, (0, count, *columns)
 
     def count_done(self, count: int, number: int) -> int:
         return number + 1
@@ -110,8 +135,9 @@ class _Elements(Ahead):
             return f"({', '.join([self._read(one) for one in iterator.__reduce__()[1]])},)"
         if kind is _ARRAYS:
             array, at = self._locate(iterator)
-            if type(array).__module__ == "numpy" and type(array).__name__ == "ndarray" and array.ndim == 1:
-                return self._read_array(array, at)
+            if type(array).__module__ == "numpy" and type(array).__name__ == "ndarray" and array.ndim:
+                self.left = min(self.left, len(array) - at)
+                return f"{self._add(array)}[{self._add(at)} + k]"
         raise TypeError("it goes through something else than a range, a list or an array of numbers")
 
     def _locate(self, iterator: Any) -> tuple[Any, int]:
@@ -134,25 +160,13 @@ class _Elements(Ahead):
         if len(kinds) != 1:
             raise TypeError("it goes through elements of several types, or none")
         (kind,) = kinds
-        if kind not in (int, float, bool) and not issubclass(kind, (np.number, np.bool_)):
-            raise TypeError(f"it goes through elements of type {kind.__name__}")
-        column = np.array(items)
-        if column.dtype.hasobject:
+        if kind is int and not -1 << 63 <= min(items) <= max(items) < 1 << 63:
             raise TypeError("it goes through large integers")
-        item = ".item()" if kind in (int, float, bool) else ""
-        return f"{self._add(self._fill(column))}[k]{item}"
-
-    def _read_array(self, array: Any, at: int) -> str:
-        if array.dtype.kind not in "biufc":
-            raise TypeError(f"it goes through an array of {array.dtype}")
-        self.left = min(self.left, len(array) - at)
-        return f"{self._add(self._fill(array[at:at + self.most]))}[k]"
-
-    def _fill(self, column: Any) -> Any:
-        """As many elements as a program is told."""
-        filled = np.zeros(ROOM, column.dtype)
-        filled[:len(column)] = column
-        return filled
+        if kind in (int, float, bool):
+            return f"{self._add(Column(items))}[k].item()"
+        if kind.__module__ == "numpy" and issubclass(kind, (np.number, np.bool_)):
+            return f"{self._add(Column(items))}[k]"
+        raise TypeError(f"it goes through elements of type {kind.__name__}")
 
     def _add(self, column: Any) -> str:
         self.columns.append(column)

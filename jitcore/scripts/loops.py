@@ -47,9 +47,10 @@ class LoopFate(Fate):
     def __init__(self, workshop: Workshop, unit: Unit):
         self.loop: Loop = unit.loop
         super().__init__(workshop, unit)
-        self._trial: tuple[FrameType, int, Trial] | None = None
+        self._trial: tuple[FrameType, int, Trial, Arming] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
-        self._timed: tuple[Arming, float, int] | None = None
+        self._watched: tuple[Arming, float, int] | None = None
+        self._n_watched = FEW
         self._room = ROOM
         self._cost, self._done, self._tried = 0.0, 0, 0.0
 
@@ -69,15 +70,13 @@ class LoopFate(Fate):
             self._judge(frame, ahead)
             if self.region is None:
                 return HEAD, iterator
-            if iterator is None and not self.pace and self._time_more(frame):
-                return HEAD, iterator
-        if self._timed is not None:
-            self._note_pace()
+        self._use_mark(frame, ahead)
         if self.untried and ahead.left > 1:
             self.untried -= 1
             if self._try(frame, ahead):
-                self.workshop.arm(frame, self.unit, 1)
                 return HEAD, iterator
+        if not self.pace and self._measure(frame):
+            return HEAD, iterator
         start = perf_counter()
         found = self._run(frame, iterator, ahead)
         self._weigh(perf_counter() - start)
@@ -99,7 +98,7 @@ class LoopFate(Fate):
 
     def _run(self, frame: FrameType, iterator: Any, ahead: Ahead) -> tuple[int, Any]:
         program, end = self.region.program, self.loop.end
-        per_iteration = self._measure(frame, ahead)
+        per_iteration = self.pace if self.is_new else 0.0
         while True:
             count = min(ahead.most, ahead.left)
             if iterator is None or program.grown:
@@ -114,6 +113,7 @@ class LoopFate(Fate):
                 continue
             if found is None:
                 return self._miss(frame, iterator)
+            self.is_new = False
             self.entries += 1
             self.seconds += seconds
             number, results = found
@@ -135,8 +135,9 @@ class LoopFate(Fate):
                 return HEAD, ahead.advance(count)
             if iterator is None and seconds < QUICK and not program.grown:
                 self._room *= 4
+            per_iteration = 0.0
             if iterator is not None:
-                iterator, per_iteration, number = ahead.advance(count), 0.0, HEAD
+                iterator, number = ahead.advance(count), HEAD
                 ahead = self._look_ahead(iterator)
                 if ahead is None:
                     break
@@ -172,32 +173,28 @@ class LoopFate(Fate):
         """Notes how far a frame has come."""
         self._mark = frame, perf_counter(), ahead.left
 
-    def _measure(self, frame: FrameType, ahead: Ahead) -> float:
-        """Seconds of an iteration in Python since the frame was marked; 0.0 where that is not known."""
+    def _use_mark(self, frame: FrameType, ahead: Ahead) -> None:
+        """Finds out the time of an iteration since the frame was marked."""
         mark, self._mark = self._mark, None
-        if mark is None or mark[0] is not frame or ahead.left >= mark[2]:
-            return 0.0
-        self.pace = (perf_counter() - mark[1]) / (mark[2] - ahead.left)
-        return self.pace
+        if mark is not None and mark[0] is frame and ahead.left < mark[2]:
+            self.pace = (perf_counter() - mark[1]) / (mark[2] - ahead.left)
 
-    def _time_more(self, frame: FrameType) -> bool:
-        """Has Python do some iterations more, of which it is not known how many are done. Returns: whether it
-        does."""
-        seconds = perf_counter() - self._tried
-        count = min(FEW, int(LITTLE / seconds))
-        arming = self.workshop.arm(frame, self.unit, count - 1) if count > 1 else None
-        if arming is None:
-            self.pace = seconds
-            return False
-        self._timed = arming, perf_counter(), count
+    def _measure(self, frame: FrameType) -> bool:
+        """Has Python do some iterations more, which are timed; fewer ones where the loop ends before.
+        Returns: whether it does."""
+        if self._watched is not None:
+            (arming, start, count), self._watched = self._watched, None
+            if arming.is_done:
+                self.pace = find_seconds(arming, start) / count
+                return False
+            self._n_watched //= 2
+        if not self._n_watched:
+            self.give_up("its iterations are few, and entering its program takes longer than Python")
+            return True
+        arming = self.workshop.arm(frame, self.unit, self._n_watched)
+        if arming is not None:
+            self._watched = arming, perf_counter(), self._n_watched
         return True
-
-    def _note_pace(self) -> None:
-        """Of iterations that were watched."""
-        (arming, start, count), self._timed = self._timed, None
-        if arming.is_done:
-            seconds = perf_counter() - start
-            self.pace = max(seconds - arming.n_events * measure_event(), seconds / FEW) / count
 
     # -- the first use ---------------------------------------------------------------------------------------
     def _try(self, frame: FrameType, ahead: Ahead) -> bool:
@@ -217,13 +214,20 @@ class LoopFate(Fate):
             return False
         lengths = {name: len(one) for name, one in lists.items()}
         results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
-        self._trial, self._tried = (frame, ahead.left, Trial(copies, results, lengths)), perf_counter()
-        return True
+        arming = self.workshop.arm(frame, self.unit, 1)
+        if arming is not None:
+            self._trial = frame, ahead.left, Trial(copies, results, lengths), arming
+            self._tried = perf_counter()
+        return arming is not None
 
     def _judge(self, frame: FrameType, ahead: Ahead) -> None:
-        (of, left, trial), self._trial = self._trial, None
+        (of, left, trial, arming), self._trial = self._trial, None
+        seconds = find_seconds(arming, self._tried)
         if of is not frame or ahead.left not in (left - 1, Ahead.left):
             return
+        self._n_watched = min(FEW, int(LITTLE / seconds))
+        if self._n_watched < 2:
+            self.pace = self.pace or seconds
         difference = trial.find_difference(frame.f_locals)
         self.untried = 0
         if difference:
@@ -232,3 +236,9 @@ class LoopFate(Fate):
     def give_up(self, reason: str) -> None:
         super().give_up(reason)
         self._trial = None
+
+
+def find_seconds(arming: Arming, start: float) -> float:
+    """Seconds since then, without what events took by which a frame was watched."""
+    seconds = perf_counter() - start
+    return max(seconds - arming.n_events * measure_event(), seconds / FEW)

@@ -29,7 +29,7 @@ class Job(NamedTuple):
         body: offsets of the loop's instructions, the head first; none for a call of the function, whose
             parameters the values are.
         is_module: whether the code is that of a module.
-        form: of its elements, see `Ahead`; counts: the values of one that is for a few iterations.
+        form: of its elements, see `Ahead`; counts: what one tells that is for a few iterations.
         sides: names that parts of the loop read, by their offsets, see `Loop`. lists: names of lists that it
             appends to.
     """
@@ -126,13 +126,14 @@ class Region:
                   for name in self.program.parameters]
         return [*values, *counts]
 
-    def find_lists(self, variables: Mapping[str, Any], values: Iterable, sources: Iterable
+    def find_lists(self, variables: Mapping[str, Any], values: Sequence, sources: Iterable
                    ) -> dict[str, list] | None:
         """The lists that the program appends to; None where something that it reads may be one of them, or be
         one of the sources of its iterations."""
         found = {name: variables.get(name) for name in self.program.grown}
         own = [*found.values(), *sources]
-        read = [one for value in values for one in (value, *(value if type(value) in _HOLDERS else ()))]
+        variables = values[:len(self.program.parameters)]
+        read = [one for value in variables for one in (value, *(value if type(value) in _HOLDERS else ()))]
         is_shared = any(may_share(one, value) for one in read for value in own)
         are_lists = all(type(value) is list for value in found.values())
         return found if are_lists and not is_shared and len({*map(id, own)}) == len(own) else None

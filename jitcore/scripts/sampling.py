@@ -36,6 +36,7 @@ class Sampler:
     Attributes:
         units: loops and functions of the script; codes: the prepared ones, by the identity of their code
             objects.
+        n_ticks: number of ticks so far.
         is_busy: whether ticks do nothing; has_learned: whether there is something to keep for later runs.
     """
 
@@ -46,6 +47,7 @@ class Sampler:
         self._loops: dict[tuple[int, int], Unit] = {}
         self._functions: dict[int, Unit] = {}
         self.is_busy = self.has_learned = False
+        self.n_ticks = 0
         self._n_codes = 0
 
     @functools.cached_property
@@ -133,6 +135,7 @@ class Sampler:
             self.is_busy = False
 
     def _look(self, frame: FrameType | None) -> None:
+        self.n_ticks += 1
         running = list(self._list_running(frame))
         for unit in {unit for _, units in running for unit in units}:
             unit.ticks += 1
@@ -140,7 +143,9 @@ class Sampler:
             return
         for around, units in running:
             for unit in units:
-                if unit.state == State.DEAD or unit.late or unit.fate is not None and unit.fate.misses:
+                if unit.state == State.DEAD or unit.fate is not None and unit.fate.misses:
+                    continue
+                if unit.late and 2 * unit.late > self.workshop.patience:
                     continue
                 if unit.state == State.COMPILING:
                     return

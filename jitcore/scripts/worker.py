@@ -47,8 +47,10 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is traced may print
     jobs = os.fdopen(os.dup(0), "rb")
+    from jitcore.config import config
     from jitcore.scripts.compiling import Refused, compile_loop
 
+    config.update("announce_compiles", False)  # nobody waits
     is_left = not tell(answers, "ready")
     while (job := read_message(jobs)) is not None:
         limit_processor_time(jobs)

@@ -11,7 +11,7 @@ from time import monotonic
 from types import CellType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.arming import Arming, arm
+from jitcore.scripts.arming import PATIENCE, SHARE, Arming, arm
 from jitcore.scripts.entries import list_appended, list_assigned, list_parameters, list_read
 from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Workshop"]
 
-#: Ticks in which a frame that is to be stopped at a head may come there.
-LATE = 10
 
 
 class Workshop:
@@ -43,6 +41,7 @@ class Workshop:
         self.sampler, self.helper = sampler, Helper(path)
         self.current: Fate | None = None
         self._armed: tuple[Arming, Unit] | None = None
+        self._ticks_armed = 0
         self._told: Any = None  # (`Described`, `Names`) of what is compiled
         self._started = monotonic()
 
@@ -50,7 +49,8 @@ class Workshop:
     def enter(self, unit: Unit, frame: FrameType, iterator: Any) -> tuple[int, Any]:
         """A frame stands at the head of a loop."""
         if self._armed is not None and self._armed[1] is unit:
-            self._armed = None
+            self.disarm()
+            unit.late = 0
         return self._quietly(self.fate_of(unit).enter, frame, iterator)
 
     def call(self, unit: Unit, frame: FrameType, values: tuple) -> Any:
@@ -77,12 +77,17 @@ class Workshop:
         if self.current is not None:
             self._look_after_helper()
         if self._armed is not None:
-            unit = self._armed[1]
-            unit.late += 1
-            if unit.late < LATE:
+            self._armed[1].late += 1
+            self._ticks_armed += 1
+            if self.patience > 0:
                 return True
             self.disarm()
         return False
+
+    @property
+    def patience(self) -> float:
+        """Ticks in which a frame that is to be stopped at a head may come there: it is slow meanwhile."""
+        return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
     def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> Arming | None:
         """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times; None
@@ -114,7 +119,6 @@ class Workshop:
         except TypeError as error:
             fate.give_up(str(error))
             return
-        counts = ahead.list_values(min(ahead.left, ROOM))
         fate.mark(frame, ahead)
         variables = frame.f_locals
         is_module = variables is frame.f_globals
@@ -133,8 +137,9 @@ class Workshop:
             return
         sides = {offset: list_read(code, part, with_attributes=True) for offset, part in loop.sides.items()}
         body = (loop.head, *sorted(loop.body - {loop.head}))
+        named, counts = ahead.tell(min(ahead.left, ROOM))
         job = Job(b"", body, is_module, ahead.form, counts, sides, frozenset(lists))
-        self._submit(fate, values, function, frozenset(hidden), job)
+        self._submit(fate, {**values, **named}, function, frozenset(hidden), job)
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""

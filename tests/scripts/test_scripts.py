@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import os
 import re
+import subprocess
 import sys
 import textwrap
 from types import ModuleType
@@ -250,7 +252,7 @@ def test_a_wrong_program_is_found_out(monkeypatch):
 
 
 def test_a_slow_program_is_left_again(monkeypatch):
-    monkeypatch.setattr(LoopFate, "_measure", lambda self, frame, rest: 1e-9)
+    monkeypatch.setattr(LoopFate, "_use_mark", lambda self, frame, ahead: setattr(self, "pace", 1e-9))
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     names, _, sampler = run_sampled(source)
     assert names["s"] == run(source)[0]["s"]
@@ -290,3 +292,15 @@ def test_exceptions_are_those_of_python():
     with pytest.raises(ZeroDivisionError) as caught:
         run_sampled(source)
     assert caught.traceback[-1].lineno == 3
+
+
+def test_another_process_compiles(tmp_path):
+    """In plain Python this takes minutes."""
+    script = tmp_path / "long.py"
+    script.write_text("s = 0\nfor i in range(3_000_000_000):\n    s += i & 1\nprint(s)\n")
+    command = [sys.executable, "-m", "jitcore", "run", "--report", str(script)]
+    environment = {**os.environ, "JITCORE_CACHE_DIR": str(tmp_path / "cache"), "JITCORE_SCRIPTS_DEBUG": "1"}
+    for _ in range(2):  # the second time with what the first one found out
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
+        assert done.stdout == "1500000000\n"
+        assert re.search(r"^2 +compiled", done.stderr, re.MULTILINE)
