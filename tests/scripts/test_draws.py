@@ -113,7 +113,7 @@ SCRIPTS = {
                 pull = self.rng.random(self.x.shape)
                 self.v = 0.5 * self.v - pull * self.x
                 self.x = self.x + self.v
-        swarm = Swarm(np.random.default_rng(10))
+        swarm, k = Swarm(np.random.default_rng(10)), 0
         for k in range(3000):
             swarm.step()
         print(swarm.x.tolist(), swarm.rng.random())
