@@ -25,6 +25,7 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from jitcore.process.concurrency import Lock
 from jitcore.process.lazy import LazyModule
 
 copy, ctypes, math, np, random = map(LazyModule, ("copy", "ctypes", "math", "numpy", "random"))
@@ -173,13 +174,13 @@ class Memory:
         self._in = [(here + place, address, count) for address, place, count in parts]
         self._out = [(address, there, count) for there, address, count in self._in]
         self._move = ctypes.memmove
-        self._lock = threading.RLock() if bits is None else bits.lock
+        self._lock = Lock() if bits is None else bits.lock
 
     def __enter__(self) -> Memory:
         listed = _limit.listed
         if listed is not None and all(one is not self.generator for one in listed):
             raise Unlisted
-        self._lock.acquire()
+        self._lock.__enter__()
         move = self._move
         for one in self._in:
             move(*one)
@@ -197,8 +198,8 @@ class Memory:
             has_second, second = _SECOND.unpack_from(self.words, 8 * GAUSS)
             self.generator.gauss_next = second if has_second else None
 
-    def __exit__(self, *_: Any) -> None:
-        self._lock.release()
+    def __exit__(self, *error: Any) -> None:
+        self._lock.__exit__(*error)
 
 
 _memories: dict[int, Memory] = {}

@@ -388,8 +388,8 @@ def _list_variables(owner: Any) -> dict[str, Any]:
 
 
 def list_names(code: types.CodeType) -> Iterator[str]:
-    """Names of attributes, and texts that may be such, in code and in the functions that it makes. Code of a loop
-    has the constants of all that is around it: of these it loads few."""
+    """Names of attributes, and texts that may be such, in code and in the functions that it makes. Code of a
+    loop has the constants of all that is around it: of these it loads few."""
     yield from code.co_names
     for place in {one.arg for one in read_raw(code) if one.name == "LOAD_CONST"}:
         const = code.co_consts[place]
