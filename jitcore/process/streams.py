@@ -31,8 +31,8 @@ from jitcore.process.lazy import LazyModule
 copy, ctypes, math, np, random = map(LazyModule, ("copy", "ctypes", "math", "numpy", "random"))
 
 __all__ = ["FUNCTIONS", "GAUSS", "LAYOUTS", "STATE", "Memory", "Unlisted", "are_alike", "are_apart",
-           "count_words", "describe", "duplicate", "find_memory", "find_shared", "find_words", "has_function",
-           "is_generator", "is_method", "limit_to", "make", "share"]
+           "count_words", "describe", "duplicate", "find_class", "find_memory", "find_shared", "find_words",
+           "has_function", "is_generator", "is_method", "limit_to", "make", "share"]
 
 #: Of C's library, and of NumPy's `distributions.h`.
 FUNCTIONS = tuple("""log cos sin
@@ -93,12 +93,16 @@ def describe(generator: Any) -> str | None:
     return None if memory is None else memory.form
 
 
+def find_class(form: str) -> type:
+    """The class of a generator of this form."""
+    kind = form.partition(" ")[0]
+    return random.Random if kind == "Random" else getattr(np.random, kind)
+
+
 def make(form: str) -> Any:
     """A generator of this form, of any state."""
-    kind, name, _ = form.split()
-    if kind == "Random":
-        return random.Random(0)
-    return getattr(np.random, kind)(getattr(np.random, name)(0))
+    kind, name = find_class(form), form.split()[1]
+    return kind(0) if kind is random.Random else kind(getattr(np.random, name)(0))
 
 
 def duplicate(generator: Any) -> Any:

@@ -197,6 +197,16 @@ def of_lists(rng, n):
     return s, k
 
 
+def asks_for_classes(rng, n):
+    s = 1.0 if isinstance(rng, np.random.Generator) else 2.0
+    s += 10.0 if type(rng) is np.random.RandomState else 20.0
+    s += 100.0 if rng.__class__ is np.random.Generator else 200.0
+    if rng is not None and rng and rng == rng:
+        for _ in range(n):
+            s += rng.normal()
+    return s, type(rng).__name__, isinstance(rng, (int, np.ndarray))
+
+
 def in_vectors(rng, n):
     found = 0.0
     for _ in range(n):
@@ -206,7 +216,8 @@ def in_vectors(rng, n):
     return found
 
 
-@pytest.mark.parametrize("function", [metropolis, leaves, rejects, by_method, of_lists, in_vectors])
+@pytest.mark.parametrize("function", [metropolis, leaves, rejects, by_method, of_lists, asks_for_classes,
+                                      in_vectors])
 @pytest.mark.parametrize("name", ["PCG64", "MT19937", "SFC64", "RandomState"])
 def test_draws_keep_their_order(function, name):
     compare(function, MAKERS[name](), 500, calls=4)
@@ -305,3 +316,21 @@ def test_other_threads_wait():
         thread.join()
     drawn = np.sort(np.concatenate(found))
     np.testing.assert_array_equal(drawn, np.sort(np.random.default_rng(2).random(drawn.size)))
+
+
+@pytest.mark.parametrize("call", ["scipy.stats.norm.rvs(size=3)", "statistics.NormalDist().samples(3)[0]"])
+def test_libraries_that_draw(call):
+    """Their code is not traced: it would draw while tracing only."""
+    import statistics
+
+    import scipy.stats
+
+    f = make(f"def f(x):\n    return x + {call} + np.random.rand()", scipy=scipy, statistics=statistics)
+    compiled, found = jitcore.autojit(f), []
+    with pytest.raises(jitcore.errors.NotTraceable, match="a draw by code that is not traced"):
+        jitcore.autojit(f, strict=True)(np.zeros(3))
+    for function in (f, compiled):
+        np.random.seed(1)
+        random.seed(1)
+        found.append([function(np.zeros(3)).tolist() for _ in range(3)])
+    assert found[0] == found[1]

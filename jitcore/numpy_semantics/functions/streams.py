@@ -21,12 +21,13 @@ from jitcore.lax.draw import SIGNATURES, draw
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape
 from jitcore.numpy_semantics.values.arithmetic import fail
+from jitcore.numpy_semantics.values.conversions import StandIn
 from jitcore.numpy_semantics.values.items import get_item, pick_item
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.process.streams import FUNCTIONS, find_memory, has_function
+from jitcore.process.streams import FUNCTIONS, find_class, find_memory, has_function
 from jitcore.rewriter.handles import Handle
 
 __all__ = ["Stream", "make_stream"]
@@ -35,14 +36,20 @@ __all__ = ["Stream", "make_stream"]
 _OF_LOGARITHMS = ("legacy_gauss", "legacy_exponential", "python_gauss", "python_normal")
 
 
-class Stream:
+class Stream(StandIn):
     """Stands for a generator. form: see `streams.describe`."""
+
+    @property
+    def __class__(self):
+        return find_class(self._form)
 
     def __init__(self, words: NDArray, form: str):
         self._words, self._form = words, form
 
     def __getattr__(self, name: str) -> Any:
         kind = self._form.partition(" ")[0]
+        if name.startswith("__"):
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
         raise not_traceable(f"a draw by {kind}.{name}()")
 
     def _draw(self, function: str, shape: tuple, *values: Array) -> Array:
