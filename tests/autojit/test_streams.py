@@ -297,7 +297,10 @@ def test_a_bit_generator_that_is_exchanged():
         for bits in (np.random.MT19937(3), np.random.PCG64(3), np.random.MT19937(4)):
             np.random.set_bit_generator(bits)
             same = np.random.RandomState(copy.deepcopy(bits))
-            assert compiled(100) == sum([same.random() for _ in range(100)], 0.0)
+            total = 0.0
+            for _ in range(100):
+                total += same.random()
+            assert compiled(100) == total
             assert repr(bits.state) == repr(same._bit_generator.state)
     finally:
         np.random.set_bit_generator(before)
