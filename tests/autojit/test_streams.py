@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jitcore
+from jitcore.process import streams
 
 SOURCES = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 MAKERS = {name: lambda name=name: np.random.Generator(getattr(np.random, name)(5)) for name in SOURCES}
@@ -337,3 +338,31 @@ def test_libraries_that_draw(call):
         random.seed(1)
         found.append([function(np.zeros(3)).tolist() for _ in range(3)])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name, answer", [("has_function", lambda name: False), ("_has_fused_products", lambda: True)])
+def test_what_this_numpy_does_otherwise_is_left_to_python(name, answer, monkeypatch):
+    monkeypatch.setattr(f"jitcore.numpy_semantics.functions.streams.{name}", answer)
+    f = make("def f(rng, n):\n    s = 0.0\n    for i in range(n):\n        s += rng.normal(0.5, 2.0)\n    return s")
+    rng, same = np.random.RandomState(3), np.random.RandomState(3)
+    with pytest.raises(jitcore.errors.NotTraceable, match="a draw"):
+        jitcore.autojit(f, strict=True)(rng, 10)
+    assert jitcore.autojit(f)(rng, 10) == f(same, 10)
+    f = make("def f(rng, n):\n    s = 0.0\n    for i in range(n):\n        s += rng.random()\n    return s")
+    assert jitcore.autojit(f, strict=True)(rng, 10) == f(same, 10)
+
+
+def test_programs_for_another_numpy_are_not_used():
+    rng = np.random.default_rng(3)
+    memory = streams.find_memory(rng)
+    assert streams.find_words(memory.form, rng) is memory.words
+    assert streams.find_words(memory.form.replace(np.__version__, "1.0"), rng) is None
+
+
+def test_generators_are_let_go():
+    """Of many that come and go only the last ones are kept."""
+    f = make("def f(rng, n):\n    s = 0.0\n    for i in range(n):\n        s += rng.random()\n    return s")
+    compiled = jitcore.autojit(f, strict=True)
+    for seed in range(200):
+        assert compiled(np.random.default_rng(seed), 5) == f(np.random.default_rng(seed), 5)
+    assert len(streams._memories) <= 64
