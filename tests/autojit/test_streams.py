@@ -366,3 +366,12 @@ def test_generators_are_let_go():
     for seed in range(200):
         assert compiled(np.random.default_rng(seed), 5) == f(np.random.default_rng(seed), 5)
     assert len(streams._memories) <= 64
+
+
+@pytest.mark.parametrize("device", ["reference", "cuda:emulated"])
+def test_other_backends(device):
+    """Their programs draw on the host."""
+    rng, same = np.random.default_rng(3), np.random.default_rng(3)
+    f = make("def f(rng, n):\n    s = 0.0\n    for i in range(n):\n        s += rng.normal()\n    return s")
+    compiled = jitcore.autojit(f, device=device, strict=True)
+    assert [compiled(rng, 10), compiled(rng, 10), rng.random()] == [f(same, 10), f(same, 10), same.random()]
