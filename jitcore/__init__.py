@@ -62,10 +62,14 @@ Modules:
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import sys
+import types
 
-# As in JAX, `jitcore.config` is the object; bound here, it hides the module of that name.
-from jitcore.config import config
+TYPE_CHECKING = False  # as `typing` has it, which takes long to load
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jitcore.config import config as config
 
 __version__ = "0.1.0"
 
@@ -93,6 +97,7 @@ _EXPORTS = {
                         "local_device_count", "local_devices", "make_array_from_callback",
                         "make_array_from_process_local_data", "make_array_from_single_device_arrays",
                         "make_mesh", "process_count", "process_index"),
+    "jitcore.scripts.sessions.runner": ("run_path",),
     "jitcore.lax.control_flow.callback": ("pure_callback",),
     "jitcore.lax.parallel.sharded": ("shard_map",),
     "jitcore.sharding": ("Mesh", "NamedSharding", "P", "set_mesh"),
@@ -132,12 +137,28 @@ if TYPE_CHECKING:
     )
     from jitcore.lax.control_flow.callback import pure_callback as pure_callback
     from jitcore.lax.parallel.sharded import shard_map as shard_map
+    from jitcore.scripts.sessions.runner import run_path as run_path
     from jitcore.sharding import Mesh as Mesh, NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
 # isort: on
 
 _MODULE_OF_NAME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = ["config", *_MODULES, *_MODULE_OF_NAME]
+
+
+class _Package(types.ModuleType):
+    """As in JAX, `jitcore.config` is the object, and hides the module of that name, which imports bind."""
+
+    @property
+    def config(self) -> Any:
+        return importlib.import_module("jitcore.config").config
+
+    @config.setter
+    def config(self, module: types.ModuleType) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from jitcore import __version__
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
-#: Modules of `jitcore.cli`. Each has HELP, add_arguments(parser) and execute(options) -> exit code.
+#: Modules of `jitcore.cli`. Each has HELP, add_arguments(parser) and execute(options) -> exit code;
+#: `run` reads its arguments itself: those of a script may look like options.
 COMMANDS = ("cache", "demo", "doctor", "run")
 
 
@@ -32,15 +33,15 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         module = importlib.import_module(f"jitcore.cli.{name}")
         command = commands.add_parser(name, help=module.HELP, description=module.__doc__.split("\n", 1)[0])
         module.add_arguments(command)
-        command.set_defaults(execute=module.execute)
+        command.set_defaults(execute=getattr(module, "execute", None))
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; `arguments` are those of the process by default. Returns: the exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    if given[:1] == ["run"] and len(given) > 1 and not given[1].startswith("-"):  # a parser takes 5 ms
-        return importlib.import_module("jitcore.cli.run").run_script(given[1], list(given[2:]))
+    if given[:1] == ["run"] and given[1:2] not in (["-h"], ["--help"]):  # a parser takes 5 ms
+        return importlib.import_module("jitcore.cli.run").run(given[1:])
     options = make_parser(given[:1] if given and given[0] in COMMANDS else COMMANDS).parse_args(given)
     return options.execute(options)
 

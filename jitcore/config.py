@@ -11,14 +11,17 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.process.concurrency import Lock
 from jitcore.process.lazy import LazyModule
+
+TYPE_CHECKING = False  # as `typing` has it, which takes long to load
+if TYPE_CHECKING:
+    from typing import Any
 
 difflib = LazyModule("difflib")
 
@@ -26,7 +29,10 @@ __all__ = ["FLAGS", "Config", "Flag", "config", "check_tracer_leaks", "checking_
            "disable_jit", "enable_checks", "enable_x64", "threefry_partitionable"]
 
 
-class Flag(NamedTuple):
+_FIELDS = "name type default affects_trace doc choices aliases process_wide"
+
+
+class Flag(namedtuple("Flag", _FIELDS, defaults=((), (), False))):
     """One row of the flag table.
 
     `affects_trace`: a program traced or compiled under one value must not be reused under another.
@@ -34,14 +40,7 @@ class Flag(NamedTuple):
     `aliases`: other names under which JAX's scripts set the same thing.
     `process_wide`: the flag rules something that all threads share, so that no thread can override it."""
 
-    name: str
-    type: type
-    default: bool | int | str
-    affects_trace: bool
-    doc: str
-    choices: tuple[str, ...] = ()
-    aliases: tuple[str, ...] = ()
-    process_wide: bool = False
+    __slots__ = ()
 
     def describe_accepted(self) -> str:
         """The accepted values in words, for error messages."""

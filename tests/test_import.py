@@ -75,7 +75,7 @@ def test_names_that_modules_share_stay_objects():
 
 def test_type_checkers_see_the_same_names():
     tree = ast.parse(Path(jitcore.__file__).read_text(encoding="utf-8"))
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    *_, block = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {node.module: {alias.asname for alias in node.names} for node in block.body}
     assert seen == {module: set(names) for module, names in jitcore._EXPORTS.items()}
 

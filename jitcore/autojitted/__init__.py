@@ -18,8 +18,8 @@ Modules:
                 may cost.
 """
 
-from jitcore.autojitted.decorate import adopt, decorate
+from jitcore.autojitted.decorate import decorate
 from jitcore.autojitted.function import Options
 from jitcore.autojitted.tiers.report import AutojitWarning
 
-__all__ = ["AutojitWarning", "Options", "adopt", "decorate"]
+__all__ = ["AutojitWarning", "Options", "decorate"]

@@ -12,13 +12,10 @@ import numpy as np
 
 from jitcore.autojitted.exporting import export_function
 from jitcore.autojitted.function import AutojitFunction, Options
-from jitcore.autojitted.inputs.reading import NumberPolicy
 from jitcore.autojitted.loops import outline_loops
 from jitcore.autojitted.recording.purity import ORIGINAL
-from jitcore.autojitted.tiers.budget import Account
 from jitcore.autojitted.tiers.report import Reason, Report, Tier, make_report, warn_of
 from jitcore.process.effort import CacheInfo
-from jitcore.process.generated import Pool
 from jitcore.stages import show_stages
 
 
@@ -74,26 +71,9 @@ def _call_vectorized(vectorized: np.vectorize) -> types.FunctionType:
     return call
 
 
-def adopt(fun: types.FunctionType, wrapper: types.FunctionType, pool: Pool, seconds: float) -> None:
-    """Compiles a function that ran in plain Python so far, behind the wrapper that it has.
-
-    pool: what attempts draw from, together with others; seconds: that the calls have taken."""
-    options = Options()
-    account = Account(options.tuning, 0.0, 1.0, pool)
-    account.note_call(seconds)
-    owner = AutojitFunction(fun, options, outline_loops, account)
-    # Each program has to be paid for: ints are inputs.
-    owner.policy = NumberPolicy((), owner.parameters.names)
-    wrapper.__code__, owner.wrapper = owner.wrapper.__code__, wrapper
-    _furnish(owner, fun)
-
-
 def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:
-    return _furnish(AutojitFunction(fun, options, outline_loops), fun)
-
-
-def _furnish(owner: AutojitFunction, fun: types.FunctionType) -> Callable:
     """The wrapper of a function, with what it can be asked."""
+    owner = AutojitFunction(fun, options, outline_loops)
     made: Any = owner.wrapper
     made.__dict__[ORIGINAL] = made.__dict__["__jitcore_original__"] = fun  # the second: for the rewriter
     made.__dict__["__jitcore_autojit_state__"] = owner

@@ -419,7 +419,7 @@ class AutojitFunction:
     def _note_fall(self, reason: Reason, tier: Tier) -> None:
         if reason not in self.reasons:
             self.reasons.append(reason)
-        if tier not in self._warned and self.account.pool is None:
+        if tier not in self._warned:
             self._warned.add(tier)
             lines = [] if self.loops is None else self.loops.list_compiled()
             warn_of(reason, self.function.__qualname__, tier, lines)

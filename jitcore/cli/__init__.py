@@ -3,12 +3,8 @@
 In: arguments of the command line. Out: text, and an exit status.
 
 Modules:
-    cache      Shows or empties the folder of compiled programs.
-    demo       Shows one function on its way from Python to machine code, checks its values and times it.
-    doctor     Describes this installation: versions, backends, targets, processor, threads, settings, caches.
-    patience   Patience: the functions of a script under `run --all`, which run as they are until compiling
-               them can pay.
-    run        Runs a Python script as `python SCRIPT` would, sooner: its hot loops are compiled while it
-               runs.
-    selection  Functions of a script under `autojit`, without a change of the script.
+    cache   Shows or empties the folder of compiled programs.
+    demo    Shows one function on its way from Python to machine code, checks its values and times it.
+    doctor  Describes this installation: versions, backends, targets, processor, threads, settings, caches.
+    run     Runs a Python script as `python SCRIPT` would, sooner: its hot loops are compiled while it runs.
 """

@@ -1,8 +1,7 @@
 """Runs a Python script as `python SCRIPT` would, sooner: its hot loops are compiled while it runs.
 
-In: the path of a script and its arguments. Out: whatever the script does; its exit code. With `--functions`,
-functions of these names are under `autojit` instead; with `--all`, those that loop or name NumPy, once their
-calls have taken so long that this can pay.
+In: the path of a script, or `-m` and the name of a module, and arguments. Out: whatever the program does; its
+exit code. With `--report` a table at the end, or a page beside it.
 """
 
 from __future__ import annotations
@@ -10,68 +9,68 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import TYPE_CHECKING
 
-from jitcore.scripts.runner import Watched, run_source
+from jitcore.scripts.sessions import runner
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
+    from typing import NoReturn
 
-HELP = "run a Python script"
-#: `argparse.REMAINDER`.
-REMAINDER = "..."
+HELP = "run a Python script or module"
+_USAGE = "jitcore run [--report [FILE.html]] [--check] (SCRIPT | -m MODULE) [ARGUMENT ...]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--functions", metavar="A,B", default="", help="compile these functions and no others")
-    which.add_argument("--all", action="store_true", help="compile its functions that loop or use NumPy")
-    parser.add_argument("--report", action="store_true", help="tell at the end what was compiled")
-    parser.add_argument("script", metavar="SCRIPT", help="path of the script")
-    parser.add_argument("arguments", metavar="...", nargs=REMAINDER, help="arguments of the script")
+    """For the help; `run` reads them itself."""
+    parser.usage = _USAGE
+    parser.add_argument("--report", action="store_true",
+                        help="tell at the end what was compiled, or why not; in FILE.html beside the source")
+    parser.add_argument("--check", action="store_true",
+                        help="compare all that compiled code does with what Python does")
+    parser.add_argument("-m", metavar="MODULE", help="run a module, as python -m does")
+    parser.add_argument("script", metavar="SCRIPT", nargs="?", help="path of the script")
+    parser.add_argument("arguments", metavar="ARGUMENT", nargs="*", help="arguments of the program")
 
 
-def execute(options: argparse.Namespace) -> int:
-    """Returns: 0; 1 after an exception, which is printed; 2 for a script that cannot be read, or that lacks a
-    function that was asked for."""
-    names = [name for name in options.functions.split(",") if name]
-    if not names and not options.all:
-        return run_script(options.script, options.arguments, options.report)
-    from jitcore.cli.selection import Selection
-
-    selection = Selection(None if options.all else names)
-    source = read_script(options.script)
-    if source is None:
-        return 2
+def run(arguments: Sequence[str]) -> int:
+    """Returns: 0. Raises: whatever the program raises; SystemExit(2) for arguments that make no sense, and
+    for a script that cannot be read."""
+    rest, module, report, checks = list(arguments), None, None, False
+    while rest and rest[0].startswith("-") and module is None:
+        option = rest.pop(0)
+        if option == "-m" and rest:
+            module = rest.pop(0)
+        elif option == "--report":
+            report = rest.pop(0) if rest and rest[0].endswith((".html", ".htm")) else ""
+        elif option == "--check":
+            checks = True
+        else:
+            refuse(f"usage: {_USAGE}\njitcore run: {option} is no option, or lacks something")
+    if module is None and not rest:
+        refuse(f"usage: {_USAGE}\njitcore run: there is no script")
+    if module is None:
+        path = rest.pop(0)
+        try:
+            with io.open_code(os.path.abspath(path)) as file:
+                source = file.read()
+        except OSError as error:
+            refuse(f"jitcore run: cannot read {path}: {error.strerror}")
+    session = runner.open_session("" if module is not None else path)
     try:
-        return run_source(source, options.script, options.arguments, selection.prepare)
+        if module is None:
+            runner.run_script(source, path, rest, session)
+        else:
+            runner.run_module(module, rest, session)
     finally:
-        if options.report:
-            for function in selection.compiled:
-                print(function.report(), file=sys.stderr)
+        if report is not None:
+            from jitcore.scripts.sessions.report import write_report
+
+            write_report(None if session is None else session.sampler, report)
+    return 0
 
 
-def read_script(path: str) -> bytes | None:
-    """None for one that cannot be read, which is told."""
-    try:
-        with io.open_code(os.path.abspath(path)) as file:
-            return file.read()
-    except OSError as error:
-        print(f"jitcore run: cannot read {path}: {error.strerror}", file=sys.stderr)
-        return None
-
-
-def run_script(path: str, arguments: list[str], report: bool = False) -> int:
-    """Runs a script whose hot loops are compiled meanwhile."""
-    source = read_script(path)
-    if source is None:
-        return 2
-    watched = Watched()
-    try:
-        return run_source(source, path, arguments, watched.prepare)
-    finally:
-        watched.finish()
-        if report:
-            from jitcore.scripts.report import format_report
-
-            print(format_report(watched.sampler), file=sys.stderr)
+def refuse(text: str) -> NoReturn:
+    print(text, file=sys.stderr)
+    raise SystemExit(2)

@@ -22,7 +22,3 @@ Modules:
                      its static values.
     tracing          Runs the user's Python function once on tracers.
 """
-
-from jitcore.process.effort import counters
-
-__all__ = ["counters"]

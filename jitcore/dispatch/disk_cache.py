@@ -11,23 +11,24 @@ is done without. When the folder outgrows `config.cache_disk_bytes`, files that 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import stat
 import sys
 import time
 import warnings
+from collections import namedtuple
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from importlib.util import source_hash
 
 from jitcore.config import config
 
 __all__ = ["DiskCache", "Statistics", "find_folder", "open_cache", "stamp_sources"]
 
-_MAGIC = b"jitcore\x01"
+_MAGIC = b"jitcore\x02"
 _KEY_BYTES = 32
-_CONTENT_AT = len(_MAGIC) + 2 * _KEY_BYTES
+_CHECKSUM_AT = len(_MAGIC) + _KEY_BYTES
+_CONTENT_AT = _CHECKSUM_AT + 8
 _SUFFIX, _UNFINISHED = ".code", ".part"
 
 _DAY = 86400.0
@@ -41,20 +42,14 @@ _UNWATCHED_PART = 1 / 16
 _numbers = itertools.count()
 
 
-class Statistics(NamedTuple):
+class Statistics(namedtuple("Statistics", "files size oldest newest")):
     """What a folder holds. files: entries; size: their bytes; oldest, newest: when one of them was last used,
     to within a day, in seconds since 1970, or None without files."""
 
-    files: int
-    size: int
-    oldest: float | None
-    newest: float | None
+    __slots__ = ()
 
 
-class _File(NamedTuple):
-    used: float
-    size: int
-    path: str
+_File = namedtuple("_File", "used size path")
 
 
 def find_folder() -> str:
@@ -161,7 +156,7 @@ class DiskCache:
                 return
             try:
                 with open(unfinished, "xb", opener=_open_private) as file:
-                    file.write(b"".join((_MAGIC, key, hashlib.sha256(content).digest(), content)))
+                    file.write(b"".join((_MAGIC, key, _sum(content), content)))
                 os.replace(unfinished, self._path(key))
             except OSError:
                 _remove(unfinished)
@@ -261,9 +256,13 @@ class DiskCache:
 
 def _is_intact(data: bytes, key: bytes) -> bool:
     """Whether a file holds what was written under this key."""
-    checksum_at = len(_MAGIC) + _KEY_BYTES
-    is_of_key = data[:checksum_at] == _MAGIC + key
-    return is_of_key and hashlib.sha256(data[_CONTENT_AT:]).digest() == data[checksum_at:_CONTENT_AT]
+    is_of_key = data[:_CHECKSUM_AT] == _MAGIC + key
+    return is_of_key and _sum(data[_CONTENT_AT:]) == data[_CHECKSUM_AT:_CONTENT_AT]
+
+
+def _sum(content: bytes) -> bytes:
+    """Tells a damaged file; against people there are owners and permissions."""
+    return source_hash(content)
 
 
 def _open_private(path: str, flags: int) -> int:

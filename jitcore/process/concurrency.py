@@ -17,15 +17,15 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Generic, TypeVar, overload
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "Lock", "available_cores", "cached_attribute", "default_threads", "keep_threads_out",
     "read_group_limit", "stop_at_end",
 ]
-
-
-T = TypeVar("T")
 
 
 class Lock:
@@ -118,25 +118,19 @@ def _is_inside(frame: FrameType | None) -> bool:
     return False
 
 
-class cached_attribute(Generic[T]):  # noqa: N801  it is used as a decorator
+class cached_attribute:  # noqa: N801  it is used as a decorator
     """A property that is computed once. Threads that ask for it at once may compute it each, and keep one.
 
     `functools.cached_property` of Python 3.11 has one lock for all objects of a class, held while the value
     is computed: threads would compile one after the other, and a child forked meanwhile would never compile.
     """
 
-    def __init__(self, compute: Callable[[Any], T]):
+    def __init__(self, compute: Callable[[Any], Any]):
         self._compute = compute
         self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> cached_attribute[T]: ...
-
-    @overload
-    def __get__(self, instance: object, owner: type) -> T: ...
 
     def __get__(self, instance, owner):
         if instance is None:

@@ -4,9 +4,6 @@ In: lines, and the objects that they name. Out: a function. A wrapper hands its 
 the place of a function: to a dispatcher, which gets one value for each parameter as Python has bound it; or
 to the function itself, watched for calls of more than so many seconds, at the cost of two readings of the
 clock.
-
-Nothing but Python is imported: a script that is run with its functions watched loads the compiler when the
-first of them is compiled.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Sequence
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 _VARIADIC, _OPTIONS = 4, 8  # CO_VARARGS, CO_VARKEYWORDS
@@ -140,14 +137,6 @@ def make_watching_code(function: types.FunctionType, parameters: Parameters, run
     return make_code(function, parameters, _WATCHING.format(passed=parameters.passed), constants)
 
 
-def drop_watching(trace: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback without the frames of such code."""
-    if trace is None:
-        return None
-    trace.tb_next = drop_watching(trace.tb_next)
-    return trace.tb_next if "__jitcore_start" in trace.tb_frame.f_code.co_varnames else trace
-
-
 # The names of its variables are no parameters' names.
 _WATCHING = """\
         __jitcore_start = 'clock of jitcore'()
@@ -173,22 +162,6 @@ class Conversion:
         place = int(tag)
         chosen = whole if whole is not None and self._are_whole[place] else value
         return self._types[place]((chosen if self._are_complex[place] else chosen.real).item())
-
-
-class Pool:
-    """What all functions of a process may cost together: seconds that are free, and a share of its time.
-
-    spent: seconds of the processor that were measured."""
-
-    def __init__(self, free: float, share: float):
-        self.free, self.share, self._start = free, share, perf_counter()
-        self.spent = 0.0
-
-    @property
-    def funds(self) -> float:
-        # Another process may have the processor, another thread work too: what is less counts.
-        elapsed = min(perf_counter() - self._start, process_time())
-        return self.free + self.share * (elapsed - self.spent) - self.spent
 
 
 def remake(function: types.FunctionType, code: types.CodeType, closure: tuple | None = None

@@ -6,7 +6,10 @@ In: the name of a module. Out: an object with the module's attributes.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["LazyModule"]
 

@@ -9,117 +9,79 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from time import perf_counter
 from types import FrameType
 from typing import Any
 
-from jitcore.scripts.entries import Leave
+from jitcore.scripts.gates import Leave
+from jitcore.scripts.tracers import TOOL, TOOL_NAME, change, expect, ignore, is_traced
 
-__all__ = ["PATIENCE", "SHARE", "Arming", "arm", "measure_event"]
-
-#: How much longer an event takes than the Python function that it calls.
-BESIDE = 1.5
+__all__ = ["PATIENCE", "SHARE", "Arming", "arm"]
 
 
 class Arming:
-    """A frame that is to be stopped, when it has come to the head more than `skipped` times.
+    """A frame that is to be stopped."""
 
-    Attributes:
-        is_done: whether it was; n_events: what it was watched by until then.
-    """
-
-    def __init__(self, frame: FrameType, head: int, skipped: int):
+    def __init__(self, frame: FrameType, head: int):
         self.frame, self.code, self.head = frame, frame.f_code, head
-        self.skipped, self.is_done, self.n_events = skipped, False, 0
-
-    def is_due(self) -> bool:
-        """Asked whenever it stands at the head."""
-        self.skipped -= 1
-        return self.skipped < 0
 
     def disarm(self) -> None:
         """Gives up; also called when the frame was stopped."""
-
-    def see_nothing(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Takes as long as an event that is none."""
-        self.n_events += 1
-        if event == "line" and frame.f_lasti == self.head and frame is self.frame:
-            raise AssertionError
 
 
 if sys.version_info >= (3, 12):
     PATIENCE, SHARE = 100, 0.5
     _MONITORING = sys.monitoring
-    _TOOL = _MONITORING.OPTIMIZER_ID
 
     class _Arming(Arming):
-        def __init__(self, frame: FrameType, head: int, skipped: int):
-            super().__init__(frame, head, skipped)
+        def __init__(self, frame: FrameType, head: int):
+            super().__init__(frame, head)
             events = _MONITORING.events
-            if _MONITORING.get_tool(_TOOL) is None:
-                _MONITORING.use_tool_id(_TOOL, "jitcore")
-            _MONITORING.register_callback(_TOOL, events.INSTRUCTION, self._see)
-            _MONITORING.set_local_events(_TOOL, self.code, events.INSTRUCTION)
+            _MONITORING.use_tool_id(TOOL, TOOL_NAME)
+            change(_MONITORING.register_callback, TOOL, events.INSTRUCTION, self._see)
+            _MONITORING.set_local_events(TOOL, self.code, events.INSTRUCTION)
             _MONITORING.restart_events()
 
         def _see(self, code: Any, offset: int) -> Any:
-            self.n_events += 1
             if offset != self.head or code is not self.code:
                 return _MONITORING.DISABLE
-            if sys._getframe(1) is not self.frame or not self.is_due():
+            if sys._getframe(1) is not self.frame:
                 return None
-            self.is_done = True
             self.disarm()
             raise Leave
 
         def disarm(self) -> None:
-            _MONITORING.set_local_events(_TOOL, self.code, 0)
-            _MONITORING.register_callback(_TOOL, _MONITORING.events.INSTRUCTION, None)
+            if self.frame is None:
+                return
+            _MONITORING.set_local_events(TOOL, self.code, 0)
+            change(_MONITORING.register_callback, TOOL, _MONITORING.events.INSTRUCTION, None)
+            _MONITORING.free_tool_id(TOOL)
             self.frame = None
-
-    def _is_traced() -> bool:
-        return sys.gettrace() is not None or _MONITORING.get_tool(_MONITORING.DEBUGGER_ID) is not None
 
 else:
     #: Ticks in which frames may be watched, and the part of all others.
     PATIENCE, SHARE = 10, 0.05
 
     class _Arming(Arming):
-        def __init__(self, frame: FrameType, head: int, skipped: int):
-            super().__init__(frame, head, skipped)
+        def __init__(self, frame: FrameType, head: int):
+            super().__init__(frame, head)
             frame.f_trace = self._see
-            sys.settrace(_ignore)
+            change(sys.settrace, ignore)
 
         def _see(self, frame: FrameType, event: str, argument: Any) -> Callable | None:
-            self.n_events += 1
-            if event == "line" and frame.f_lasti == self.head and frame is self.frame and self.is_due():
-                self.is_done = True
+            if event == "line" and frame.f_lasti == self.head and frame is self.frame:
                 self.disarm()
+                expect()
                 raise Leave
             return self._see
 
         def disarm(self) -> None:
-            sys.settrace(None)
-            if self.frame is not None:
+            if self.frame is not None and self.frame.f_trace == self._see:
                 self.frame.f_trace = None
+            if sys.gettrace() is ignore:
+                change(sys.settrace, None)
             self.frame = None
 
-    def _ignore(frame: FrameType, event: str, argument: Any) -> None:
-        return None
 
-    def _is_traced() -> bool:
-        return sys.gettrace() is not None
-
-
-def arm(frame: FrameType, head: int, skipped: int = 0) -> Arming | None:
+def arm(frame: FrameType, head: int) -> Arming | None:
     """None where somebody else traces."""
-    return None if _is_traced() else _Arming(frame, head, skipped)
-
-
-def measure_event() -> float:
-    """Seconds that an event takes, about: Python's part of it is measured."""
-    watched = Arming(sys._getframe(), -1, 0)
-    start = perf_counter()
-    for _ in range(100):
-        watched.see_nothing(watched.frame, "line", None)
-    return (perf_counter() - start) / 100 * BESIDE
+    return None if is_traced() else _Arming(frame, head)

@@ -26,8 +26,9 @@ from jitcore.process import streams
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
-from jitcore.scripts.entries import HEAD, list_assigned
+from jitcore.scripts.entries import list_assigned
 from jitcore.scripts.environment import Rebuilt
+from jitcore.scripts.gates import HEAD
 from jitcore.scripts.iterators import Column
 from jitcore.scripts.regions import FromDisk, Job
 

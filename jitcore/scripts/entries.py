@@ -17,17 +17,15 @@ import bisect
 import dis
 from collections.abc import Callable, Container, Iterable
 from types import CodeType
-from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, is_generator, read_handlers, read_raw
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
+from jitcore.scripts.gates import DECLINED, RAISED, WATCH, Gate, Leave, Loop, Prepared, Slot
+from jitcore.scripts.watching import LoopCopy
 
-__all__ = ["DECLINED", "HEAD", "Gate", "Leave", "Loop", "Prepared", "Slot", "add_entries", "list_appended",
-           "list_assigned", "list_parameters", "list_read"]
+__all__ = ["add_entries", "list_appended", "list_assigned", "list_parameters", "list_read"]
 
-#: The exit that is none: the loop goes on at its head.
-HEAD = -1
 #: What ends a block.
 _ENDS = frozenset("RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE JUMP_FORWARD JUMP_BACKWARD "
                   "JUMP_BACKWARD_NO_INTERRUPT".split())
@@ -40,72 +38,7 @@ _ATTRIBUTES = {"LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
-class Leave(BaseException):
-    """Raised in a frame that stands at the head of a loop: the loop is left there, and gone on with
-    elsewhere."""
-
-
-class Gate(list):
-    """What is asked whenever a loop is begun: empty while it is closed. Code is hashed with its constants."""
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-
-    def open(self) -> None:
-        self[:] = (True,)
-
-    def close(self) -> None:
-        self.clear()
-
-
-class Declined:
-    """What a call answers that is left to Python."""
-
-    def __reduce__(self):
-        return "DECLINED"
-
-
-DECLINED = Declined()
-
-
-class Slot:
-    """What calls of a function ask first, while its gate is open: `call`, with the values of its
-    parameters."""
-
-    __slots__ = ("gate", "call")
-
-    def __init__(self):
-        self.gate = Gate()
-        self.call: Callable | None = None
-
-
-class Loop(NamedTuple):
-    """A loop of a code object.
-
-    Attributes:
-        head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the
-            stack there.
-        body: offsets of its instructions.
-        exits: offsets behind it, where control may go on; end: of a `for` the one of them behind its last
-            iteration.
-        sides: parts of it that not every iteration comes to and that call something, as offsets of their
-            instructions by that of the first: control may leave the loop there too and come back to its head.
-        depth: of the stack at its head. level: number of loops around it.
-        line: of its `for` or `while`.
-    """
-
-    head: int
-    is_for: bool
-    body: frozenset[int]
-    exits: tuple[int, ...]
-    end: int
-    sides: dict[int, frozenset[int]]
-    depth: int
-    level: int
-    line: int
-
-
-class _Flow:
+class Flow:
     """Where control goes in a code object, and how deep its stack is.
 
     Attributes:
@@ -281,26 +214,6 @@ def list_assigned(code: CodeType, body: Container[int]) -> frozenset[str]:
                      if raw.name == "STORE_NAME" and raw.offset in body)
 
 
-class Prepared(NamedTuple):
-    """Code with entries.
-
-    Attributes:
-        original, code: before and after; loops: that have an entry, outer ones first.
-        heads: where each head is in the new code, by its old offset. new, old: offsets of each instruction.
-    """
-
-    original: CodeType
-    code: CodeType
-    loops: tuple[Loop, ...]
-    heads: dict[int, int]
-    new: list[int]
-    old: list[int]
-
-    def locate(self, offset: int) -> int:
-        """The old offset of what stands at an offset of the new code; -1 for what was added."""
-        return self.old[bisect.bisect_right(self.new, offset) - 1]
-
-
 def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callable]], slot: Slot | None = None,
                 most_levels: int = 2) -> Prepared | None:
     """The code with an entry for each loop that fewer than `most_levels` loops stand around; None if there is
@@ -314,10 +227,10 @@ def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callabl
         return None
     loops: tuple[Loop, ...] = ()
     if any(item.target is not None and item.target <= item.offset for item in read_raw(code)):
-        flow = _Flow(code)
+        flow = Flow(code)
         loops = tuple(loop for loop in flow.find_loops() if loop.level < most_levels)
     elif slot is not None:
-        flow = _Flow(code)
+        flow = Flow(code)
     if not loops and slot is None:
         return None
     return _Writer(code, flow, {loop.head: (loop, *make_entry(loop)) for loop in loops}, slot).write()
@@ -335,7 +248,7 @@ def list_parameters(code: CodeType) -> tuple[str, ...] | None:
 class _Writer:
     """Writes the code as it is, with gates before heads and what they lead to behind its end."""
 
-    def __init__(self, code: CodeType, flow: _Flow, entries: dict[int, tuple[Loop, Gate, Callable]],
+    def __init__(self, code: CodeType, flow: Flow, entries: dict[int, tuple[Loop, Gate, Callable]],
                  slot: Slot | None):
         self.code, self.flow, self.entries, self.slot = code, flow, entries, slot
         self.out = Assembler(code, code.co_varnames)
@@ -347,9 +260,8 @@ class _Writer:
 
     def write(self) -> Prepared:
         out, marks, asked, started = self.out, [], Label(), Label()
-        for item in self.flow.raw:
-            out.handler = self._find_handler(item.offset)
-            out.position = item.position
+        for item, following in zip(self.flow.raw, [*self.flow.raw[1:], None]):
+            self._set_handler(item)
             out.place(self.labels[item.offset])
             marks.append((self.labels[item.offset], item.offset))
             if item.offset in self.entries:
@@ -360,22 +272,27 @@ class _Writer:
             else:
                 out.emit(item.name, self._find_target(item))
             if item.name == "RESUME" and self.slot is not None:
+                out.position = following.position  # one of its own would be a line that is traced
                 out.load_const(self.slot.gate)
                 out.branch("TRUE", asked)
                 out.place(started)
         end = Label()
         out.place(end)
+        marks.append((end, -1))
         if self.slot is not None:
             self._write_call(asked, started)
         for loop, _, resume in self.entries.values():
-            self._write_entry(loop, resume)
+            copy = LoopCopy(out, self.flow, loop, self.labels)
+            copy.write(self.called[loop.head], self._set_handler)
+            marks += [(copy.labels[offset], offset) for offset in sorted(loop.body)]
+            self._write_entry(loop, resume, copy)
+            marks.append((self.raised[loop.head], -1))
         data, positions, ranges = out.encode()
         code = self.code.replace(
             co_code=data, co_consts=tuple(out.consts), co_names=tuple(out.names),
             co_stacksize=self.stack_size, co_exceptiontable=encode_handlers(ranges),
             co_linetable=encode_positions(self.code.co_firstlineno, positions))
-        found = [(2 * label.offset, old) for label, old in marks] + [(2 * end.offset, -1)]
-        new, old = map(list, zip(*found))
+        new, old = map(list, zip(*[(2 * label.offset, old) for label, old in marks]))
         loops = tuple(loop for loop, _, _ in self.entries.values())
         heads = {head: 2 * label.offset for head, label in self.heads.items()}
         return Prepared(self.code, code, loops, heads, new, old)
@@ -402,6 +319,9 @@ class _Writer:
         out.emit("JUMP_BACKWARD_NO_INTERRUPT", started)
         self.stack_size = max(self.stack_size, len(names) + 4)
 
+    def _set_handler(self, item: Raw) -> None:
+        self.out.handler, self.out.position = self._find_handler(item.offset), item.position
+
     def _find_handler(self, offset: int) -> Handler | None:
         found = self.flow.find_handler(offset)
         return found and Handler(self.labels[found.target], found.depth, found.pushes_offset)
@@ -418,7 +338,7 @@ class _Writer:
         out.place(self.heads[head])
         out.handler = Handler(self.raised[head], loop.depth, True)
 
-    def _write_entry(self, loop: Loop, resume: Callable) -> None:
+    def _write_entry(self, loop: Loop, resume: Callable, copy: LoopCopy) -> None:
         out = self.out
         out.handler = self._find_handler(loop.head)
         out.position = (loop.line, loop.line, 0, 0)
@@ -443,15 +363,24 @@ class _Writer:
         out.call(1)
         out.emit("UNPACK_SEQUENCE", 2)  # ..., iterator, new iterator, number of the exit
         for number, exit in enumerate((*loop.exits, *loop.sides)):
-            self._write_exit(loop, number, exit)
+            self._write_exit(loop, number, exit, copy)
+        goes_on, is_watched = Label(), Label()
+        out.copy()
+        out.branch_is(RAISED, goes_on, holds=False)
         out.pop()
-        if loop.is_for:
-            out.swap()
-        out.pop()
-        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.heads[loop.head])
+        out.emit("RAISE_VARARGS", 1)
+        out.place(goes_on)
+        out.branch_is(WATCH, is_watched)
+        for label, target in ((None, self.heads[loop.head]), (is_watched, copy.labels[loop.head])):
+            if label is not None:
+                out.place(label)
+            if loop.is_for:
+                out.swap()
+            out.pop()
+            out.emit("JUMP_BACKWARD_NO_INTERRUPT", target)
         self.stack_size = max(self.stack_size, loop.depth + 8)
 
-    def _write_exit(self, loop: Loop, number: int, exit: int) -> None:
+    def _write_exit(self, loop: Loop, number: int, exit: int, copy: LoopCopy) -> None:
         out, following = self.out, Label()
         out.copy()
         out.branch_is(number, following, holds=False)
@@ -466,5 +395,5 @@ class _Writer:
         for _ in range(wanted - loop.depth):  # of iterators that are only taken from the stack there
             out.load_const(None)
         self.stack_size = max(self.stack_size, wanted)
-        out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.labels[exit])
+        out.emit("JUMP_BACKWARD_NO_INTERRUPT", copy.labels.get(exit) or self.labels[exit])
         out.place(following)

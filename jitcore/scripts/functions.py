@@ -13,8 +13,9 @@ from time import perf_counter
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import DECLINED, Prepared, list_parameters
+from jitcore.scripts.entries import list_parameters
 from jitcore.scripts.fates import Fate
+from jitcore.scripts.gates import DECLINED, Prepared
 from jitcore.scripts.regions import Region
 from jitcore.scripts.trial import Copies, Unchecked, is_alike
 from jitcore.scripts.units import State, Unit

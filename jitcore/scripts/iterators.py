@@ -31,12 +31,13 @@ class Ahead:
 
     Attributes:
         form: how elements are made; left: the number of iterations; most: of those that are done at once.
-        sources: what must stay as it is meanwhile.
+        sources: what must stay as it is meanwhile. rest: of a range.
         is_bounded: whether the loop ends where a program has done all of them, without asking the iterator.
     """
 
     form, is_bounded = "while", False
     left = most = 1 << 62
+    rest: range | None = None
     sources: Sequence = ()
 
     def list_values(self, count: int) -> tuple:

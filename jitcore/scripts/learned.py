@@ -6,33 +6,34 @@ functions and modules of the script by their names, and to these functions' code
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
-import pickle
 import sys
 import types
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import namedtuple
 
 import jitcore
 from jitcore.dispatch import disk_cache
-from jitcore.process import streams
+from jitcore.process.lazy import LazyModule
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from jitcore.scripts.environment import Described, Restore
 
-__all__ = ["Lesson", "Names", "Note", "add_lesson", "load_lessons", "make_key", "store_lessons"]
+hashlib, pickle, streams = map(LazyModule, ("hashlib", "pickle", "jitcore.process.streams"))
+
+__all__ = ["Lesson", "Names", "Note", "add_lesson", "load_lessons", "store_lessons"]
 
 
-class Names(NamedTuple):
+class Names(namedtuple("Names", "functions modules classes")):
     """How what `environment.describe` has numbered is found in another process.
 
     functions, classes: (module, qualified name, digest of what they are) of each, or None; modules: names.
     """
 
-    functions: tuple[tuple[str, str, bytes] | None, ...]
-    modules: tuple[str, ...]
-    classes: tuple[tuple[str, str, bytes] | None, ...]
+    __slots__ = ()
 
     def find(self, restore: Restore, kind: str, number: int) -> Any:
         """Raises: LookupError where there is none, or another one."""
@@ -64,28 +65,22 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
     return value
 
 
-class Lesson(NamedTuple):
+class Lesson(namedtuple("Lesson", "program names reason is_checked pace", defaults=(True, 0.0))):
     """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
     Python, or 0."""
 
-    program: Any
-    names: Names | None
-    reason: str
-    is_checked: bool = True
-    pace: float = 0.0
+    __slots__ = ()
 
 
-class Note(NamedTuple):
+class Note(namedtuple("Note", "key unit names")):
     """What a process that compiles is left with when its script has ended.
 
     Attributes:
-        key: of the script's lessons; unit: of the loop or function that it compiles; names: see `Lesson`.
+        key: of the text's lessons; unit: of the loop or function that it compiles; names: see `Lesson`.
     """
 
-    key: bytes
-    unit: tuple[int, int]
-    names: Names
+    __slots__ = ()
 
 
 def digest_value(value: Any, restore: Restore) -> bytes | None:
@@ -118,7 +113,9 @@ def digest_function(function: types.FunctionType, restore: Restore) -> bytes | N
     if function.__closure__:
         return None
     defaults = repr((function.__defaults__, function.__kwdefaults__)) if _are_plain(function) else None
-    return defaults and hashlib.sha256(marshal.dumps(restore(function.__code__)) + defaults.encode()).digest()
+    if defaults is None:
+        return None
+    return hashlib.sha256(marshal.dumps(restore(function.__code__), 2) + defaults.encode()).digest()
 
 
 def _are_plain(function: types.FunctionType) -> bool:
@@ -143,10 +140,6 @@ def name_all(described: Described, restore: Restore) -> Names:
     return Names(functions, modules, classes)
 
 
-def make_key(source: bytes) -> bytes:
-    return hashlib.sha256(f"lessons {jitcore.__version__} {sys.version}".encode() + source).digest()
-
-
 def _stamp_folders() -> list[tuple[str, int]]:
     """The folders of what made the programs, and when they changed: a module that was edited and imported has
     another compiled file."""
@@ -155,23 +148,29 @@ def _stamp_folders() -> list[tuple[str, int]]:
 
 
 def load_lessons(key: bytes) -> dict[tuple[int, int], Lesson]:
-    """By the number of the code object in the script, and the offset of the loop's head."""
+    """By the number of the code object in the text, and the offset of the loop's head."""
     cache = disk_cache.open_cache()
     stored = None if cache is None else cache.find(key)
     if stored is None:
         return {}
-    folders, lessons = pickle.loads(stored)
+    folders, reasons, programs = marshal.loads(stored)
     try:
-        is_current = all(os.stat(folder).st_mtime_ns == then for folder, then in folders)
+        if any(os.stat(folder).st_mtime_ns != then for folder, then in folders):
+            return {}
     except OSError:
         return {}
-    return pickle.loads(lessons) if is_current else {}
+    lessons = {key: Lesson(None, None, reason) for key, reason in reasons.items()}
+    return {**lessons, **pickle.loads(programs)} if programs else lessons
 
 
 def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache = disk_cache.open_cache()
-    if cache is not None:
-        cache.add(key, pickle.dumps((_stamp_folders(), pickle.dumps(lessons, 5)), 5))
+    if cache is None:
+        return
+    reasons = {key: lesson.reason for key, lesson in lessons.items() if lesson.program is None}
+    programs = {key: lesson for key, lesson in lessons.items() if lesson.program is not None}
+    data = pickle.dumps(programs, 5) if programs else b""  # what has none is read without pickle
+    cache.add(key, marshal.dumps((_stamp_folders(), reasons, data)))
 
 
 def add_lesson(note: Note, program: Any) -> None:

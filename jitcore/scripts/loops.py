@@ -16,10 +16,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
-from jitcore.scripts.arming import Arming, measure_event
-from jitcore.scripts.entries import HEAD, Loop
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.frames import write_variables
+from jitcore.scripts.gates import HEAD, WATCH, Loop
 from jitcore.scripts.iterators import ROOM, Ahead, look_ahead
 from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit
@@ -31,7 +30,7 @@ __all__ = ["LoopFate"]
 
 #: Seconds of plain Python in whose place a program runs first.
 PART = 0.01
-#: Seconds of the iterations that a program does at once, where their number is not known.
+#: Seconds of the iterations that a program does at once, about: signals are seen to between them.
 QUICK = 0.05
 #: Iterations that may be of another kind than those behind them.
 FIRST = 2
@@ -47,11 +46,11 @@ class LoopFate(Fate):
     def __init__(self, workshop: Workshop, unit: Unit):
         self.loop: Loop = unit.loop
         super().__init__(workshop, unit)
-        self._trial: tuple[FrameType, int, Trial, Arming] | None = None
+        self._trial: tuple[FrameType, int, Trial] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
-        self._watched: tuple[Arming, float, int] | None = None
+        self._watched: tuple[FrameType, float, int] | None = None
         self._n_watched = FEW
-        self._room = ROOM
+        self._room = self._most = ROOM
         self._cost, self._done, self._tried = 0.0, 0, 0.0
 
     def list_places(self) -> tuple[int, ...]:
@@ -74,9 +73,9 @@ class LoopFate(Fate):
         if self.untried and ahead.left > 1:
             self.untried -= 1
             if self._try(frame, ahead):
-                return HEAD, iterator
+                return WATCH, iterator
         if not self.pace and self._measure(frame):
-            return HEAD, iterator
+            return WATCH, iterator
         start = perf_counter()
         found = self._run(frame, iterator, ahead)
         self._weigh(perf_counter() - start)
@@ -98,10 +97,10 @@ class LoopFate(Fate):
 
     def _run(self, frame: FrameType, iterator: Any, ahead: Ahead) -> tuple[int, Any]:
         program, end = self.region.program, self.loop.end
-        per_iteration = self.pace if self.is_new else 0.0
+        per_iteration, entries = self.pace if self.is_new else 0.0, self.entries
         while True:
-            count = min(ahead.most, ahead.left)
-            if iterator is None or program.grown:
+            count = min(ahead.most, ahead.left, self._most)
+            if program.grown:
                 count = min(count, self._room)
             if per_iteration:  # a part first: compiled code may be slower
                 count = min(count, max(1, int(PART / per_iteration)))
@@ -114,7 +113,7 @@ class LoopFate(Fate):
             if found is None:
                 return self._miss(frame, iterator)
             self.is_new = False
-            self.entries += 1
+            self.entries = entries + 1
             self.seconds += seconds
             number, results = found
             self._write(frame, results)
@@ -126,21 +125,24 @@ class LoopFate(Fate):
             self._done += done
             if ahead.sources:
                 self._room = min(ROOM, 4 * count) if is_part else max(FEW, 2 * done)
-            if number >= len(self.loop.exits):  # it comes back to the head
-                self.workshop.arm(frame, self.unit)
             if not is_part or count == ahead.left and ahead.is_bounded:
                 break
             if per_iteration and seconds > per_iteration * count:
                 self.give_up("its program takes longer than Python")
                 return HEAD, ahead.advance(count)
-            if iterator is None and seconds < QUICK and not program.grown:
-                self._room *= 4
             per_iteration = 0.0
+            if not QUICK <= seconds <= 4 * QUICK:
+                self._most = min(4 * count, max(1, int(count * QUICK / (seconds or QUICK))))
+            waits = self.workshop.waiting.arrived
+            if waits and ahead.rest is not None and program.counter not in (None, INDEX, LIMIT):
+                write_variables(frame, {program.counter: ahead.rest[count - 1]})
             if iterator is not None:
                 iterator, number = ahead.advance(count), HEAD
                 ahead = self._look_ahead(iterator)
-                if ahead is None:
-                    break
+            if waits:
+                number = WATCH
+            if waits or ahead is None:
+                break
         self.unit.gate.open()
         return number, iterator
 
@@ -164,9 +166,7 @@ class LoopFate(Fate):
         """The program is not for these values; it may be for those behind the first iterations, in which
         variables get their types."""
         self.miss()
-        if self.misses <= FIRST:
-            self.workshop.arm(frame, self.unit, 1)
-        return HEAD, iterator
+        return WATCH if self.misses <= FIRST else HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------
     def mark(self, frame: FrameType, ahead: Ahead) -> None:
@@ -183,17 +183,16 @@ class LoopFate(Fate):
         """Has Python do some iterations more, which are timed; fewer ones where the loop ends before.
         Returns: whether it does."""
         if self._watched is not None:
-            (arming, start, count), self._watched = self._watched, None
-            if arming.is_done:
-                self.pace = find_seconds(arming, start) / count
+            (of, start, count), self._watched = self._watched, None
+            if of is frame:
+                self.pace = (perf_counter() - start) / count
                 return False
             self._n_watched //= 2
         if not self._n_watched:
             self.give_up("its iterations are few, and entering its program takes longer than Python")
-            return True
-        arming = self.workshop.arm(frame, self.unit, self._n_watched)
-        if arming is not None:
-            self._watched = arming, perf_counter(), self._n_watched
+        else:
+            self.unit.n_passing = self._n_watched - 1
+            self._watched = frame, perf_counter(), self._n_watched
         return True
 
     # -- the first use ---------------------------------------------------------------------------------------
@@ -214,15 +213,13 @@ class LoopFate(Fate):
             return False
         lengths = {name: len(one) for name, one in lists.items()}
         results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
-        arming = self.workshop.arm(frame, self.unit, 1)
-        if arming is not None:
-            self._trial = frame, ahead.left, Trial(copies, results, lengths), arming
-            self._tried = perf_counter()
-        return arming is not None
+        self._trial = frame, ahead.left, Trial(copies, results, lengths)
+        self._tried = perf_counter()
+        return True
 
     def _judge(self, frame: FrameType, ahead: Ahead) -> None:
-        (of, left, trial, arming), self._trial = self._trial, None
-        seconds = find_seconds(arming, self._tried)
+        (of, left, trial), self._trial = self._trial, None
+        seconds = perf_counter() - self._tried
         if of is not frame or ahead.left not in (left - 1, Ahead.left):
             return
         self._n_watched = min(FEW, int(LITTLE / seconds))
@@ -236,9 +233,3 @@ class LoopFate(Fate):
     def give_up(self, reason: str) -> None:
         super().give_up(reason)
         self._trial = None
-
-
-def find_seconds(arming: Arming, start: float) -> float:
-    """Seconds since then, without what events took by which a frame was watched."""
-    seconds = perf_counter() - start
-    return max(seconds - arming.n_events * measure_event(), seconds / FEW)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jitcore.process.lazy import LazyModule
-from jitcore.scripts.entries import DECLINED, HEAD
 from jitcore.scripts.environment import load
+from jitcore.scripts.gates import DECLINED, HEAD
 
 running = LazyModule("jitcore.scripts.running")  # which needs NumPy
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitcore.dispatch.generated_calls import ABSENT, is_silent, overlaps, read_state, settle, silent
 from jitcore.process.generated import compile_function
-from jitcore.scripts.entries import DECLINED
+from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
 
 __all__ = ["ABSENT", "define"]

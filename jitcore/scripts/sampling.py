@@ -9,46 +9,51 @@ can be, the innermost function.
 from __future__ import annotations
 
 import functools
-import os
 import signal
-from collections.abc import Iterator
+from _thread import get_ident
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import Gate, Loop, Prepared, Slot, add_entries, list_parameters
-from jitcore.scripts.learned import load_lessons, make_key, store_lessons
+from jitcore.scripts import texts
+from jitcore.scripts.gates import Prepared
+from jitcore.scripts.interrupts import Waiting
+from jitcore.scripts.learned import load_lessons, store_lessons
+from jitcore.scripts.texts import DEBUG, Text
+from jitcore.scripts.tracers import is_traced, watch
 from jitcore.scripts.units import State, Unit
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from jitcore.scripts.workshop import Workshop
 
 __all__ = ["Sampler"]
 
 #: Seconds of processor time between two ticks; ticks after which a unit is hot.
 TICK, HOT = 0.01, 5
-#: Whether what goes wrong in here is raised in the script.
-DEBUG = bool(os.environ.get("JITCORE_SCRIPTS_DEBUG"))
 
 
 class Sampler:
-    """Args: sys.path of the process, for the one that compiles; the text of the script.
+    """Args: sys.path of the process, for the one that compiles.
 
     Attributes:
-        units: loops and functions of the script; codes: the prepared ones, by the identity of their code
-            objects.
+        texts: of the script; units: their loops and functions.
         n_ticks: number of ticks so far.
-        is_busy: whether ticks do nothing; has_learned: whether there is something to keep for later runs.
+        is_busy: whether ticks do nothing; is_over: whether all is left to Python; has_learned: whether there
+            is something to keep for later runs.
     """
 
-    def __init__(self, path: list[str], source: bytes = b""):
-        self.path, self.source = path, source
+    def __init__(self, path: list[str]):
+        self.path = path
+        self.texts: list[Text] = []
         self.units: list[Unit] = []
-        self.codes: dict[int, Prepared] = {}
-        self._loops: dict[tuple[int, int], Unit] = {}
-        self._functions: dict[int, Unit] = {}
+        self._codes: dict[int, tuple[Text, int]] = {}
+        self._units: dict[tuple[int, int], Unit] = {}
         self.is_busy = self.has_learned = False
+        self.is_over = False
         self.n_ticks = 0
-        self._n_codes = 0
+        self._before: tuple | None = None
+        self._thread = get_ident()
 
     @functools.cached_property
     def workshop(self) -> Workshop:
@@ -57,62 +62,72 @@ class Sampler:
         return Workshop(self, self.path)
 
     # -- the script's code -----------------------------------------------------------------------------------
-    def prepare(self, code: CodeType) -> CodeType:
-        """The code of a module or function, and of all functions in it, with entries."""
-        number, self._n_codes = self._n_codes, self._n_codes + 1
-        consts = tuple([self.prepare(one) if isinstance(one, CodeType) else one for one in code.co_consts])
-        if any(one is not other for one, other in zip(consts, code.co_consts)):
-            code = code.replace(co_consts=consts)
-        made: list[Unit] = []
+    def prepare(self, make: Callable[[], tuple[CodeType, bytes]], *parts: object) -> CodeType:
+        """The code of a text with entries, and what earlier runs found out about it. make: gives its code and
+        its source, where its record is not on disk yet; parts: that name the record."""
+        return self.add(texts.open_record(make, *parts))
 
-        def make(loop: Loop) -> tuple[Gate, Any]:
-            made.append(Unit(self, number, loop.line, loop=loop))
-            return made[-1].gate, made[-1].resume
+    def add(self, record: bytes) -> CodeType:
+        """The code of a text, by its record."""
+        text = Text(self, record)
+        self.texts.append(text)
+        self.units += text.units
+        self._codes |= {id(code): (text, number) for number, code in text.codes.items()}
+        self._units |= {(id(text.codes[unit.key[0]]), unit.key[1]): unit for unit in text.units}
+        if text.names_tracers:
+            watch(self.stop)
+        lessons = load_lessons(text.key) if text.units and not self.is_over else {}
+        for unit in text.units if lessons else ():
+            if unit.key in lessons:
+                unit.learn(lessons[unit.key])
+        return text.code
 
-        slot = Slot() if list_parameters(code) else None
-        prepared = add_entries(code, make, slot)
-        if prepared is None:
-            return code
-        self.codes[id(prepared.code)] = prepared
-        self._loops |= {(id(prepared.code), unit.loop.head): unit for unit in made}
-        if slot is not None:
-            made.append(Unit(self, number, code.co_firstlineno, slot=slot))
-            self._functions[id(prepared.code)] = made[-1]
-        for unit in made:
-            unit.prepared = prepared
-        self.units += made
-        return prepared.code
+    def find(self, code: CodeType) -> Prepared | None:
+        """What is known of code with entries."""
+        found = self._codes.get(id(code))
+        return None if found is None else found[0].find(found[1])
 
     def restore(self, code: CodeType) -> CodeType:
         """The code as the script has it, with all functions in it."""
-        if id(code) in self.codes:
-            code = self.codes[id(code)].original
-        consts = tuple([self.restore(one) if isinstance(one, CodeType) else one for one in code.co_consts])
+        prepared = self.find(code)
+        if prepared is not None:
+            return prepared.original
+        consts = tuple([self.restore(one) if type(one) is CodeType else one for one in code.co_consts])
         return code.replace(co_consts=consts)
-
-    def remember(self) -> None:
-        """Takes over what earlier runs found out."""
-        lessons = load_lessons(make_key(self.source)) if self.units else {}
-        for unit in self.units if lessons else ():
-            if unit.key in lessons:
-                unit.learn(lessons[unit.key])
 
     def keep(self) -> None:
         """Keeps what was found out for later runs."""
-        if self.has_learned:
-            lessons = [(unit.key, unit.describe()) for unit in self.units]
-            known = {key: lesson for key, lesson in lessons if lesson is not None}
-            store_lessons(make_key(self.source), known)
+        for text in self.texts if self.has_learned else ():
+            lessons = [(unit.key, unit.describe()) for unit in text.units]
+            if any(unit.fate is not None for unit in text.units):
+                store_lessons(text.key, {key: lesson for key, lesson in lessons if lesson is not None})
 
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
-        signal.signal(signal.SIGPROF, self.tick)
-        signal.siginterrupt(signal.SIGPROF, False)
-        signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
+        if self._before is None and not self.is_over:
+            timer = signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
+            self._before = signal.signal(signal.SIGPROF, self.tick), timer
+            signal.siginterrupt(signal.SIGPROF, False)
 
     def stop(self) -> None:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, signal.SIG_IGN)
+        """Leaves all units to Python."""
+        self.is_over = True
+        watch(None)
+        for unit in self.units:
+            unit.gate.close()
+        self.pause()
+
+    def pause(self) -> None:
+        """Takes the signals back."""
+        if self._before is not None:
+            handler, timer = self._before
+            self._before = None
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one that is on its way would end the process
+            if handler is not None:
+                signal.signal(signal.SIGPROF, handler)
+            if timer[0]:
+                signal.setitimer(signal.ITIMER_PROF, *timer)
         if "workshop" in self.__dict__:
             self.workshop.disarm()
 
@@ -121,18 +136,39 @@ class Sampler:
         if "workshop" in self.__dict__:
             self.workshop.leave()
 
+    def abandon(self) -> None:
+        """Leaves everything to Python, in a child of the process that was sampled."""
+        self.is_busy, self.is_over, self.has_learned, self._before = True, True, False, None
+        watch(None)
+        for unit in self.units:
+            unit.gate.close()
+        self.units = []
+
+    def may_enter(self) -> bool:
+        """Whether a program may run in the place of Python: not in another thread, nor under a debugger."""
+        if get_ident() != self._thread or self.is_over:
+            return False
+        if is_traced():
+            self.stop()
+        return not self.is_over
+
     def tick(self, number: int, frame: FrameType | None) -> None:
         if self.is_busy:
             return
-        self.is_busy = True
+        self.is_busy, waiting = True, Waiting()
         try:
-            self._look(frame)
+            if is_traced():
+                self.stop()
+            else:
+                self._look(frame)
         except Exception:
             if DEBUG:
                 raise
             self.stop()
         finally:
-            self.is_busy = False
+            self.is_busy, error = False, waiting.end(frame)
+        if error is not None:
+            raise error
 
     def _look(self, frame: FrameType | None) -> None:
         self.n_ticks += 1
@@ -164,7 +200,7 @@ class Sampler:
         """Where no loop can be compiled: calls of the innermost function."""
         seen: set[Unit] = set()
         while frame is not None:
-            unit = self._functions.get(id(frame.f_code))
+            unit = self._units.get((id(frame.f_code), -1))
             if unit is not None and unit not in seen:
                 seen.add(unit)
                 unit.ticks += 1
@@ -176,11 +212,11 @@ class Sampler:
     def _list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[Unit]]]:
         """(frame, loops that it is in, outer ones first), inner frames first."""
         while frame is not None:
-            prepared = self.codes.get(id(frame.f_code))
+            prepared = self.find(frame.f_code)
             if prepared is not None:
                 offset = prepared.locate(frame.f_lasti)
                 heads = [loop.head for loop in prepared.loops if offset in loop.body]
-                units = [self._loops[id(frame.f_code), head] for head in heads]
+                units = [self._units[id(frame.f_code), head] for head in heads]
                 if units:
                     yield frame, units
             frame = frame.f_back

@@ -7,21 +7,23 @@ first unit is hot.
 
 from __future__ import annotations
 
-import enum
 import sys
-from typing import TYPE_CHECKING, Any
 
-from jitcore.scripts.entries import Gate, Loop, Prepared, Slot
+from jitcore.scripts.gates import DECLINED, HEAD, WATCH, Gate, Loop, Prepared, Slot
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from jitcore.scripts.fates import Fate
     from jitcore.scripts.learned import Lesson
     from jitcore.scripts.sampling import Sampler
+    from jitcore.scripts.texts import Text
 
 __all__ = ["State", "Unit"]
 
 
-class State(enum.IntEnum):
+class State:
     """What becomes of a unit: nothing yet, it is compiled at the moment, it has a program, or it stays in
     Python."""
 
@@ -34,27 +36,43 @@ class State(enum.IntEnum):
 class Unit:
     """A loop of the script, or a function.
 
+    Args:
+        number: of its code object in the text; head: offset of the loop's head, or -1; line: where it begins.
+
     Attributes:
-        key: number of the code object in the script, offset of the loop's head or -1.
-        loop: or None; line: where it begins.
+        key: number and head; text: where it stands.
+        gate, slot: see `gates`.
+        n_passing: how often its head is still to be passed.
         ticks: that it has had; late: those in which it was to be stopped at its head and did not come there.
         fate: what becomes of it, when it is hot; lesson: what an earlier run found out.
     """
 
-    def __init__(self, sampler: Sampler, number: int, line: int, loop: Loop | None = None,
-                 slot: Slot | None = None):
-        self.sampler, self.line, self.loop, self.slot = sampler, line, loop, slot
-        self.key = number, -1 if loop is None else loop.head
-        self.gate = Gate() if slot is None else slot.gate
-        self.prepared: Prepared | None = None
-        self.ticks = self.late = 0
+    def __init__(self, sampler: Sampler, text: Text, number: int, head: int, line: int):
+        self.sampler, self.text, self.key, self.line = sampler, text, (number, head), line
+        self.slot = Slot() if head < 0 else None
+        self.gate = Gate() if self.slot is None else self.slot.gate
+        self.n_passing = self.ticks = self.late = 0
         self.fate: Fate | None = None
         self.lesson: Lesson | None = None
-        if slot is not None:
-            slot.call = self.call
+        if self.slot is not None:
+            self.slot.call = self.call
 
     @property
-    def state(self) -> State:
+    def is_function(self) -> bool:
+        return self.slot is not None
+
+    @property
+    def prepared(self) -> Prepared:
+        """What is known of its code."""
+        return self.text.find(self.key[0])
+
+    @property
+    def loop(self) -> Loop | None:
+        """None of a function."""
+        return next((loop for loop in self.prepared.loops if loop.head == self.key[1]), None)
+
+    @property
+    def state(self) -> int:
         if self.fate is not None:
             return self.fate.state
         if self.lesson is not None:
@@ -73,8 +91,15 @@ class Unit:
 
     def resume(self, iterator: Any) -> tuple[int, Any]:
         """Asked by the loop's entry, see `entries`."""
+        if not self.sampler.may_enter():
+            return HEAD, iterator
+        if self.n_passing:
+            self.n_passing -= 1
+            return WATCH, iterator
         return self.sampler.workshop.enter(self, sys._getframe(1), iterator)
 
     def call(self, *values: Any) -> Any:
         """Asked by calls of the function while its gate is open."""
+        if not self.sampler.may_enter():
+            return DECLINED
         return self.sampler.workshop.call(self, sys._getframe(1), values)

@@ -16,9 +16,11 @@ from jitcore.scripts.entries import list_appended, list_assigned, list_parameter
 from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate
 from jitcore.scripts.functions import FunctionFate
+from jitcore.scripts.gates import RAISED
 from jitcore.scripts.helper import LONGEST, Helper
+from jitcore.scripts.interrupts import Waiting
 from jitcore.scripts.iterators import ROOM, look_ahead
-from jitcore.scripts.learned import Note, make_key, name_all
+from jitcore.scripts.learned import Note, name_all
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.regions import Job, Region
 from jitcore.scripts.units import State, Unit
@@ -35,11 +37,13 @@ class Workshop:
 
     Attributes:
         current: the fate of the unit that is compiled at the moment.
+        waiting: the signals that wait, while a loop is entered.
     """
 
     def __init__(self, sampler: Sampler, path: list[str]):
         self.sampler, self.helper = sampler, Helper(path)
         self.current: Fate | None = None
+        self.waiting: Waiting | None = None
         self._armed: tuple[Arming, Unit] | None = None
         self._ticks_armed = 0
         self._told: Any = None  # (`Described`, `Names`) of what is compiled
@@ -51,7 +55,12 @@ class Workshop:
         if self._armed is not None and self._armed[1] is unit:
             self.disarm()
             unit.late = 0
-        return self._quietly(self.fate_of(unit).enter, frame, iterator)
+        before, self.waiting = self.waiting, Waiting()
+        try:
+            found = self._quietly(self.fate_of(unit).enter, frame, iterator)
+        finally:
+            error, self.waiting = self.waiting.end(frame), before
+        return found if error is None else (RAISED, error)
 
     def call(self, unit: Unit, frame: FrameType, values: tuple) -> Any:
         """A frame of a function has begun."""
@@ -68,7 +77,7 @@ class Workshop:
 
     def fate_of(self, unit: Unit) -> Any:
         if unit.fate is None:
-            unit.fate = (FunctionFate if unit.loop is None else LoopFate)(self, unit)
+            unit.fate = (FunctionFate if unit.is_function else LoopFate)(self, unit)
         return unit.fate
 
     # -- frames that run -------------------------------------------------------------------------------------
@@ -89,14 +98,12 @@ class Workshop:
         """Ticks in which a frame that is to be stopped at a head may come there: it is slow meanwhile."""
         return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
-    def arm(self, frame: FrameType, unit: Unit, skipped: int = 0) -> Arming | None:
-        """Has a frame stopped at the head of a loop, when it has come there more than `skipped` times; None
-        where it cannot be."""
+    def arm(self, frame: FrameType, unit: Unit) -> None:
+        """Has a frame stopped at the head of a loop."""
         self.disarm()
-        found = arm(frame, unit.prepared.heads[unit.loop.head], skipped)
+        found = arm(frame, unit.prepared.heads[unit.loop.head])
         if found is not None:
             self._armed = found, unit
-        return found
 
     def disarm(self) -> None:
         if self._armed is not None:
@@ -107,7 +114,7 @@ class Workshop:
         """Lets the other process end, and keep what it compiles for later runs."""
         note = None
         if self.current is not None:
-            note = Note(make_key(self.sampler.source), self.current.unit.key, self._told[1])
+            note = Note(self.current.unit.text.key, self.current.unit.key, self._told[1])
         self.helper.leave(note)
 
     # -- compiling -------------------------------------------------------------------------------------------
@@ -174,8 +181,8 @@ class Workshop:
         described, names = self._told
         try:
             fate.take(Region(answer, fate.list_places(), described.find, names))
-        except LookupError as error:
-            fate.give_up(str(error))
+        except (LookupError, ValueError) as error:
+            fate.give_up(f"its program cannot be taken over: {error}")
 
 
 def find_opaque_name(names: Iterable[str], values: dict[str, Any]) -> str:

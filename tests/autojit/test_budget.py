@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import io
 import warnings
 
@@ -14,9 +13,7 @@ from benchmarks.plain_programs import ROWS
 from jitcore.autojitted import function
 from jitcore.autojitted.tiers import budget
 from jitcore.autojitted.tiers.report import Tier
-from jitcore.cli import patience
 from jitcore.process import effort
-from jitcore.process.generated import Pool, drop_watching
 from jitcore.rewriter.handles import Mode
 from tests.autojit.checking import TUNING, assert_same, tune
 
@@ -285,50 +282,6 @@ def test_the_comparison_compiles_no_helpers():
     for _ in range(4):
         assert made(1.5) == 5.0
     assert made.cache_info().traces == 1 and helper.cache_info().traces == 0
-
-
-# -- scripts -------------------------------------------------------------------------------------------------------
-def smooth(x, *rest, steps=3, **options):
-    for _ in range(steps):
-        x[1:-1] = (x[:-2] + x[2:]) / 2
-    return x.sum()
-
-
-@pytest.mark.parametrize("is_due", [False, True])
-def test_functions_of_a_script_wait_until_compiling_can_pay(is_due):
-    patient = patience.Patience(shortest=0.0, due=0.0 if is_due else 100.0)
-    one = patience.PatientFunction(smooth, Pool(100.0, 0.2), patient)
-    one.seconds = 10.0 * is_due
-    x, y = np.arange(10.0), np.arange(10.0)
-    for _ in range(3):
-        assert_same(one.wrapper(x, 1, steps=2), smooth(y, 1, steps=2))
-    assert one.is_compiled == is_due and one.wrapper.__name__ == "smooth"
-    assert ("100 %" in one.report()) == is_due
-
-
-def test_a_pool_bounds_what_all_cost():
-    pool = Pool(0.0, 0.0)
-    account = budget.Account(TUNING, 1.0, 1.0, pool)
-    account.note_call(100.0)
-    assert not account.can_afford()
-    pool.free = 1.0
-    assert account.can_afford()
-
-
-def test_tracebacks_show_no_watching():
-    def fails(x):
-        raise ValueError(x)
-
-    one = patience.PatientFunction(fails, Pool(1.0, 0.2))
-    with pytest.raises(ValueError) as caught:
-        one.wrapper(3)
-    names = []
-    trace = drop_watching(caught.tb)
-    while trace is not None:
-        names.append(trace.tb_frame.f_code.co_name)
-        trace = trace.tb_next
-    assert names == ["test_tracebacks_show_no_watching", "fails"]
-    assert copy.copy(one.wrapper) is one.wrapper
 
 
 def test_what_an_attempt_takes_is_no_time_of_the_call(monkeypatch):

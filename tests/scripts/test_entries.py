@@ -9,8 +9,9 @@ import pytest
 from jitcore.rewriter.bytecode.versions import VERSION
 from jitcore.rewriter.writing.outlined import list_parameters, write_loop
 from jitcore.rewriter.writing.outlining import Outline
-from jitcore.scripts.entries import HEAD, Leave, add_entries
+from jitcore.scripts.entries import add_entries
 from jitcore.scripts.frames import write_variables
+from jitcore.scripts.gates import HEAD, WATCH, Leave
 
 UNBOUND = object()
 done: list = []
@@ -234,6 +235,33 @@ def test_a_loop_that_is_left_goes_on_where_it_stood(function, place, n):
             break
     else:
         assert n > 5
+
+
+@pytest.mark.parametrize("function, place", CASES, ids=lambda value: getattr(value, "__name__", str(value)))
+@pytest.mark.parametrize("n, most", [(0, 9), (3, 9), (7, 9), (7, 2)])
+def test_a_loop_that_is_watched_asks_at_each_head(function, place, n, most):
+    """Iterations that are watched do what others do, and the handler is asked behind each."""
+    expected, arrived = run(function, n), []
+
+    def make(loop):
+        def resume(iterator):
+            arrived.append(sys._getframe(1).f_lineno)
+            return WATCH if len(arrived) < most else HEAD, iterator
+
+        return gates.setdefault(loop.head, []), resume
+
+    gates: dict[int, list] = {}
+    made = add_entries(function.__code__, make, most_levels=9)
+    head = made.loops[place].head
+    gates[head].append(True)
+    copy = FunctionType(made.code, globals(), function.__name__, None, function.__closure__)
+    assert run(copy, n) == expected
+    watched = len(arrived)
+    arrived.clear()
+    gates[head].clear()
+    leave_at(made.code, made.heads[head], 1, lambda: run(copy, n))
+    assert len(arrived) in (watched, min(watched + 1, most)) or made.loops[place].level
+    assert watched == min(n + 1, most) or function is not over_range
 
 
 @pytest.mark.parametrize("function, place", CASES, ids=lambda value: getattr(value, "__name__", str(value)))

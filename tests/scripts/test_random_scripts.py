@@ -6,6 +6,7 @@ import textwrap
 import numpy as np
 import pytest
 
+from jitcore.scripts import loops
 from jitcore.scripts.workshop import Workshop
 from tests.scripts.test_scripts import run, run_sampled
 
@@ -20,10 +21,11 @@ def at_once(monkeypatch):
         right(self, fate, frame, iterator)
         self.look_after()
         if fate.region is not None:
-            self.arm(frame, fate.unit, 1)
+            self.arm(frame, fate.unit)
 
     right = Workshop.submit_loop
     monkeypatch.setattr(Workshop, "submit_loop", submit)
+    monkeypatch.setattr(loops, "FEW", 1)
 
 
 class Writer:

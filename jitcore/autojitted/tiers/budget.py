@@ -23,7 +23,7 @@ import inspect
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,7 +46,6 @@ from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import MISS
 from jitcore.process.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
-from jitcore.process.generated import Pool
 from jitcore.rewriter.objects import is_library_file, is_user_class, walk
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ if TYPE_CHECKING:
 
 
 class Account:
-    """Args: seconds that are free; the share of the calls' seconds; what other functions draw from too.
-        Without the first two as `Tuning` says.
+    """Args: seconds that are free; the share of the calls' seconds. Without them as `Tuning` says.
 
     Attributes:
         seconds: that calls have taken in plain Python; spent: that attempts have cost, as counted, and at
@@ -63,9 +61,8 @@ class Account:
         price: seconds that have to be there before the next attempt.
     """
 
-    def __init__(self, tuning: Tuning, free: float | None = None, share: float | None = None,
-                 pool: Pool | None = None):
-        self.tuning, self.pool = tuning, pool
+    def __init__(self, tuning: Tuning, free: float | None = None, share: float | None = None):
+        self.tuning = tuning
         self.free = tuning.free if free is None else free
         self.share = tuning.share if share is None else share
         self.spent = self._ended = 0.0
@@ -93,8 +90,7 @@ class Account:
     @property
     def funds(self) -> float:
         """Seconds that attempts may cost now."""
-        own = self.free + self.share * self.seconds - self.spent
-        return own if self.pool is None else min(own, self.pool.funds)
+        return self.free + self.share * self.seconds - self.spent
 
     def can_afford(self) -> bool:
         return self.funds >= self.price
@@ -102,7 +98,7 @@ class Account:
     @contextlib.contextmanager
     def attempt(self) -> Iterator[Attempt]:
         """Within, work is counted. Raises: TooMuchEffort where it exceeds the limit."""
-        start, processor = perf_counter(), process_time()
+        start = perf_counter()
         with metered(self.funds / 2 * STEPS_PER_SECOND) as meter:
             attempt = Attempt(self, meter)
             try:
@@ -118,8 +114,6 @@ class Account:
                 self.spent += max(counted, meter.seconds_of_work / SLACK)  # not everything is counted
                 if self._started is not None:
                     self._started += perf_counter() - start  # no time of the call's
-                if self.pool is not None:
-                    self.pool.spent += process_time() - processor
 
 
 class Attempt:
@@ -137,9 +131,7 @@ class Attempt:
         self.is_traced = True
         tuning = self._account.tuning
         saved = min(estimate_python(jaxpr, tuning), tuning.long_program)
-        if self._account.pool is not None:
-            saved = 0.0
-        elif saved < tuning.short_program:
+        if saved < tuning.short_program:
             return
         self._meter.extend((self._account.funds / 2 + saved / 2) * STEPS_PER_SECOND)
 

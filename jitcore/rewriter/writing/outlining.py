@@ -207,7 +207,7 @@ class Outline:
         read = _list_reads(instructions)
         assigned = {one.arg for one in instructions if one.op in STORES}
         start = header.number if natural.iterates else self._find_start(natural, head)
-        ends = [*(one.block for one in exits), start]  # a loop is done in parts
+        ends = [*(one.block for one in exits), start]  # where it has done a part of its iterations
         behind = self.graph.variables.union(*(self.live[number] for number in ends))
         grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned}
         grown -= self._list_otherwise_read(instructions)

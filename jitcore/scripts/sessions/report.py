@@ -6,10 +6,16 @@ program was entered, seconds in Python and compiled, and why not.
 
 from __future__ import annotations
 
+import sys
+
 from jitcore.scripts.sampling import HOT, TICK, Sampler
 from jitcore.scripts.units import State, Unit
 
 __all__ = ["format_report"]
+
+
+def write_report(sampler: Sampler | None, path: str) -> None:
+    print(format_report(sampler), file=sys.stderr)
 
 
 def format_report(sampler: Sampler | None) -> str:

@@ -1,0 +1,10 @@
+"""Ways to run scripts whose hot loops are compiled: programs, modules, files inside of a process, cells.
+
+In: paths, names, cells. Out: what they do; and a report of what was compiled.
+
+Modules:
+    imports  The script's own modules: those below its folder or the working folder, installed ones excepted.
+    report   What became of the hot loops and functions of a script, as a table.
+    runner   Runs programs as `python SCRIPT` and `python -m MODULE` would, and scripts as `runpy.run_path`
+             does.
+"""

@@ -1,0 +1,88 @@
+"""The script's own modules: those below its folder or the working folder, installed ones excepted.
+
+In: folders. Out: while the hook is installed, such modules are loaded as always, and their code gets entries.
+Only what stands in these folders meets the hook: the finder of a folder is made once, by a path hook.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
+from types import CodeType
+
+import jitcore
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    #: Gives code with entries: of code and its source, and the parts of its key.
+    Prepare = Callable[..., CodeType]
+
+__all__ = ["Hook"]
+
+#: Folders of installed packages.
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+class Hook:
+    """Args: folders of the script; what prepares code."""
+
+    def __init__(self, folders: Iterable[str], prepare: Prepare):
+        whole = {os.path.realpath(folder) for folder in folders}
+        self._folders = [folder for folder in whole if os.path.dirname(folder) != folder]
+        root = os.path.dirname(jitcore.__file__)
+        self._others = [os.path.realpath(one) for one in (os.path.dirname(os.__file__), root)]
+
+        class Loader(SourceFileLoader):
+            """Loads a module of the script. Source, compiled file, name and place are as always."""
+
+            def get_code(self, fullname: str) -> CodeType | None:
+                make = super().get_code
+                state = self.path_stats(self.path)
+
+                def read() -> tuple[CodeType, bytes]:
+                    return make(fullname), self.get_data(self.path)
+
+                return prepare(read, self.path, state["mtime"], state["size"])
+
+        self._make_finder = FileFinder.path_hook(
+            (ExtensionFileLoader, EXTENSION_SUFFIXES), (Loader, SOURCE_SUFFIXES),
+            (SourcelessFileLoader, BYTECODE_SUFFIXES))
+
+    def _find(self, path: str) -> FileFinder:
+        if not self._is_own(os.path.realpath(path)):
+            raise ImportError
+        return self._make_finder(path)
+
+    def _is_own(self, path: str) -> bool:
+        return (any(is_below(path, folder) for folder in self._folders)
+                and not any(is_below(path, folder) for folder in self._others)
+                and _INSTALLED.isdisjoint(path.split(os.sep)))
+
+    def install(self) -> None:
+        sys.path_hooks.insert(0, self._find)
+        self._forget()
+
+    def remove(self) -> None:
+        if self._find in sys.path_hooks:
+            sys.path_hooks.remove(self._find)
+            self._forget()
+
+    def _forget(self) -> None:
+        for path in list(sys.path_importer_cache):
+            if self._is_own(os.path.realpath(path)):
+                del sys.path_importer_cache[path]
+
+
+def is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + os.sep)
