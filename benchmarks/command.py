@@ -13,22 +13,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from benchmarks import (
-    compile_time,
-    cuda,
-    dispatch_time,
-    gpu,
-    imports,
-    memory,
-    numba_form,
-    plain,
-    rewriting,
-    run_time,
-    scaling,
-    scripts,
-    tpu,
-    xla,
-)
+from benchmarks import (compile_time, cuda, dispatch_time, gpu, imports, memory, numba_form, plain, rewriting,
+                        run_time, scaling, scripts, tpu, xla)
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
 from benchmarks.peers import find_peers, find_tracing_peers

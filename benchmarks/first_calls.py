@@ -16,17 +16,8 @@ import numpy as np
 
 from benchmarks.bars import COMPILE, LONG_CHAIN
 from benchmarks.inputs import make_normal, make_uniform
-from benchmarks.programs import (
-    make_increment,
-    make_jacobi,
-    make_many_reductions,
-    make_network,
-    make_operations,
-    make_price,
-    make_selu,
-    make_softmax,
-    make_train_step,
-)
+from benchmarks.programs import (make_increment, make_jacobi, make_many_reductions, make_network,
+                                 make_operations, make_price, make_selu, make_softmax, make_train_step)
 
 
 @dataclass(frozen=True)

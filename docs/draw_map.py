@@ -98,7 +98,7 @@ def write_table(folder: Path) -> str:
         source = path / "__init__.py" if path.is_dir() and not path.is_symlink() else path
         if path.suffix == ".py" and path.stem != "__init__" or source != path and source.exists():
             text = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8"))) or ""
-            summary = " ".join(text.partition("\n\n")[0].split())
+            summary = " ".join(text.partition("\n\n")[0].split()).partition(" Stage: ")[0]
             rows.append((path.stem + ("/" if source != path else ""), summary))
     indent = 4 + max((len(name) for name, _ in rows), default=0) + 2
     return "".join(textwrap.fill(f"    {name:{indent - 4}}{text}", WIDTH, subsequent_indent=" " * indent,

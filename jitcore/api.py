@@ -22,25 +22,16 @@ from jitcore.core.trace import Tracer
 from jitcore.device import check_served
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.backend import adopt_array, clear_backends, find_backend, preload_backend
-from jitcore.dispatch.options import (
-    DEFAULT_OPTIONS,
-    UNSPECIFIED,
-    JitKeywords,
-    JitOptions,
-    plan_arguments,
-    read_argnames,
-    read_argnums,
-    read_compiler_options,
-    read_placement,
-)
+from jitcore.dispatch.options import (DEFAULT_OPTIONS, UNSPECIFIED, JitKeywords, JitOptions, plan_arguments,
+                                      read_argnames, read_argnums, read_compiler_options, read_placement)
 from jitcore.dispatch.program import executables
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 from jitcore.dispatch.tracing import abstract_avals, trace_call
 from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.sharding import Device, resolve_sharding
-from jitcore.transforms.flat_function import check_callable, choose_arguments
-from jitcore.transforms.flat_function import read_argnums as differentiated_argnums
+from jitcore.transforms.flat_function import (check_callable, choose_arguments,
+                                              read_argnums as differentiated_argnums)
 from jitcore.transforms.vmap import vmap as vmap
 
 # isort: off

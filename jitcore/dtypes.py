@@ -20,39 +20,9 @@ from jitcore.errors import arguments
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 #: Of derivatives of integers and bools, which say nothing. No array that takes part in operations has it.
 float0 = np.dtype([("float0", np.void, 0)])
-(
-    bool_,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    float16,
-    float32,
-    float64,
-    complex64,
-    complex128,
-) = (
-    np.dtype(name)
-    for name in (
-        "bool",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float16",
-        "float32",
-        "float64",
-        "complex64",
-        "complex128",
-    ))
+_NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
+(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64,
+ complex128) = map(np.dtype, _NAMES.split())
 SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bfloat16, float16, float32,
              float64, complex64, complex128)
 

@@ -42,7 +42,7 @@ MODULES = {
 #: Modules of the code generator that do not say what a program computes: caches, threads, linking, memory.
 _OTHERS = frozenset(
     "ahead cpuinfo host images launch memory native objects pool sharing symbols threads translate "
-    "call_plan compiler executable host_calls interrupts frames polls balance reading streams long_sums tellers layout "
+    "call_plan compiler executable host_calls interrupts balance reading streams long_sums tellers layout "
     "routines fit".split())
 _SECONDS = 120
 

@@ -71,15 +71,17 @@ def render(function: Callable, args: tuple) -> dict[str, str]:
     """The texts of a program; "" for what a target has none of."""
     import jitcore
     from jitcore.backends.cpu.compiler import CpuTarget
-    from jitcore.backends.cpu.mapping.rules import decide_ways
+    from jitcore.backends.cpu.machine import host
+    from jitcore.backends.cpu.mapping.rules import RULES
     from jitcore.backends.xla.lower import has_rule, lower_module
     from jitcore.dispatch.backend import find_compiler, find_lowering
     from jitcore.loopir.text import format_program
+    from jitcore.loopir.ways import apply_rules
     from jitcore.schedule import lower_program
 
     lowered = jitcore.jit(function).lower(*args)
     closed = lowered.make_program(find_lowering("cpu")).compiled_jaxpr
-    found = {"loop program": format_program(decide_ways(lower_program(closed, CpuTarget)))}
+    found = {"loop program": format_program(apply_rules(lower_program(closed, CpuTarget), RULES, host.MACHINE))}
     try:
         lowered.compile(target="cpu")
     except _Rendered as rendered:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,14 @@ def name_module(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+def test_imports_are_sorted():
+    """As `isort .` leaves them."""
+    isort = pytest.importorskip("isort")
+    config = isort.Config(settings_path=str(ROOT))
+    paths = [path for room in ("jitcore", "backends", "tests", "benchmarks", "docs") for path in (ROOT / room).rglob("*.py")]
+    assert not [path for path in paths if not config.is_skipped(path) and not isort.check_file(path, config=config)]
+
+
 def count_imports_in_functions(path: Path) -> int:
     """Of statements that are executed."""
     tree = RemoveTypeChecking().visit(ast.parse(path.read_text(encoding="utf-8")))
@@ -164,20 +173,68 @@ def test_functions_import_for_a_reason():
     assert sum(found.values()) <= MOST_IMPORTS_IN_FUNCTIONS
 
 
-#: Modules of tuning: numbers that only measurement explains stand there and nowhere else in their rooms.
-TUNED = {"jitcore/schedule": "tuning.py"}
+#: Rooms whose numbers that only measurement explains stand in a module `tuning` and nowhere else, with the numbers
+#: that stand where they are used, as something else explains them.
+TUNED = {
+    "jitcore/schedule": {},
+    "backends/cpu": {
+        "tables of operating systems, CPython, NumPy, ELF and TBB": {
+            "_ABSOLUTE_64", "_ALLOCATED", "_CALL", "_DATA_OFFSET", "_EXECUTABLE", "_FIRST_RESERVED", "_GLOBAL", "_JUMP_SIZE",
+            "_METH_FASTCALL", "_NOBITS", "_OLDEST_TBB", "_PROGBITS", "_REL", "_RELA", "_RELATIVE_32", "_RELATIVE_64",
+            "_RELOCATABLE", "_SET_HANDLER", "_SLOT_32", "_SYMTAB", "_THREAD_LOCAL", "_THREAD_LOCAL_SYMBOL", "_TYPE_OFFSET",
+            "_UNDEFINED", "_UNITS", "_WRITABLE", "_X86_64"},
+        "forms of what is stored and called": {
+            "DEFAULT_OPT_LEVEL", "FRAME_SIZE", "INSIDE_OFFSET", "MAX_ARRAYS", "PLACE_OFFSET", "RAISED", "_FORMAT"},
+        "tables in memory that machine code reads: their fields, and how many rows there is room for": {
+            "ITEM_BYTES", "ITEM_DIMS", "MAX_THREADS", "MAX_WORKERS", "PACK_AT", "REST_BYTES", "SEGMENT_DIMS", "TILES_AT",
+            "TILE_BYTES", "_MAX_BLOCKS", "_PLACE_BYTES", "_SLOTS"},
+        "SEGMENT_BYTES: of a row of such a table; and pieces of registers, as AVX has them": {"SEGMENT_BYTES"},
+        "cache lines, in bytes and words, and pages": {
+            "LINE_BYTES", "_ALIGNMENT", "_BLOCK_UNIT", "_CACHE_LINE", "_CACHE_PAGE", "_HUGE_PAGE", "_LINE", "_LINES_BITS",
+            "_LINE_BYTES"},
+        "instruction sets: registers, their parts, masks, latency of multiply-adds": {
+            "MIN_BYTES", "MIN_VECTOR_BYTES", "_EXCLUSIVE_OR", "_LATENCY_ROWS", "_MASKED_BYTES", "_MOST_ROWS", "_VECTORS"},
+        "padding that holds a tile of registers": {"PADDED_UNIT", "PADDING", "PANEL_BYTES"},
+        "LAPACK's letters and blocks": {"_BLOCK", "_SIZES"},
+        "accuracy of long sums": {"MIN_ALONG", "MIN_DOWN"},
+        "numbers that make arithmetic simpler": {"_SIMPLE"},
+        "bits of a place beside a key": {"_PLACES"},
+    },
+}
 
 
 def is_number(node: ast.AST) -> bool:
     """Whether an expression is made of numbers alone."""
-    return all(isinstance(part, (ast.Tuple, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context))
-               or isinstance(part, ast.Constant) and isinstance(part.value, (int, float)) and not isinstance(part.value, bool)
-               for part in ast.walk(node))
+    if isinstance(node, (ast.Tuple, ast.Set, ast.Dict)):
+        parts = node.values if isinstance(node, ast.Dict) else node.elts
+        return bool(parts) and all(map(is_number, parts))
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "range":
+        return len(node.args) > 1  # with one, names are numbered
+    return all(isinstance(part, (ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop))
+               or isinstance(part, ast.Constant) and type(part.value) in (int, float) for part in ast.walk(node))
 
 
-@pytest.mark.parametrize("room, tuning", TUNED.items())
-def test_numbers_of_measurement_stand_in_one_record(room, tuning):
-    found = [f"{path.name}: {ast.unparse(node)}" for path in sorted((ROOT / room).rglob("*.py")) if path.name != tuning
-             for node in ast.parse(path.read_text(encoding="utf-8")).body
+def list_numbers(path: Path) -> set[str]:
+    """Names that a module gives to numbers."""
+    nodes = [node for node in ast.parse(path.read_text(encoding="utf-8")).body
              if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None and is_number(node.value)]
-    assert not found
+    return {part.id for node in nodes for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            for part in ast.walk(target) if isinstance(part, ast.Name)}
+
+
+@pytest.mark.parametrize("room, others", TUNED.items())
+def test_numbers_of_measurement_stand_in_one_record(room, others):
+    paths = [path for path in sorted((ROOT / room).rglob("*.py")) if path.name != "tuning.py"]
+    assert set().union(*map(list_numbers, paths)) == set().union(*others.values())
+
+
+def test_tuning_of_processors_is_complete():
+    """Each number is read, and says beside it what it is and how it was found."""
+    path = ROOT / "backends/cpu/machine/tuning.py"
+    text = path.read_text(encoding="utf-8")
+    records = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
+    fields = [field.target.id for record in records for field in record.body if isinstance(field, ast.AnnAssign)]
+    others = "\n".join(other.read_text(encoding="utf-8") for other in (ROOT / "backends/cpu").rglob("*.py") if other != path)
+    read = set(re.findall(r"\.(\w+)", others))
+    assert len(fields) > 100 and set(fields) - read <= {record.name.lower() for record in records}
+    assert not re.search(r"^(?:from|import) (?!typing)", text, re.MULTILINE)

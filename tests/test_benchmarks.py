@@ -14,24 +14,8 @@ from time import sleep
 import numpy as np
 import pytest
 
-from benchmarks import (
-    agreement,
-    bars,
-    command,
-    compile_time,
-    cuda,
-    first_calls,
-    gpu,
-    imports,
-    machine,
-    measured,
-    memory,
-    results_file,
-    run_time,
-    scaling,
-    table,
-    timing,
-)
+from benchmarks import (agreement, bars, command, compile_time, cuda, first_calls, gpu, imports, machine,
+                        measured, memory, results_file, run_time, scaling, table, timing)
 from benchmarks.fresh_process import run_fresh
 from benchmarks.measured import Measured, Section
 from benchmarks.peers import JITCORE, NumpyPeer, find_peers, find_tracing_peers

@@ -16,9 +16,7 @@ import pytest
 from jitcore import errors
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.errors import arguments as argument_errors
-from jitcore.errors import derivatives as derivative_errors
-from jitcore.errors import leaks
+from jitcore.errors import arguments as argument_errors, derivatives as derivative_errors, leaks
 
 ORIGIN = errors.Origin("f", "/path/script.py:3", "jit", ("x",))
 WHERE = ["  /path/script.py:4", "    if x > 0:", "       ^^^^^"]

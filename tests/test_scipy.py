@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import linalg as scipy_linalg
-from scipy import special as scipy_special
-from scipy import stats as scipy_stats
+from scipy import linalg as scipy_linalg, special as scipy_special, stats as scipy_stats
 
 import jitcore
 from jitcore.scipy import linalg, special, stats

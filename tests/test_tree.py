@@ -6,8 +6,7 @@ import functools
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from jitcore import tree, tree_util
 

@@ -17,25 +17,15 @@ import numpy as np
 
 import jitcore
 from jitcore import array
-from jitcore.backends.cpu.compiler import CpuTarget, compile_program
+from jitcore.backends.cpu.compiler import CpuTarget, ProgramLayout, compile_program
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping.rules import decide_ways
+from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.native.images import foresee
 from jitcore.backends.cpu.native.libraries import NativeProgram, code_cache, find_program
-from jitcore.backends.cpu.render.calling_convention import ProgramLayout
-from jitcore.backends.cpu.runtime import stored, threads
+from jitcore.backends.cpu.runtime import launch, threads
 from jitcore.backends.cpu.runtime.host_calls import write_steps
-from jitcore.backends.cpu.runtime.launch import open_launchers
+from jitcore.backends.cpu.runtime.launch import CallPlan, Output, Run
 from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks, foresee_allocator
-from jitcore.backends.cpu.runtime.plans import (
-    CallPlan,
-    Output,
-    Run,
-    encode_plan,
-    find_plan,
-    store_plan,
-    write_call,
-)
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.device import Device
 from jitcore.dispatch import disk_cache
@@ -45,17 +35,10 @@ from jitcore.loopir.expr import Address
 from jitcore.loopir.program import Call, Program, While
 from jitcore.loopir.text import format_program
 from jitcore.loopir.traversal import flatten, list_outermost
+from jitcore.loopir.ways import apply_rules
 from jitcore.passes.canonical import LOCAL, program_key
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import plan_arena
-
-__all__ = ["CpuBackend", "CpuExecutable", "key_of_plan", "list_parts", "plan_call"]
-
-
-
-# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
-# it takes.
-RELEASE_BYTES = 65536
 
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
 _SOURCES = ("lax", "loopir", "schedule")
@@ -74,7 +57,7 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
     )
     dims = (*offsets, *layout.sizes.values({}))
     total = arena_bytes + sum(buffer.nbytes for buffer in layout.given)
-    releases = total > RELEASE_BYTES or _may_run_long(program)
+    releases = total > host.MACHINE.tuning.runtime.release_bytes or _may_run_long(program)
     owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
     plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, list_parts(program), owners)
     return plan, offsets
@@ -104,10 +87,6 @@ def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | N
 def _stamp_scheduler() -> str:
     root = os.path.dirname(jitcore.__file__)
     return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
-
-
-#: Plans that a process keeps on disk for one machine code: a script has few shapes, a server may have any.
-_MAX_PLANS = 8
 
 
 class CpuExecutable:
@@ -141,12 +120,12 @@ class CpuExecutable:
         """What a process without a compiler opens the program with: a module with `open_program`, and bytes.
         None for shapes that are not known, and for what belongs to this process."""
         bind = None if self._fixed is None else self._fixed.bind
-        if not isinstance(bind, partial) or bind.func is not write_call:
+        if not isinstance(bind, partial) or bind.func is not launch.write_call:
             return None
         plan, compiled = bind.args
         if plan.owners or compiled.addresses and compiled.key is None:
             return None
-        return stored.__name__, encode_plan(plan, compiled.key)
+        return launch.__name__, launch.encode_plan(plan, compiled.key)
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         """Stages of the program, of the latest signature where shapes are symbolic."""
@@ -180,8 +159,7 @@ class _Prepared:
 
     Args:
         bind: gives the function of its input ndarrays.
-        program: unless it came from disk as a plan; then it is scheduled when somebody wants to read it.
-    """
+        program: unless it came from disk as a plan; then it is scheduled when somebody wants to read it."""
 
     def __init__(self, closed: ClosedJaxpr, options: CompileOptions, compiled: NativeProgram,
                  bind: Callable[[], Run], program: Program | None = None):
@@ -190,7 +168,7 @@ class _Prepared:
 
     def native_call(self) -> NativeCall | None:
         """None where Python is called between or within the native steps, or nothing is left to compute."""
-        if not isinstance(self.bind, partial) or self.bind.func is not write_call:
+        if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
             return None
         plan: CallPlan = self.bind.args[0]
         if not self.compiled.addresses or any(output.source >= 0 for output in plan.outputs):
@@ -207,12 +185,12 @@ class _Prepared:
 
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
-    return decide_ways(lower_program(closed, CpuTarget, options.donated))
+    return apply_rules(lower_program(closed, CpuTarget, options.donated), RULES, host.MACHINE)
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:
     """A program that an earlier process scheduled and compiled, or None."""
-    stored = find_plan(key)
+    stored = launch.find_plan(key)
     if stored is None:
         return None
     plan, code_key = stored
@@ -221,7 +199,7 @@ def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared
         return None
     compiled.plans += 1
     plan.open_parts()
-    return _Prepared(closed, options, compiled, partial(write_call, plan, compiled))
+    return _Prepared(closed, options, compiled, partial(launch.write_call, plan, compiled))
 
 
 def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -> tuple[_Prepared, bool]:
@@ -234,10 +212,10 @@ def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -
     if layout.calls_python:
         bind = partial(_write_steps, program, compiled, layout, plan, offsets)
     else:
-        bind = partial(write_call, plan, compiled)
-        if key is not None and compiled.plans < _MAX_PLANS:
+        bind = partial(launch.write_call, plan, compiled)
+        if key is not None and compiled.plans < host.MACHINE.tuning.runtime.max_plans:
             compiled.plans += 1
-            store_plan(key, plan, compiled.key)
+            launch.store_plan(key, plan, compiled.key)
     return _Prepared(closed, options, compiled, bind, program), is_new
 
 
@@ -250,14 +228,12 @@ def _foresee(program: Program) -> None:
 
 def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:
     """The function for a program that calls Python between or within its native steps."""
-    launchers = open_launchers(len(layout.given) + 2)
-    launch = launchers.releasing if plan.releases else launchers.holding
-    if layout.host_calls and launchers.kind == "ctypes":
-        launch = launchers.holding  # the only one of its kind that sees exceptions of callbacks
+    launchers = launch.open_launchers(len(layout.given) + 2)
+    sees_exceptions = launchers.kind != "ctypes"  # of callbacks; the only one of this kind does that holds
+    releases = plan.releases and (sees_exceptions or not layout.host_calls)
     dims = np.array(plan.dims, dtype=np.int64)
-    return write_steps(program, compiled, layout, dims, offsets, plan.arena_bytes, launch)
-
-
+    return write_steps(program, compiled, layout, dims, offsets, plan.arena_bytes,
+                       launchers.releasing if releases else launchers.holding)
 
 
 class CpuBackend:

@@ -1,6 +1,7 @@
 """From loop program to machine code: rendering, and the caches of compiled code by canonical text.
 
-In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of other sizes may share.
+In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of other sizes may share, and where
+its entry points find what they work on. A program whose code comes from disk loads no compiler.
 """
 
 from __future__ import annotations
@@ -11,14 +12,40 @@ import hashlib
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import libraries
 from jitcore.backends.cpu.native.libraries import NAME, NativeProgram, code_cache, name_entry
-from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.routines import find_routine
-from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions, has_code
+from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions, SizeTable, has_code
 from jitcore.core.jaxpr import Equation
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.loopir.program import Native, Program
+from jitcore.loopir.program import LibraryCall, Native, Program
 from jitcore.loopir.text import format_program
+from jitcore.loopir.traversal import flatten
 from jitcore.schedule.tuning import Tuning
+
+
+class ProgramLayout:
+    """Where buffers and sizes are found: slots of the pointer table and of the array of sizes.
+
+    dims = [offset of each temporary in the arena..., sizes...]; the entry point gets inputs, outputs, what
+    library calls between native steps make, the arena if there is one, and the cell of the Python function
+    that `host_calls` (number of each library call within a native step) go to, if there are any."""
+
+    def __init__(self, program: Program):
+        aliases = program.aliases
+        steps = [step for step in program.steps if isinstance(step, LibraryCall)]
+        made = {buffer for step in steps for buffer in step.outputs}
+        self.made = [buffer for buffer in program.temps if buffer in made]
+        outputs = [buffer for buffer in program.outputs if buffer not in aliases]
+        self.given = [*program.inputs, *outputs, *self.made]
+        self.arena = [buffer for buffer in program.temps if buffer.kind == "temp" and buffer not in made]
+        calls = [s for s in flatten(program.steps) if isinstance(s, LibraryCall) and s not in steps]
+        self.host_calls = {call: number for number, call in enumerate(calls)}
+        self.stack = [buffer for buffer in program.temps if buffer.kind == "scalar"]
+        self.table = {buffer: k for k, buffer in enumerate([*self.given, *self.arena, *self.stack])}
+        self.table |= {output: self.table[source] for output, source in aliases.items()}
+        self.aliases = aliases
+        self.sizes = SizeTable()
+        #: Whether Python is called between or within native steps.
+        self.calls_python = bool(self.host_calls) or bool(steps)
 
 
 def compile_program(program: Program, options: CompileOptions) -> tuple[NativeProgram, ProgramLayout, bool]:
@@ -32,8 +59,9 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     render_options = RenderOptions(host.native_vector_bytes(), options.fastmath,
                                    1 if options.parallel is False else options.num_threads, options.contract,
                                    () if options.contract else host.list_fused_operations(),
-                                   tuple(name for name in FORMULA_FEATURES if name in host.cpu_features()))
-    facts = f"{(*render_options, options.opt_level)}{text}"
+                                   tuple(name for name in FORMULA_FEATURES if name in host.cpu_features()),
+                                   tuning=host.MACHINE.loops)
+    facts = f"{(*render_options._replace(tuning=host.MACHINE.tuned), options.opt_level)}{text}"
     key = libraries.make_key(NAME, facts, opt_level=options.opt_level)
     key = key or hashlib.sha256(facts.encode()).digest()  # where nothing is kept on disk, any digest will do
     found = code_cache.find(key)

@@ -27,8 +27,7 @@ import numpy as np
 
 from jitcore.array import DeviceArray, DeviceForm, find_form
 from jitcore.backends.cuda.architectures import ARCHITECTURES
-from jitcore.backends.cuda.runtime import device as memory
-from jitcore.backends.cuda.runtime import driver, interop
+from jitcore.backends.cuda.runtime import device as memory, driver, interop
 from jitcore.backends.cuda.runtime.gpu import GpuRuntime
 from jitcore.backends.cuda.runtime.linking import describe_linker
 from jitcore.config import config

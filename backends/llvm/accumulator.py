@@ -20,28 +20,12 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.llvm.contraction import multiply_add
 from jitcore.backends.llvm.mathlib.emitter import make_numbers
-from jitcore.backends.llvm.registers import (
-    I32,
-    I64,
-    Pair,
-    choose,
-    element_constant,
-    iota,
-    lane_count,
-    map_parts,
-    splat,
-    split_registers,
-)
+from jitcore.backends.llvm.registers import (I32, I64, Pair, choose, element_constant, iota, lane_count,
+                                             map_parts, splat, split_registers)
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index, linearize, walk
 from jitcore.loopir.monoids import identity_of, is_summed
-from jitcore.loopir.program import Loop, Reduce, Scan
-
-
-def count_positions(e, statement: Loop | Reduce | Scan, axis: Axis) -> ir.Value:
-    """How many positions of an axis a statement runs over; less than one for none."""
-    low, high = e.range_of(statement, axis)
-    return e.b.sub(high, low) if axis in statement.bounds else high
+from jitcore.loopir.program import Reduce, Scan
 
 
 def count_blocks(e, sweep: Reduce | Scan) -> ir.Value:
@@ -49,7 +33,7 @@ def count_blocks(e, sweep: Reduce | Scan) -> ir.Value:
     if not sweep.bounds:
         return e.size(sweep.block_results[0].shape[0])
     block = e.size(sweep.block)
-    extent = count_positions(e, sweep, sweep.axes[0])
+    extent = e.count_positions(sweep, sweep.axes[0])
     return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)
 
 
@@ -94,8 +78,7 @@ class Accumulator:
     For the position of an extreme there is a second slot; positions come in increasing order, so that the
     first of equals stays. start: the position before any is noted. scalar: combine results of blocks, one at
     a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others. is_part:
-    whether another one absorbs it at the end of each run.
-    """
+    whether another one absorbs it at the end of each run."""
 
     def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
                  lanes: int | None = None, is_part: bool = False):

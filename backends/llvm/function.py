@@ -17,17 +17,8 @@ from jitcore.backends.llvm.complex_ops import read_pair, write_pair
 from jitcore.backends.llvm.contraction import Contraction, FloatBuilder, emit_fused
 from jitcore.backends.llvm.mathlib.emitter import COLD_WEIGHTS
 from jitcore.backends.llvm.options import RenderOptions, is_static
-from jitcore.backends.llvm.registers import (
-    I1,
-    I8,
-    I64,
-    Pair,
-    element_constant,
-    iota,
-    map_parts,
-    memory_type,
-    splat,
-)
+from jitcore.backends.llvm.registers import (I1, I8, I64, Pair, element_constant, iota, map_parts,
+                                             memory_type, splat)
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod
 
@@ -46,8 +37,7 @@ class ExpressionEmitter:
     lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]`
     is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
     written: buffers that change. inlines_math: whether each call of a mathematical function gets a copy.
-    contraction: of a kernel's expressions; elsewhere LLVM fuses what it likes.
-    """
+    contraction: of a kernel's expressions; elsewhere LLVM fuses what it likes."""
 
     def __init__(self, function: ir.Function, options: RenderOptions, contraction: Contraction | None = None):
         self.function = function
@@ -263,6 +253,11 @@ class ExpressionEmitter:
         low, high = statement.bounds.get(axis, (None, None))
         return (I64(0) if low is None else self.expr(low),
                 self.size(axis.extent) if high is None else self.expr(high))
+
+    def count_positions(self, statement, axis: Axis) -> ir.Value:
+        """How many positions of an axis a statement runs over; less than one for none."""
+        low, high = self.range_of(statement, axis)
+        return self.b.sub(high, low) if axis in statement.bounds else high
 
     @contextlib.contextmanager
     def for_range(self, start: ir.Value, stop: ir.Value, step: ir.Value = I64(1)) -> Iterator[ir.Value]:

@@ -27,8 +27,7 @@ class RenderOptions(NamedTuple):
     code. fastmath, contract: see `CompileOptions`. fused_complex: operations on complex numbers whose
     products may stay unrounded all the same. features: those of `FORMULA_FEATURES` that the target has.
     has_tensor_cores: whether it multiplies small matrices of 16 bits. tuning: the numbers by which loops are
-    mapped to the target, a record of the backend's.
-    """
+    mapped to the target, a record of the backend's."""
 
     vector_bytes: int
     fastmath: bool = False

@@ -22,19 +22,10 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.llvm import complex_ops, mathlib
-from jitcore.backends.llvm.mathlib import emit_quotient
-from jitcore.backends.llvm.registers import (
-    I16,
-    I32,
-    Pair,
-    call_intrinsic,
-    choose,
-    choose_rarely,
-    constant,
-    element_type,
-    like,
-    map_parts,
-)
+from jitcore.backends.llvm.mathlib.emitter import emit_call
+from jitcore.backends.llvm.mathlib.quotient import build_quotient
+from jitcore.backends.llvm.registers import (I16, I32, Pair, call_intrinsic, choose, choose_rarely, constant,
+                                             element_type, like, map_parts)
 
 DIVISIONS = ("div", "rem")
 
@@ -53,7 +44,7 @@ def divide_by_shared(b: ir.IRBuilder, name: str, dtype, x: ir.Value, y: ir.Value
                      inverse: ir.Value) -> ir.Value:
     """x / y or x % y for integers, x / y for floats. inverse: that of y, in all lanes too."""
     if dtype.kind == "f":
-        return emit_quotient(b, x, y, inverse)
+        return emit_call(b, build_quotient, x, y, inverse)
     return divide_integers(b, name, dtype.kind == "i", x, y, inverse)
 
 
@@ -144,7 +135,7 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
     emit = table.get(name)
     if emit is not None:
         return emit(b, *args)
-    call = mathlib.emit(b, name, *args)
+    call = emit_call(b, mathlib.FUNCTIONS[name].build, *args)
     if not inline and isinstance(call, ir.CallInstr):
         call.attributes.add("noinline")
     return call
@@ -300,7 +291,7 @@ _FLOAT = {
     "abs": lambda b, x: call_intrinsic(b, "fabs", [x]),
     "max": _float_extreme(">"),
     "min": _float_extreme("<"),
-    "rem": lambda b, x, y: mathlib.emit(b, "fmod", x, y),
+    "rem": lambda b, x, y: emit_call(b, mathlib.FUNCTIONS["fmod"].build, x, y),
     "is_finite": _is_finite,
     "signbit": lambda b, x: b.icmp_signed("<", _float_bits(b, x), constant(_float_bits(b, x).type, 0)),
     **{op: _float_compare(sign) for op, sign in _COMPARISONS.items()},

@@ -19,21 +19,9 @@ from jitcore.backends.llvm.complex_ops import interleave
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
 from jitcore.backends.llvm.options import RenderOptions
-from jitcore.backends.llvm.registers import (
-    I32,
-    I64,
-    Pair,
-    call_intrinsic,
-    element_constant,
-    from_words,
-    lane_count,
-    map_parts,
-    mask_first,
-    memory_type,
-    part_dtype,
-    split_registers,
-    to_words,
-)
+from jitcore.backends.llvm.registers import (I32, I64, Pair, call_intrinsic, element_constant, from_words,
+                                             lane_count, map_parts, mask_first, memory_type, part_dtype,
+                                             split_registers, to_words)
 from jitcore.backends.llvm.repeat import emit_repeat
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Expr, walk
@@ -133,8 +121,7 @@ class StatementRenderer:
 
     Attributes:
         math_calls: of mathematical functions. inlines_math: whether each gets a copy of the function.
-        written: buffers that the kernel changes.
-    """
+        written: buffers that the kernel changes."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
         self.module, self.name, self.kernel, self.options = module, name, kernel, options

@@ -16,19 +16,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.python.helpers import HELPERS
-from jitcore.backends.python.operations import (
-    ATOM,
-    COMPARISON,
-    NOT,
-    NUMPY,
-    PRODUCT,
-    SUM,
-    TERNARY,
-    UNARY,
-    Operations,
-    Text,
-    type_name,
-)
+from jitcore.backends.python.operations import (ATOM, COMPARISON, NOT, NUMPY, PRODUCT, SUM, TERNARY, UNARY,
+                                                Operations, Text, type_name)
 from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, FloorDiv, Index, Mod, delinearize, number_of
 from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan
 from jitcore.loopir.traversal import flatten, list_roots

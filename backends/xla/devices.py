@@ -17,16 +17,8 @@ import numpy as np
 from jitcore.array import DeviceArray, DeviceForm, copy_data, find_form
 from jitcore.backends.xla.client import allow_64_bits, find_default_device, list_devices, load_jax, put
 from jitcore.core.jaxpr import ShapedArray
-from jitcore.sharding import (
-    Device,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    PositionalSharding,
-    Sharding,
-    SingleDeviceSharding,
-    Spread,
-)
+from jitcore.sharding import (Device, Mesh, NamedSharding, PartitionSpec, PositionalSharding, Sharding,
+                              SingleDeviceSharding, Spread)
 from jitcore.sharding.mesh import UNCONSTRAINED
 
 #: By JAX's sharding.

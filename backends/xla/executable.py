@@ -13,14 +13,8 @@ from typing import Any
 import numpy as np
 
 from jitcore.backends.xla.bridge import make_function
-from jitcore.backends.xla.client import (
-    allow_64_bits,
-    find_default_device,
-    is_64_bits,
-    list_avals,
-    list_devices,
-    load_jax,
-)
+from jitcore.backends.xla.client import (allow_64_bits, find_default_device, is_64_bits, list_avals,
+                                         list_devices, load_jax)
 from jitcore.backends.xla.devices import to_device, to_jax_sharding
 from jitcore.backends.xla.equations import calls_host, failures, has_long
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray

@@ -4,23 +4,9 @@ its inputs, the program, and what the other libraries run."""
 from __future__ import annotations
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import (
-    derivatives,
-    elementwise,
-    formulas,
-    library,
-    loops,
-    normalizing,
-    products,
-    random_numbers,
-    reductions,
-    scans,
-    scattering,
-    shapes,
-    sorting,
-    stencils,
-    training,
-)
+from benchmarks.workloads import (derivatives, elementwise, formulas, library, loops, normalizing, products,
+                                  random_numbers, reductions, scans, scattering, shapes, sorting, stencils,
+                                  training)
 
 ROWS: tuple[Workload, ...] = (
     *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,

@@ -29,16 +29,8 @@ from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
 from jitcore.core.source import filter_traceback, raise_interruption
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.generated_calls import (
-    ABSENT,
-    MISS,
-    SelfOverlaps,
-    is_silent,
-    overlaps,
-    read_state,
-    settle,
-    silent,
-)
+from jitcore.dispatch.generated_calls import (ABSENT, MISS, SelfOverlaps, is_silent, overlaps, read_state,
+                                              settle, silent)
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock

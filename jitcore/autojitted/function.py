@@ -15,30 +15,14 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from jitcore.autojitted.entry import Entry, Signature, Signatures, make_dispatch, write_checked_call
-from jitcore.autojitted.inputs.reading import (
-    MAX_STATIC_VALUES,
-    NumberPolicy,
-    Reader,
-    Unreadable,
-    describe_path,
-)
+from jitcore.autojitted.inputs.reading import (MAX_STATIC_VALUES, NumberPolicy, Reader, Unreadable,
+                                               describe_path)
 from jitcore.autojitted.inputs.specs import Spec
-from jitcore.autojitted.recording.recorder import (
-    Recording,
-    call_inline,
-    has_grown,
-    is_traced_call,
-    record_call,
-)
+from jitcore.autojitted.recording.recorder import (Recording, call_inline, has_grown, is_traced_call,
+                                                   record_call)
 from jitcore.autojitted.tiers import native
-from jitcore.autojitted.tiers.budget import (
-    Account,
-    Probe,
-    find_hindrance,
-    is_comparing,
-    may_vary,
-    uses_arrays,
-)
+from jitcore.autojitted.tiers.budget import (Account, Probe, find_hindrance, is_comparing, may_vary,
+                                             uses_arrays)
 from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.config import config

@@ -22,8 +22,7 @@ def run_jaxpr_numpy(closed_jaxpr: ClosedJaxpr, args: Sequence[np.ndarray]) -> li
         closed_jaxpr: any well-formed jaxpr, effects included (they happen in the order of the equations).
         args: one ndarray per invar, of its dtype.
 
-    Returns: one ndarray per outvar, of its dtype. It may be an argument itself or a view of one.
-    """
+    Returns: one ndarray per outvar, of its dtype. It may be an argument itself or a view of one."""
     with np.errstate(all="ignore"):
         return build_program(closed_jaxpr)(args)
 
@@ -40,8 +39,7 @@ class NumpyProgram:
     """A jaxpr resolved to numbered slots, so that running it looks up no variable.
 
     Called with a sequence of ndarrays, returns a list of ndarrays. The caller silences floating-point
-    warnings.
-    """
+    warnings."""
 
     __slots__ = ("_slots", "_first_arg", "_num_args", "_steps", "_outs")
 

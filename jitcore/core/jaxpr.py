@@ -30,8 +30,7 @@ class ShapedArray:
         dtype: a supported dtype.
         weak_type: whether the dtype yields in promotion.
         varying: inside of `shard_map`, the axes of the mesh along which the value may differ from device to
-            device. It is no part of the type: avals that differ in it are equal.
-    """
+            device. It is no part of the type: avals that differ in it are equal."""
 
     __slots__ = ("shape", "dtype", "weak_type", "varying", "_hash")
 
@@ -310,8 +309,7 @@ def slice_eqns(eqns: Sequence[Equation], outs: Iterable[Atom], given: Set[Var] =
 
     Args:
         given: variables whose values are there already.
-        keep_effects: whether equations with effects stay.
-    """
+        keep_effects: whether equations with effects stay."""
     needed = {atom for atom in outs if isinstance(atom, Var)}
     kept = []
     for eqn in reversed(eqns):

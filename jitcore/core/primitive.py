@@ -41,8 +41,7 @@ class Primitive:
             stores_result: results are in memory before the next equation runs.
             control_flow: runs jaxprs among its params.
             is_cheap: a sweep computes it beside reading.
-            optional_results: by the param that asks for results behind the first one, how many these are.
-    """
+            optional_results: by the param that asks for results behind the first one, how many these are."""
 
     __slots__ = ("name", "impl", "eager", "aval", "lower", "hlo", "multiple_results", "effects", "traits",
                  "jvp", "transpose", "partial", "batch", "__dict__")

@@ -54,8 +54,7 @@ def _ceil_divide(value: float, k: int) -> float:
 def _bound_terms(terms: Terms) -> Interval:
     """Bounds of a polynomial, counting every atom from its own bound, where all powers are at least 0.
 
-    So n*n - n with n >= 1 is seen to be at least 0: with n = m + 1 it is m*m + m.
-    """
+    So n*n - n with n >= 1 is seen to be at least 0: with n = m + 1 it is m*m + m."""
     shifted: Terms = {}
     for monomial, coefficient in terms.items():
         product: Terms = {(): coefficient}

@@ -112,8 +112,7 @@ def capture_source(skip: int = 0) -> SourceInfo | None:
     """The innermost frame of the user's code, or None when the stack has none.
 
     skip: frames above the caller to pass over unseen; frames of jitcore, NumPy and their helpers are passed
-    anyway.
-    """
+    anyway."""
     frame: FrameType | None = sys._getframe(skip + 1)
     while frame is not None:
         if not _carries[frame.f_globals.get("__name__")]:
@@ -188,8 +187,7 @@ def format_snippet(info: SourceInfo | None, width: int = SNIPPET_WIDTH) -> list[
     """Lines for a message: place, source text, caret. Shorter where something is unknown, [] for None.
 
     Of an expression over several lines the first is shown. Lines longer than `width` are cut around the
-    caret.
-    """
+    caret."""
     if info is None:
         return []
     position = info.resolve()
@@ -254,8 +252,7 @@ def api_boundary(fun: Callable[P, R]) -> Callable[P, R]:
     """Decorate a public entry point: exceptions leave it without the frames of jitcore.
 
     Costs one extra Python call. Where that counts, write the `try` in place:
-    `except Exception as exc: filter_traceback(exc); raise` (a bare `raise`, which adds no frame).
-    """
+    `except Exception as exc: filter_traceback(exc); raise` (a bare `raise`, which adds no frame)."""
 
     @functools.wraps(fun)
     def call_filtered(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -281,8 +278,7 @@ def filter_traceback(exc: BaseException) -> None:
     """Remove the frames of jitcore and its code generators from an exception and those it is chained to.
 
     An implicit context that was raised and caught inside jitcore is hidden; a `raise ... from` is kept.
-    Nothing changes while `config.traceback_filtering` is off.
-    """
+    Nothing changes while `config.traceback_filtering` is off."""
     if not config.traceback_filtering:
         return
     _note_defect(exc)

@@ -21,25 +21,12 @@ from typing import Any, Union
 
 import numpy as np
 
-from jitcore.core.polynomial import (
-    Monomial,
-    Terms,
-    divide_terms,
-    format_terms,
-    multiply_terms,
-    order_atom,
-    order_monomial,
-)
+from jitcore.core.polynomial import (Monomial, Terms, divide_terms, format_terms, multiply_terms, order_atom,
+                                     order_monomial)
 from jitcore.core.size_bounds import Interval, as_interval, find_interval
 from jitcore.errors import InconclusiveDimensionOperation
 from jitcore.errors.arguments import inconclusive_dimension_error
 from jitcore.process.concurrency import Lock
-
-__all__ = [
-    "Dim", "DimExpr", "DimOp", "DimVar", "InconclusiveDimensionOperation",
-    "bounds", "definitely_equal", "dim_max", "dim_min", "evaluate", "free_variables",
-    "shape_str", "substitute",
-]
 
 Dim = Union[int, "DimExpr"]
 
@@ -54,8 +41,7 @@ class DimExpr:
     `==` never raises: it is False unless the two are equal for every size. `<`, `<=`, `>` and `>=` are
     decided by the bounds of the variables.
     Raises: InconclusiveDimensionOperation for an order that the bounds do not decide, and where an int or a
-    truth value is needed.
-    """
+    truth value is needed."""
 
     __slots__ = ("__weakref__", "_bounds", "_normal", "number", "terms")
 
@@ -161,8 +147,7 @@ class DimVar(DimExpr):
 
     Args:
         name: how it prints.
-        lower, upper: the sizes that it may have, both included; None means unlimited.
-    """
+        lower, upper: the sizes that it may have, both included; None means unlimited."""
 
     __slots__ = ("lower", "name", "upper")
     kind = "variable"
@@ -254,8 +239,7 @@ def _from_operation(kind: str, left: Dim, right: Dim) -> Dim:
 def _rounds_up_canonically(left: DimExpr, k: int) -> bool:
     """Whether -floordiv(k - 1 - left, k), which is equal to floordiv(left, k), is the normal form of the two.
 
-    `left` is reduced: its coefficients are at least 0 and below k.
-    """
+    `left` is reduced: its coefficients are at least 0 and below k."""
     terms = _get_terms(left)
     constant = terms.pop((), 0)
     coefficients = list(terms.values())
@@ -459,8 +443,7 @@ def free_variables(dim: Dim) -> frozenset[DimVar]:
 def substitute(dim: Dim, values: Mapping[str, Dim]) -> Dim:
     """The dimension with variables replaced by name; one that `values` lacks stays.
 
-    Raises: ValueError when a value is outside the bounds of its variable.
-    """
+    Raises: ValueError when a value is outside the bounds of its variable."""
     if isinstance(dim, int):
         return dim
     if isinstance(dim, DimVar):
@@ -480,8 +463,7 @@ def _check_bounds(variable: DimVar, value: Dim) -> Dim:
 def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
     """The size for given sizes of the variables.
 
-    Raises: KeyError for a variable without a value, ValueError for a value outside the bounds.
-    """
+    Raises: KeyError for a variable without a value, ValueError for a value outside the bounds."""
     result = substitute(dim, {name: operator.index(value) for name, value in values.items()})
     if isinstance(result, int):
         return result

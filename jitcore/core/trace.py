@@ -22,21 +22,8 @@ from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import pretty, source  # noqa: F401  `pretty` gives jaxprs their text
-from jitcore.core.jaxpr import (
-    ClosedJaxpr,
-    DebugInfo,
-    DropVar,
-    Equation,
-    Jaxpr,
-    Literal,
-    ShapedArray,
-    Var,
-    aval_of,
-    find_read,
-    names_mesh,
-    slice_eqns,
-    sub_jaxprs,
-)
+from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr, Literal, ShapedArray, Var,
+                                aval_of, find_read, names_mesh, slice_eqns, sub_jaxprs)
 from jitcore.core.varying import mark_results
 from jitcore.errors import leaks
 
@@ -48,8 +35,7 @@ class Trace:
         parent: the trace that is current outside; the trace of a transformation hands on to it.
         is_open: whether the code that runs under the trace is still running.
         snapshots: by identity, ndarrays of the caller and the Arrays that hold what they held when they were
-            read; None where nothing is recorded.
-    """
+            read; None where nothing is recorded."""
 
     parent: Trace | None = None
     is_open = True
@@ -266,8 +252,7 @@ class JaxprTrace(Trace):
 
     Args:
         debug_info: of the traced function, for error messages.
-        parent: the trace that is current outside.
-    """
+        parent: the trace that is current outside."""
 
     def __init__(self, debug_info: DebugInfo | None = None, parent: Trace | None = None):
         self.debug_info = debug_info

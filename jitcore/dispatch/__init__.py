@@ -4,8 +4,6 @@ In: a Python function and the arguments of one call. Out: an executable for thes
 Stage: the last but one; `api` puts the public names on top.
 
 Modules:
-    announcing       People who wait for a compiler for more than two seconds read one line on standard error
-                     about what it compiles.
     backend          Backends: what one has to offer, and how the installed ones are found.
     disk_cache       Compiled code on disk, for the processes to come.
     fast_call        Calls whose form is known: a function written for it reads the arguments, looks up and

@@ -16,8 +16,7 @@ import numpy as np
 from jitcore.array import DeviceArray, DeviceForm
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
-from jitcore.errors import BackendNotFoundError
-from jitcore.errors import arguments as argument_errors
+from jitcore.errors import BackendNotFoundError, arguments as argument_errors
 from jitcore.passes import Pass
 from jitcore.process.concurrency import Lock
 from jitcore.sharding import Device, Sharding
@@ -49,8 +48,7 @@ class CompileOptions:
         codegen: what makes code of the loop program: "llvm", explicit-vector IR; "numba", a function that
             people can read, compiled by `numba.njit`; "python", the same function as it stands, slow and
             checked.
-        sharding: where the program runs; None is the backend's choice.
-    """
+        sharding: where the program runs; None is the backend's choice."""
 
     donated: tuple[bool, ...] = ()
     fastmath: bool = False
@@ -72,8 +70,7 @@ class NativeCall:
         dims: int64; passed by address.
         outputs: (shape, dtype) of each.
         arena_bytes: of memory that the call may use.
-        owner: keeps the code loaded.
-    """
+        owner: keeps the code loaded."""
 
     address: int
     dims: Any
@@ -94,8 +91,7 @@ class Executable(Protocol):
         Inputs are C-contiguous, aligned and of the dtypes of the avals; those not donated are only read.
         Outputs are C-contiguous ndarrays of the avals' dtypes that share no memory with anything but donated
         inputs; one in the memory of such an input is that ndarray. The function may be called by several
-        threads at once. This is the hot path.
-        """
+        threads at once. This is the hot path."""
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """The same for callers in native code; None where there is no such entry point. Optional."""
@@ -227,8 +223,7 @@ def _load_backend(name: str) -> Backend | None:
 def find_backend(name: str | None = None) -> Backend:
     """The backend of this name or platform; without a name `config.default_backend`, then the best present.
 
-    Raises: BackendNotFoundError naming those present and what to install.
-    """
+    Raises: BackendNotFoundError naming those present and what to install."""
     name = name or config.default_backend or None
     candidates = _PREFERENCE if name is None else _SERVED_BY.get(name, (name,))
     for candidate in candidates:

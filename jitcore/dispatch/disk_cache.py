@@ -23,8 +23,6 @@ from importlib.util import source_hash
 
 from jitcore.config import config
 
-__all__ = ["DiskCache", "Statistics", "find_folder", "open_cache", "stamp_sources"]
-
 _MAGIC = b"jitcore\x02"
 _KEY_BYTES = 32
 _CHECKSUM_AT = len(_MAGIC) + _KEY_BYTES
@@ -55,8 +53,7 @@ _File = namedtuple("_File", "used size path")
 def find_folder() -> str:
     """The folder that `config.cache_dir` names; "" for none.
 
-    "auto" is the folder `jitcore` in the system's place for caches: on Linux $XDG_CACHE_HOME or ~/.cache.
-    """
+    "auto" is the folder `jitcore` in the system's place for caches: on Linux $XDG_CACHE_HOME or ~/.cache."""
     if config.cache_dir != "auto":
         return os.path.abspath(os.path.expanduser(config.cache_dir)) if config.cache_dir else ""
     if sys.platform == "win32":
@@ -112,8 +109,7 @@ def stamp_sources(root: str) -> list[tuple[str, int, int]]:
 class DiskCache:
     """The entries of one folder, which need not exist yet. Safe with any number of threads and processes.
 
-    Keys are digests of 32 bytes.
-    """
+    Keys are digests of 32 bytes."""
 
     def __init__(self, folder: str):
         self.folder = folder

@@ -63,8 +63,7 @@ class FastCallable(Generic[P, R]):
 
     Args:
         fast: the dispatchers, which others may share.
-        call_slowly: function of the tuple of arguments and the dict of keywords.
-    """
+        call_slowly: function of the tuple of arguments and the dict of keywords."""
 
     __slots__ = ("__call__", "_fast", "_call_slowly", "__dict__", "__weakref__")
 
@@ -104,8 +103,7 @@ class _LeafCode(NamedTuple):
         key: what the key says of the leaf: the first members of its `signature.Part`; of one on a device its
             form.
         read: statement before the look-up, or "".
-        convert: statement after the look-up, which finds the dtype t{i} of a scalar, or "".
-    """
+        convert: statement after the look-up, which finds the dtype t{i} of a scalar, or ""."""
 
     check: str
     key: tuple[str, ...]
@@ -147,8 +145,7 @@ class FastCalls:
     Attributes:
         dispatchers: the number of positional arguments, or (that number, keywords), -> function of the
             arguments. Always the same dict.
-        newest: the variant that was written last.
-    """
+        newest: the variant that was written last."""
 
     def __init__(self):
         self._lock = Lock()

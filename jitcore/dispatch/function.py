@@ -22,16 +22,8 @@ from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.fast_call import FastCalls
 from jitcore.dispatch.inner import bind_inner
 from jitcore.dispatch.options import DEFAULT_OPTIONS, JitOptions, plan_arguments
-from jitcore.dispatch.placement import (
-    claim_donated,
-    constrain_leaves,
-    delete_donated,
-    find_movable,
-    place_call,
-    place_program,
-    spread_options,
-    warn_unusable,
-)
+from jitcore.dispatch.placement import (claim_donated, constrain_leaves, delete_donated, find_movable,
+                                        place_call, place_program, spread_options, warn_unusable)
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
 from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
@@ -97,8 +89,7 @@ class JitFunction:
         plan: which arguments are static or donated.
         fast: the dispatchers of calls whose form is known.
         misses: the signatures that were new.
-        last_program: what was compiled last.
-    """
+        last_program: what was compiled last."""
 
     def __init__(self, fun: Callable, options: JitOptions):
         self.options, self.names_devices = options, options.names_devices

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-__all__ = ["ABSENT", "MISS", "SelfOverlaps", "is_silent", "overlaps", "read_state", "settle", "silent"]
-
 
 class _Miss:
     """The class of what there is one of: where it was pickled with a dispatcher, it is found by name."""

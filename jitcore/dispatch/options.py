@@ -201,8 +201,7 @@ def plan_arguments(fun: Callable, options: JitOptions) -> ArgumentPlan:
     """Static and donated parameters; what is given by position only is found by name too, and vice versa.
 
     Raises: StaticArgumentError for positions and names the function does not have, or for an argument that
-    is both.
-    """
+    is both."""
     given = options[:4]
     if given == (None, None, None, None):
         return NOTHING_SPECIAL

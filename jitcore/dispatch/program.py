@@ -20,7 +20,6 @@ from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
 from jitcore.config import RecentlyUsed, config, drop_oldest
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_read
 from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
-from jitcore.dispatch.announcing import name_compile
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.fast_call import make_rebuilder
 from jitcore.dispatch.options import JitOptions
@@ -28,7 +27,7 @@ from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
 from jitcore.passes.canonical import program_key
 from jitcore.process.concurrency import Lock, cached_attribute
-from jitcore.process.effort import STEPS_PER_SECOND, collect_rarely, counters, spend
+from jitcore.process.effort import STEPS_PER_SECOND, compiling, counters, spend
 from jitcore.sharding import Spread
 
 
@@ -99,8 +98,7 @@ class Program:
         sharding: where it runs, if arguments or the user say so.
 
     Attributes:
-        has_buffers: whether its outputs are buffers of the backend, which its inputs may be too.
-    """
+        has_buffers: whether its outputs are buffers of the backend, which its inputs may be too."""
 
     def __init__(self, traced: TracedFunction, donated: tuple[bool, ...], options: JitOptions,
                  backend: Backend, sharding: Any = None):
@@ -196,7 +194,7 @@ class Program:
 
     @cached_attribute
     def _shared(self) -> SharedExecutable:
-        with name_compile(self.traced.fun_name), collect_rarely():
+        with compiling(self.traced.fun_name):
             computed = program_key(self.compiled_jaxpr)
             key = (computed, self.backend.name, self.compile_options, config.check_bounds)
             return executables.find_or_build(key, self._compile)
@@ -230,7 +228,7 @@ class Program:
         """A function of the ndarrays of all leaves, which have these concrete shapes."""
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
-        with name_compile(self.traced.fun_name), collect_rarely():
+        with compiling(self.traced.fun_name):
             run, compiles = self._shared.bind([all_avals[i] for i in self.kept])
             self._count_compiles(compiles)
         consts = [self.const_values[i] for i in self.kept if i < n_consts]

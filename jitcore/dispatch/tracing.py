@@ -17,18 +17,8 @@ from jitcore import errors, tree_util
 from jitcore.array import Array, DeviceArray
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.jaxpr import (
-    Atom,
-    ClosedJaxpr,
-    DebugInfo,
-    DropVar,
-    Jaxpr,
-    Literal,
-    ShapedArray,
-    Var,
-    find_shardings,
-    is_array_like,
-)
+from jitcore.core.jaxpr import (Atom, ClosedJaxpr, DebugInfo, DropVar, Jaxpr, Literal, ShapedArray, Var,
+                                find_shardings, is_array_like)
 from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.signature import CallSignature, hide_float0
@@ -46,8 +36,7 @@ class TracedFunction:
     Attributes:
         jaxpr: its constvars stand for `consts`, arrays or tracers of an enclosing trace.
         out_structure: treedef of the result, `SINGLE` for one array.
-        fun_name: as messages and jaxprs show it.
-    """
+        fun_name: as messages and jaxprs show it."""
 
     __slots__ = ("jaxpr", "consts", "out_structure", "fun_name", "_closed")
 

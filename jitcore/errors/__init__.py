@@ -56,8 +56,7 @@ class ConcretizationTypeError(JitcoreTypeError):
 
     Fix: mark the argument static, `jit(f, static_argnames='n')`; derive sizes from `x.shape`, which is known
     while tracing; give `size=` to functions whose result's shape depends on values; write `x.astype(int)` to
-    convert a dtype.
-    """
+    convert a dtype."""
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
@@ -69,8 +68,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     Fix: `jit(f, rewrite=True)` compiles plain Python control flow; or write `jnp.where(x > 0, x, 2 * x)`,
     `lax.cond` or `lax.while_loop`; use `&`, `|`, `~` for `and`, `or`, `not`; or mark the argument static if
-    it takes few values: `jit(f, static_argnames='x')`.
-    """
+    it takes few values: `jit(f, static_argnames='x')`."""
 
 
 class TracerIntegerConversionError(JitcoreTypeError):
@@ -79,8 +77,7 @@ class TracerIntegerConversionError(JitcoreTypeError):
     >>> jit(lambda i: [10, 20, 30][i])(1)          # fails
 
     Fix: turn the list into an array, `jnp.array([10, 20, 30])[i]`; loop with `lax.fori_loop` instead of
-    `range(n)` or use `jit(f, rewrite=True)`; or mark the argument static: `jit(f, static_argnames='i')`.
-    """
+    `range(n)` or use `jit(f, rewrite=True)`; or mark the argument static: `jit(f, static_argnames='i')`."""
 
 
 class TracerArrayConversionError(JitcoreTypeError):
@@ -92,8 +89,7 @@ class TracerArrayConversionError(JitcoreTypeError):
     >>> jit(lambda x: np.asarray(x) + 1)(y)        # fails; jnp.asarray(x) + 1 works
 
     Fix: use `jitcore.numpy`; index a NumPy table as `jnp.asarray(table)[i]`; call foreign code through
-    `jitcore.pure_callback`; or mark the argument static.
-    """
+    `jitcore.pure_callback`; or mark the argument static."""
 
 
 class NonConcreteBooleanIndexError(JitcoreIndexError):
@@ -102,8 +98,7 @@ class NonConcreteBooleanIndexError(JitcoreIndexError):
     >>> jit(lambda x: x[x > 0].sum())(y)           # fails
 
     Fix: keep the shape and select, `jnp.where(x > 0, x, 0).sum()`; to write, `x.at[mask].set(v)`; or bound
-    the size: `x[jnp.nonzero(mask, size=n, fill_value=0)]`.
-    """
+    the size: `x[jnp.nonzero(mask, size=n, fill_value=0)]`."""
 
 
 class UnexpectedTracerError(JitcoreTypeError):
@@ -116,8 +111,7 @@ class UnexpectedTracerError(JitcoreTypeError):
     >>> jit(lambda x: seen.append(x) or x)(1); seen[0] + 1      # fails
 
     Fix: return the value from the function; print it with `jitcore.debug.print`. `with
-    jitcore.checking_leaks():` raises at the leak itself.
-    """
+    jitcore.checking_leaks():` raises at the leak itself."""
 
 
 class LeakedTracerError(UnexpectedTracerError):
@@ -127,8 +121,7 @@ class LeakedTracerError(UnexpectedTracerError):
 
     >>> with jitcore.checking_leaks(): jit(lambda x: seen.append(x) or x)(1)      # fails
 
-    Fix: return the value instead of storing it.
-    """
+    Fix: return the value instead of storing it."""
 
 
 class TracerMutationError(JitcoreTypeError):
@@ -137,8 +130,7 @@ class TracerMutationError(JitcoreTypeError):
     >>> jit(lambda x: x.__setitem__(0, 1))(y)      # fails
 
     Fix: `x = x.at[0].set(1)`, which gives a new array, also in `jit(f, rewrite=True)`; or compile it
-    with `@autojit`, which assigns items as NumPy does.
-    """
+    with `@autojit`, which assigns items as NumPy does."""
 
 
 class ControlFlowError(JitcoreTypeError):
@@ -150,8 +142,7 @@ class ControlFlowError(JitcoreTypeError):
     >>> jit(lambda x: 'up' if x > 0 else 'down', rewrite=True)(1.0)     # fails: a str
 
     Fix: let both sides give arrays or numbers of one shape; append to lists a known number of times; or make
-    the argument that decides static, `jit(f, rewrite=True, static_argnames='x')`.
-    """
+    the argument that decides static, `jit(f, rewrite=True, static_argnames='x')`."""
 
 
 class NotTraceable(Exception):
@@ -162,8 +153,7 @@ class NotTraceable(Exception):
 
     >>> autojit(lambda x: x * time.time(), strict=True)(1.0)   # fails: a program reads no clock
 
-    Fix: what the message proposes, or keep the statement in a function outside of the compiled one.
-    """
+    Fix: what the message proposes, or keep the statement in a function outside of the compiled one."""
 
 
 class AutojitWarning(UserWarning):
@@ -174,8 +164,7 @@ class AutojitWarning(UserWarning):
     >>> autojit(lambda x: x * time.time())(1.0)            # warns, and gives what Python gives
 
     Fix: what the message proposes; `f.report()` lists what is in the way, `strict=True` raises at once, and
-    `warnings.simplefilter('ignore', jitcore.AutojitWarning)` silences it.
-    """
+    `warnings.simplefilter('ignore', jitcore.AutojitWarning)` silences it."""
 
 
 class TypePromotionError(ValueError):
@@ -185,8 +174,7 @@ class TypePromotionError(ValueError):
 
     >>> with config.override(numpy_dtype_promotion='strict'): jnp.arange(3) + jnp.ones(3)    # fails
 
-    Fix: convert one operand, `x.astype(y.dtype)`; or leave the flag at 'standard'.
-    """
+    Fix: convert one operand, `x.astype(y.dtype)`; or leave the flag at 'standard'."""
 
 
 class StaticArgumentError(ValueError):
@@ -209,8 +197,7 @@ class DonatedArrayError(JitcoreRuntimeError):
     >>> y = step(x); x + 1                         # fails: x's memory now holds y
 
     Fix: use the result instead of the argument (`x = step(x)`), pass a copy (`step(x.copy())`), or do not
-    donate.
-    """
+    donate."""
 
 
 class BackendNotFoundError(JitcoreRuntimeError):
@@ -219,8 +206,7 @@ class BackendNotFoundError(JitcoreRuntimeError):
     >>> jit(f, backend='tpu')(1)                   # fails on a machine without one
 
     Fix: choose one of the backends that the message lists, or install the package it names;
-    `python -m jitcore doctor` tells why a backend is absent.
-    """
+    `python -m jitcore doctor` tells why a backend is absent."""
 
 
 class UnknownCompilerOptionError(ValueError):
@@ -228,8 +214,7 @@ class UnknownCompilerOptionError(ValueError):
 
     >>> jit(f, compiler_options={'fast_math': True})    # fails: the key is 'fastmath'
 
-    Fix: use one of the keys that the message lists.
-    """
+    Fix: use one of the keys that the message lists."""
 
 
 class KeyReuseError(JitcoreTypeError):
@@ -238,8 +223,7 @@ class KeyReuseError(JitcoreTypeError):
     >>> a = random.normal(key, (3,)); b = random.uniform(key, (3,))
 
     Fix: `key, subkey = random.split(key)` and use each key once. Nothing checks for it yet: the class is
-    there for code that names it.
-    """
+    there for code that names it."""
 
 
 class JaxprTypeError(TypeError):
@@ -251,8 +235,7 @@ class JaxprTypeError(TypeError):
     >>> check_jaxpr(Jaxpr(constvars=[], invars=[], eqns=[], outvars=[undefined]))    # fails
 
     Fix: correct that rule; `config.update('check_jaxprs', True)` checks after every pass and names the first
-    bad one.
-    """
+    bad one."""
 
 
 class InconclusiveDimensionOperation(Exception):
@@ -260,8 +243,7 @@ class InconclusiveDimensionOperation(Exception):
 
     >>> n = DimVar('n', lower=1); n > 3            # fails: true for 4, false for 2
 
-    Fix: give the variable bounds that decide the question, or ask for it with concrete shapes.
-    """
+    Fix: give the variable bounds that decide the question, or ask for it with concrete shapes."""
 
 
 JAXTypeError = JitcoreTypeError
@@ -276,8 +258,7 @@ class Origin(NamedTuple):
 
     fun_name: name of the function. fun_location: "file:line", or "" when unknown. transform: what traces it
     ("jit", "scan", ...). arg_names: arguments as the user would write them ("x", "d['a']", "a[0]").
-    static_names: parameters that could be made static; None means the roots of `arg_names` under jit.
-    """
+    static_names: parameters that could be made static; None means the roots of `arg_names` under jit."""
 
     fun_name: str
     fun_location: str = ""
@@ -319,8 +300,7 @@ def build_error(kind: type[Exception], headline: str, *, detail: str = "", origi
                 where: Lines = (), fix: str = "") -> Exception:
     """An exception of class `kind` whose message is laid out by the eight-line rule of this module.
 
-    where: up to three lines, the rest is dropped; every other part is folded into one line.
-    """
+    where: up to three lines, the rest is dropped; every other part is folded into one line."""
     own = kind.__module__ == __name__ and kind not in _BASES
     parts = [headline, detail, describe_origin(origin) if origin else ""]
     lines = [fold_line(part) for part in parts if part]
@@ -378,8 +358,7 @@ def _show_source(where: Lines) -> str:
 def bool_conversion_error(aval_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
     """`if tracer:`, `while tracer:`, `tracer and ...`. aval_text: "bool[]", "float32[3]".
 
-    A ValueError for several elements, as in NumPy: no branch could be right.
-    """
+    A ValueError for several elements, as in NumPy: no branch could be right."""
     if not re.search(r"\[[1,]*\]$", aval_text):
         return build_error(
             ValueError,

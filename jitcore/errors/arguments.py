@@ -11,25 +11,11 @@ import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from jitcore.errors import (
-    BackendNotFoundError,
-    ConcretizationTypeError,
-    DonatedArrayError,
-    InconclusiveDimensionOperation,
-    JitcoreIndexError,
-    JitcoreTypeError,
-    Lines,
-    NonConcreteBooleanIndexError,
-    Origin,
-    StaticArgumentError,
-    Template,
-    TracerMutationError,
-    UnknownCompilerOptionError,
-    build_error,
-    concretization_error,
-    fold_line,
-    suggest_static,
-)
+from jitcore.errors import (BackendNotFoundError, ConcretizationTypeError, DonatedArrayError,
+                            InconclusiveDimensionOperation, JitcoreIndexError, JitcoreTypeError, Lines,
+                            NonConcreteBooleanIndexError, Origin, StaticArgumentError, Template,
+                            TracerMutationError, UnknownCompilerOptionError, build_error,
+                            concretization_error, fold_line, suggest_static)
 
 # --- arguments and results of a transformed function --------------------------------------------------------
 
@@ -233,8 +219,7 @@ def branch_types_error(primitive: str, names: tuple[str, str], locations: tuple[
     """Branches whose outputs differ in shape or dtype.
 
     primitive: "cond" or "switch"; names: ("true_fun", "false_fun"); locations: "f at file:line" of both;
-    types: "float32[]" of the first output that differs; difference: "the dtypes do not match".
-    """
+    types: "float32[]" of the first output that differs; difference: "the dtypes do not match"."""
     first, second = names
     return build_error(
         JitcoreTypeError, f"{primitive} branches must have equal output types but they differ.",
@@ -260,8 +245,7 @@ def carry_types_error(primitive: str, component: str, types: tuple[str, str], di
     """A loop body changes the type of its carry.
 
     primitive: "scan", "while_loop", "fori_loop"; component: "carry c[0]"; types: (input, output);
-    difference: "the shapes do not match".
-    """
+    difference: "the shapes do not match"."""
     return build_error(
         JitcoreTypeError,
         f"{primitive} body function carry input and carry output must have equal types, but they differ:",

@@ -13,8 +13,7 @@ def leaked_tracer_error(aval_text: str, origin: Origin | None = None, where: Lin
                         while_tracing: bool = False) -> Exception:
     """A tracer was used after its trace had ended. origin: of that trace; where: the line that made it.
 
-    while_tracing: the leak was found when the trace ended, the tracer has not been used.
-    """
+    while_tracing: the leak was found when the trace ended, the tracer has not been used."""
     detail = ""
     if origin is not None:
         made = ". The value was made here:" if where else "."

@@ -36,8 +36,7 @@ class Row(NamedTuple):
     first, warm: seconds of the first call and of the fastest later one.
     kernels: loops or fusions that the program is made of, bytes: read and written by it, as far as the
         backend tells, else None.
-    error: what a call raised, or "".
-    """
+    error: what a call raised, or ""."""
 
     backend: str
     ulp: float = math.nan
@@ -51,8 +50,7 @@ class Row(NamedTuple):
 class Comparison:
     """Attributes:
     rows: one for each backend.
-    results: by backend, what the function returned.
-    """
+    results: by backend, what the function returned."""
 
     def __init__(self, name: str, rows: Sequence[Row], results: dict[str, Any]):
         self.name, self.rows, self.results = name, list(rows), results

@@ -44,11 +44,9 @@ from types import FunctionType
 
 from jitcore.core.source import api_boundary
 from jitcore.lax.barrier import optimization_barrier
-from jitcore.lax.bits import and_ as bitwise_and
-from jitcore.lax.bits import clz, population_count, shift_left, shift_right_arithmetic, shift_right_logical
-from jitcore.lax.bits import not_ as bitwise_not
-from jitcore.lax.bits import or_ as bitwise_or
-from jitcore.lax.bits import xor as bitwise_xor
+from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
+                              population_count, shift_left, shift_right_arithmetic, shift_right_logical,
+                              xor as bitwise_xor)
 from jitcore.lax.control_flow.associative_scan import associative_scan
 from jitcore.lax.control_flow.cond import cond, switch
 from jitcore.lax.control_flow.implicit import custom_linear_solve, custom_root
@@ -62,10 +60,7 @@ from jitcore.lax.draw import draw
 from jitcore.lax.elementary import *
 from jitcore.lax.elementary import pow_ as pow
 from jitcore.lax.elementwise import *
-from jitcore.lax.elementwise import abs_ as abs
-from jitcore.lax.elementwise import complex_ as complex
-from jitcore.lax.elementwise import max_ as max
-from jitcore.lax.elementwise import min_ as min
+from jitcore.lax.elementwise import abs_ as abs, complex_ as complex, max_ as max, min_ as min
 from jitcore.lax.fft import FftType, fft
 from jitcore.lax.indexing.dimension_numbers import *
 from jitcore.lax.indexing.gather_scatter import *

@@ -4,8 +4,6 @@ In: floats or complex numbers of one dtype and one shape (scalars broadcast). Ou
 A derivative is a factor computed from operands and result, times the tangent: the linear part is one product.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -18,13 +18,8 @@ from jitcore.core.trace import own_ndarray
 from jitcore.lax.bits import and_
 from jitcore.lax.define import LINEAR, ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
 from jitcore.transforms.batch_rules import batch_elementwise
-from jitcore.transforms.derivative_rules import (
-    broadcast_to,
-    jvp_elementwise,
-    jvp_zero,
-    transpose_elementwise,
-    unbroadcast,
-)
+from jitcore.transforms.derivative_rules import (broadcast_to, jvp_elementwise, jvp_zero,
+                                                 transpose_elementwise, unbroadcast)
 from jitcore.transforms.tangents import has_tangent, is_zero, mask, zero_like
 from jitcore.transforms.transpose import is_linear
 

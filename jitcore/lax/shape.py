@@ -19,15 +19,8 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import own_ndarray
-from jitcore.lax.define import (
-    canonicalize_axis,
-    canonicalize_shape,
-    cast,
-    check_nonnegative,
-    define,
-    product,
-    to_ints,
-)
+from jitcore.lax.define import (canonicalize_axis, canonicalize_shape, cast, check_nonnegative, define,
+                                product, to_ints)
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.batching import Unmapped
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary

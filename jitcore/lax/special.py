@@ -30,21 +30,8 @@ from jitcore.lax.bits import and_, not_, or_
 from jitcore.lax.control_flow.loops import run_while
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import exp, log, log1p
-from jitcore.lax.elementwise import (
-    abs_,
-    add,
-    convert_element_type,
-    div,
-    eq,
-    gt,
-    lt,
-    mul,
-    neg,
-    select_n,
-    sign,
-    square,
-    sub,
-)
+from jitcore.lax.elementwise import (abs_, add, convert_element_type, div, eq, gt, lt, mul, neg, select_n,
+                                     sign, square, sub)
 from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.shape import broadcast, full_like
 

@@ -14,19 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.loopir.expr import (
-    COMPLEX_COST,
-    OP_COST,
-    ZERO,
-    Dynamic,
-    Expr,
-    Graph,
-    Index,
-    RunTimeSize,
-    constant,
-    delinearize,
-    linearize,
-)
+from jitcore.loopir.expr import (COMPLEX_COST, OP_COST, ZERO, Dynamic, Expr, Graph, Index, RunTimeSize,
+                                 constant, delinearize, linearize)
 from jitcore.loopir.values import Computed, Packed, Reduction, Region, Regions, Running, Scalar, Value
 
 # Elements of which each gets code of its own, in reductions and as rows of a reduction's result.

@@ -313,8 +313,7 @@ class Expr:
     op: "const" (attr: value), "load" (attr: (Buffer, Index)), "index" (attr: Index), "result" (attr: the
     statement variable that holds it), or a scalar operation's name with `args`.
     axes: the loop axes it depends on. variables: statement results it depends on. inner: the operands, or the
-    expressions inside the index of a load.
-    """
+    expressions inside the index of a load."""
 
     __slots__ = ("op", "args", "dtype", "attr", "axes", "serial", "inner")
 

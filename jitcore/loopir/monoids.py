@@ -10,8 +10,6 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.lax.reduce import MONOIDS
 
-__all__ = ["identity_of", "is_summed", "scan_start_of"]
-
 #: Operations whose running values begin as those of a monoid.
 _MONOID_OF = {"logaddexp": "max", "argmax": "max", "argmin": "min"}
 

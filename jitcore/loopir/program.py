@@ -36,8 +36,7 @@ class Statement:
     stores: what it stores itself. results: what it defines for the statements after it in the same body.
     ends: the expressions that decide what it runs: the ends of its ranges, or which of its bodies.
     block_results: buffers for what blocks of it find. bodies: lists of the statements inside of it.
-    ways: how it runs, as a target's rules decided.
-    """
+    ways: how it runs, as a target's rules decided."""
 
     __slots__ = ()
 
@@ -136,8 +135,7 @@ class Kernel(_Block):
     is read lies along the one and some along the other; `vector` is the columns, and the body is stores.
     far: buffers that are read or updated at places found at run time, and too large for caches.
     others: axes beside `vector` whose iterations may run in lanes, of loops that stand side by side with its.
-    ways: what a target's rules decided; see `ways`.
-    """
+    ways: what a target's rules decided; see `ways`."""
 
     __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "ways")
 
@@ -147,6 +145,11 @@ class Kernel(_Block):
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
         self.tile, self.far, self.others = tile, far, others
         self.ways: dict[str, Any] = {}
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it has no loops, and so is scalar code."""
+        return all(isinstance(statement, Store) for statement in self.body)
 
     def map(self, rewrite) -> Kernel:
         """The same over the same axes."""
@@ -195,8 +198,7 @@ class Reduce(Statement):
     block_results: arena buffers, one per part, when the reduction may be split over blocks of the first axis
     (`block` iterations each); the combination order does not depend on the number of threads.
     bounds: axis -> (low, high), where not all of the axis is swept; see `Loop`.
-    is_long: whether it adds up so many numbers that it takes short runs of them.
-    """
+    is_long: whether it adds up so many numbers that it takes short runs of them."""
 
     __slots__ = ("axes", "parts", "stores", "block_results", "block", "bounds", "is_long", "ways")
 
@@ -265,8 +267,7 @@ class Scan(Statement):
 
     block_results: arena buffers for the totals of the blocks of `block` iterations that the scan may be split
     into, and for what comes before each, for every iteration of the loops around it; the blocks do not depend
-    on the number of threads. is_long: see `Reduce`.
-    """
+    on the number of threads. is_long: see `Reduce`."""
 
     __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "block_results", "block", "is_long",
                  "ways")
@@ -311,8 +312,7 @@ class Repeat(_Block):
 
     registers: `Result`s that start as `initial`. A register whose axes hold a loop's axis has a value for
     each iteration of that loop; where the condition depends on the axis too, each iteration ends by itself.
-    trips: rounds to expect, a number that decides about threads only.
-    """
+    trips: rounds to expect, a number that decides about threads only."""
 
     __slots__ = ("registers", "initial", "condition", "body", "updates", "trips")
 
@@ -339,8 +339,7 @@ class While(_Block):
     """Runs `cond` (statements), tests the bool in scalar buffer `predicate`, runs `body`, again.
 
     swaps: pairs of buffers whose memory changes places at the end of each round. After the loop each is at
-    home again, and the first of a pair holds what it held then; the second is of no more use.
-    """
+    home again, and the first of a pair holds what it held then; the second is of no more use."""
 
     __slots__ = ("cond", "predicate", "body", "swaps")
     inner = ("cond", "body")
@@ -407,8 +406,7 @@ class Call(_OfBuffers):
     function: what it computes, of ndarrays: the inputs, as they lie there, to the outputs in any shape.
     scratch: temporaries that hold nothing before and after.
     epilogue: None, or what is done to the result while it is computed: a `Kernel` of a loop over rows around
-    one over columns, run on ranges of both as soon as they are finished.
-    """
+    one over columns, run on ranges of both as soon as they are finished."""
 
     __slots__ = ("routine", "function", "inputs", "outputs", "scratch", "epilogue")
 

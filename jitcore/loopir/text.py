@@ -9,21 +9,8 @@ from collections.abc import Callable
 
 from jitcore import dtypes
 from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod, walk
-from jitcore.loopir.program import (
-    Call,
-    Choice,
-    Kernel,
-    LibraryCall,
-    Loop,
-    Native,
-    Program,
-    Reduce,
-    Repeat,
-    Scan,
-    Store,
-    Switch,
-    While,
-)
+from jitcore.loopir.program import (Call, Choice, Kernel, LibraryCall, Loop, Native, Program, Reduce, Repeat,
+                                    Scan, Store, Switch, While)
 from jitcore.loopir.traversal import find_split
 from jitcore.loopir.ways import format_ways
 

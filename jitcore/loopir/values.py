@@ -67,8 +67,7 @@ class Stored(Value):
 class Computed(Value):
     """Elements from elements of other values.
 
-    reads: index -> list of (value, index) that the element needs. combine: (index, *exprs) -> expression.
-    """
+    reads: index -> list of (value, index) that the element needs. combine: (index, *exprs) -> expression."""
 
     __slots__ = ("graph", "reads", "combine", "choices", "_memo", "_epoch")
 
@@ -136,8 +135,7 @@ class Packed(Value):
 class Region:
     """`out[place(index)] (combine)= value[index]` for every index of value's shape, where mask(index) holds.
 
-    serial: several indices may hit one element, so iterations keep their order.
-    """
+    serial: several indices may hit one element, so iterations keep their order."""
 
     __slots__ = ("value", "place", "mask", "combine", "serial")
 

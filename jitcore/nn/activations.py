@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 
-from jitcore import dtypes, lax
-from jitcore import numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import ensure_array, promote
 from jitcore.scipy.special import expit

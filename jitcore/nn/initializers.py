@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore import dtypes, random
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp, random
 from jitcore.array import Array
 from jitcore.lax.shape import canonicalize_axis, canonicalize_shape
 

@@ -9,8 +9,7 @@ import operator
 
 import numpy as np
 
-from jitcore import dtypes
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.lax.elementary import rsqrt
 from jitcore.lax.elementwise import convert_element_type, eq

@@ -37,28 +37,10 @@ import sys
 # Arrays print with NumPy's options.
 from numpy import get_printoptions, printoptions, set_printoptions  # noqa: F401
 
-from jitcore.array import Array
-from jitcore.array import Array as ndarray
+from jitcore.array import Array, Array as ndarray
 from jitcore.core.source import bound_module
-from jitcore.numpy import (
-    closeness,
-    creation,
-    cumulative,
-    diagonals,
-    fft,
-    grids,
-    joining,
-    linalg,
-    padding,
-    polynomial,
-    products,
-    reductions,
-    sets,
-    shaping,
-    sorting,
-    statistics,
-    vectorizing,
-)
+from jitcore.numpy import (closeness, creation, cumulative, diagonals, fft, grids, joining, linalg, padding,
+                           polynomial, products, reductions, sets, shaping, sorting, statistics, vectorizing)
 from jitcore.numpy.arrays import dtype_names, methods, operators, protocols
 from jitcore.numpy.arrays.dtype_names import *  # noqa: F403
 from jitcore.numpy.closeness import *  # noqa: F403
@@ -78,8 +60,7 @@ from jitcore.numpy.sets import *  # noqa: F403
 from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
 from jitcore.numpy.statistics import *  # noqa: F403
-from jitcore.numpy.ufuncs import arithmetic, logic, rounding
-from jitcore.numpy.ufuncs import methods as ufunc_methods
+from jitcore.numpy.ufuncs import arithmetic, logic, methods as ufunc_methods, rounding
 from jitcore.numpy.ufuncs.arithmetic import *  # noqa: F403
 from jitcore.numpy.ufuncs.arithmetic import Ufunc as ufunc
 from jitcore.numpy.ufuncs.logic import *  # noqa: F403

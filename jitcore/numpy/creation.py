@@ -18,16 +18,9 @@ from jitcore.core.trace import context, eval_trace, own_ndarray
 from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.lax.parallel.partitioning import place
-from jitcore.numpy.arrays.promotion import (
-    apply_elementwise,
-    apply_select,
-    broadcast_array,
-    canonicalize_shape,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-    require_static,
-)
+from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, broadcast_array,
+                                            canonicalize_shape, convert_dtype, ensure_array, promote_arrays,
+                                            require_static)
 from jitcore.numpy.ufuncs import logic
 from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power, sign, subtract
 

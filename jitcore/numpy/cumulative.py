@@ -11,14 +11,8 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy import reductions
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    broadcast_array,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-    reject_out,
-)
+from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, convert_dtype, ensure_array,
+                                            promote_arrays, reject_out)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.joining import concatenate
 from jitcore.numpy.shaping import moveaxis, ravel

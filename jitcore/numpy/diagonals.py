@@ -13,13 +13,8 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy import reductions
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    broadcast_array,
-    convert_dtype,
-    ensure_array,
-    require_static,
-)
+from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, convert_dtype, ensure_array,
+                                            require_static)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item

@@ -16,8 +16,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
-from jitcore.lax.fft import FftType
-from jitcore.lax.fft import fft as lax_fft
+from jitcore.lax.fft import FftType, fft as lax_fft
 from jitcore.numpy import shaping
 from jitcore.numpy.arrays.promotion import convert_dtype, ensure_array
 from jitcore.numpy.creation import asarray

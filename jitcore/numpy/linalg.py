@@ -19,15 +19,8 @@ from jitcore.lax import linalg as lax_linalg
 from jitcore.lax.linalg.solve import solve as solve_factoring
 from jitcore.numpy import diagonals, products, reductions, shaping
 from jitcore.numpy.arrays.dtype_names import finfo
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    broadcast_array,
-    broadcast_shapes,
-    canonicalize_axes,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-)
+from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, broadcast_shapes,
+                                            canonicalize_axes, convert_dtype, ensure_array, promote_arrays)
 from jitcore.numpy.determinants import determinant, sign_and_logarithm
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot

@@ -15,13 +15,8 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.lazy import LazyFunctions
-from jitcore.numpy.arrays.promotion import (
-    broadcast_array,
-    broadcast_shapes,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-)
+from jitcore.numpy.arrays.promotion import (broadcast_array, broadcast_shapes, convert_dtype, ensure_array,
+                                            promote_arrays)
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.ufuncs.arithmetic import conjugate, multiply, subtract
 

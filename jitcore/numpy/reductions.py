@@ -14,16 +14,8 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.reduce import highest_value, lowest_value
-from jitcore.numpy.arrays.promotion import (
-    apply_elementwise,
-    apply_select,
-    borrow_array,
-    broadcast_array,
-    canonicalize_axes,
-    convert_dtype,
-    ensure_array,
-    reject_out,
-)
+from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, borrow_array, broadcast_array,
+                                            canonicalize_axes, convert_dtype, ensure_array, reject_out)
 from jitcore.numpy.creation import array, asarray
 from jitcore.numpy.ufuncs import arithmetic, logic
 

@@ -18,15 +18,8 @@ from jitcore.array import Array
 from jitcore.core.symbolic import DimExpr
 from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays import promotion
-from jitcore.numpy.arrays.promotion import (
-    broadcast_array,
-    canonicalize_axes,
-    canonicalize_shape,
-    convert_dtype,
-    ensure_array,
-    ensure_arrays,
-    require_static,
-)
+from jitcore.numpy.arrays.promotion import (broadcast_array, canonicalize_axes, canonicalize_shape,
+                                            convert_dtype, ensure_array, ensure_arrays, require_static)
 from jitcore.numpy.creation import asarray
 
 

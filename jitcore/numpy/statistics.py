@@ -17,15 +17,8 @@ from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import cumulative, products, reductions
 from jitcore.numpy.arrays.dtype_names import finfo
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    broadcast_array,
-    canonicalize_axes,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-    reject_out,
-)
+from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, canonicalize_axes, convert_dtype,
+                                            ensure_array, promote_arrays, reject_out)
 from jitcore.numpy.creation import asarray, linspace
 from jitcore.numpy.indexing import searching
 from jitcore.numpy.indexing.reading import get_item, read_with_mode

@@ -32,15 +32,8 @@ from jitcore.numpy_semantics.values.conversions import REDIRECTS, round_handle, 
 from jitcore.numpy_semantics.values.equality import find_first
 from jitcore.numpy_semantics.values.items import get_item, pick_item, set_item
 from jitcore.numpy_semantics.values.lists import Element, make_list
-from jitcore.numpy_semantics.values.mixed import (
-    Mixed,
-    apply_arithmetic,
-    distribute,
-    distributing,
-    join_kinds,
-    make_conversion,
-    type_of,
-)
+from jitcore.numpy_semantics.values.mixed import (Mixed, apply_arithmetic, distribute, distributing,
+                                                  join_kinds, make_conversion, type_of)
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
 from jitcore.numpy_semantics.values.numbers import Number, bound_int, follow_int, is_large, number_type
 from jitcore.numpy_semantics.values.operators import ACCEPTED, OPERATORS, UNARY

@@ -128,8 +128,7 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = No
 
     Returns: a jaxpr with the same in_avals and out_avals, weak types included, and the same effects but for
         those of branches that are never taken.
-    Raises: JaxprTypeError naming the pass that broke a rule of the language.
-    """
+    Raises: JaxprTypeError naming the pass that broke a rule of the language."""
     if config.check_jaxprs:
         check_jaxpr(closed_jaxpr)
     primitives = count_primitives(closed_jaxpr.jaxpr)

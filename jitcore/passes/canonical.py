@@ -39,8 +39,7 @@ def program_key(closed_jaxpr: ClosedJaxpr) -> str:
 
     Returns: 32 hexadecimal digits, perhaps after `LOCAL`; the same in every process.
     Cost: linear in the program.
-    Source: BLAKE2b, RFC 7693.
-    """
+    Source: BLAKE2b, RFC 7693."""
     text = _encode_jaxpr(closed_jaxpr.jaxpr)
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return LOCAL + digest if _IDENTITY in text else digest

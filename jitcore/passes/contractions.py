@@ -27,8 +27,6 @@ from jitcore.lax.dot import accumulation_dtype, free_dims, order_contraction, ru
 from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Walk, rewrite_equations
 
-__all__ = ["keep_halves", "normalize_contractions"]
-
 
 def normalize_contractions(closed_jaxpr: ClosedJaxpr, tuning: Tuning = DEFAULT,
                            keeps_halves: bool = False) -> ClosedJaxpr:

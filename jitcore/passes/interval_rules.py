@@ -15,8 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core import algebra
-from jitcore.core.algebra import COMPARISONS, add, meet
-from jitcore.core.algebra import Interval as Range
+from jitcore.core.algebra import COMPARISONS, Interval as Range, add, meet
 from jitcore.core.jaxpr import Equation, Literal, ShapedArray
 
 

@@ -18,17 +18,8 @@ from jitcore.core.algebra import add, compare, meet, subtract
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, ShapedArray, Var
 from jitcore.core.primitive import registry
 from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
-from jitcore.passes.interval_rules import (
-    MAX_ROUNDS,
-    Range,
-    compute_range,
-    full_range,
-    join,
-    range_after,
-    range_of_literal,
-    step_of_carry,
-    widen_after,
-)
+from jitcore.passes.interval_rules import (MAX_ROUNDS, Range, compute_range, full_range, join, range_after,
+                                           range_of_literal, step_of_carry, widen_after)
 from jitcore.passes.loop_ranges import WhileRanges
 from jitcore.passes.walk import Walk, walk_through
 

@@ -8,15 +8,8 @@ from __future__ import annotations
 from jitcore.core.algebra import meet
 from jitcore.core.jaxpr import Equation, Literal, Var
 from jitcore.passes.assumptions import TRUE, Assumptions, LoopScope
-from jitcore.passes.interval_rules import (
-    MAX_ROUNDS,
-    Range,
-    full_range,
-    join,
-    range_after,
-    step_of_carry,
-    widen_after,
-)
+from jitcore.passes.interval_rules import (MAX_ROUNDS, Range, full_range, join, range_after, step_of_carry,
+                                           widen_after)
 
 Ranges = list[Range | None]
 

@@ -19,17 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.jaxpr import (
-    Atom,
-    ClosedJaxpr,
-    Equation,
-    Jaxpr,
-    Literal,
-    Var,
-    aval_of,
-    eval_jaxpr,
-    sub_jaxprs,
-)
+from jitcore.core.jaxpr import (Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var, aval_of, eval_jaxpr,
+                                sub_jaxprs)
 from jitcore.core.primitive import registry
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.lax import bits, elementwise

@@ -365,8 +365,7 @@ def find_live_carries(body: Jaxpr, carries: Sequence[Var], wanted: Sequence[bool
         carries: the invars of the carries, in the order of the outputs.
         wanted: per output.
 
-    Cost: linear in the equations.
-    """
+    Cost: linear in the equations."""
     defined_by = {var: eqn for eqn in body.eqns for var in eqn.outvars}
     carry_of = {var: i for i, var in enumerate(carries)}
     live = list(wanted[: len(carries)])

@@ -28,8 +28,7 @@ class Walk:
         defined_by: the emitted equation of each variable.
         constvars, consts: those of the result; a rule may add to them.
         memory: what the rule remembers from one equation of this jaxpr to the next.
-        source_info: where the equation stands that the rule is applied to.
-    """
+        source_info: where the equation stands that the rule is applied to."""
 
     def __init__(self, closed_jaxpr: ClosedJaxpr):
         self.eqns: list[Equation] = []
@@ -104,8 +103,7 @@ def rewrite_equations(closed_jaxpr: ClosedJaxpr, rule: Rule) -> ClosedJaxpr:
         rule: `rule(walk, eqn)` gets the equation with its operands already replaced. It returns None to keep
             the equation, or one atom per output to stand for it; `walk.emit` adds equations before.
 
-    Returns: a jaxpr with the same in_avals and out_avals, weak types included.
-    """
+    Returns: a jaxpr with the same in_avals and out_avals, weak types included."""
     return rewrite_jaxprs(closed_jaxpr, lambda closed_jaxpr: rule)
 
 
@@ -135,8 +133,7 @@ def rewrite_each_once(closed_jaxpr: ClosedJaxpr,
     """Rewrites a jaxpr and those inside it, each object once, however many equations share it.
 
     Args:
-        rewrite_one: rewrites one jaxpr; its second argument is what to apply to the jaxprs inside.
-    """
+        rewrite_one: rewrites one jaxpr; its second argument is what to apply to the jaxprs inside."""
     done: dict[ClosedJaxpr, ClosedJaxpr] = {}
 
     def rewrite(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:

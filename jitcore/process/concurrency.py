@@ -22,19 +22,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = [
-    "Lock", "available_cores", "cached_attribute", "default_threads", "keep_threads_out",
-    "read_group_limit", "stop_at_end",
-]
-
 
 class Lock:
     """A lock for `with`.
 
     The thread that has it may take it again: the garbage collector may run a finaliser anywhere, and that may
     call a jitted function. In a forked child it is free unless the forking thread has it: the others, which
-    would give it back, are not there. What it protects has to be whole between any two of its changes.
-    """
+    would give it back, are not there. What it protects has to be whole between any two of its changes."""
 
     __slots__ = ("_lock", "__weakref__")
 
@@ -77,8 +71,7 @@ def stop_at_end() -> None:
     """What a function calls first that goes into C++ which gives up the GIL or calls Python.
 
     Once the interpreter ends it returns in the ending thread only; others wait there for the end. One that
-    has a `Lock` may go on, as the ending thread may need what the lock protects.
-    """
+    has a `Lock` may go on, as the ending thread may need what the lock protects."""
     if _ending_thread is not None:
         _wait_for_end()
 
@@ -94,8 +87,7 @@ def _wait_for_end() -> None:
 def keep_threads_out() -> None:
     """Lets no other thread enter a function that calls `stop_at_end`, and waits until they have left.
 
-    For `atexit`, after the import of the library that such functions call: its own hooks run later then.
-    """
+    For `atexit`, after the import of the library that such functions call: its own hooks run later then."""
     global _ending_thread
     _ending_thread = threading.get_ident()
     last = time.monotonic() + _MAX_WAIT

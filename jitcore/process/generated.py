@@ -61,8 +61,7 @@ class Parameters:
 
     Attributes:
         names: in the order in which values are handed on: those by position, then keywords, *args, **kwargs.
-        header, passed: source of the parameter list, and of the arguments of a call that passes them on.
-    """
+        header, passed: source of the parameter list, and of the arguments of a call that passes them on."""
 
     def __init__(self, code: types.CodeType):
         n_by_position, n_keywords = code.co_argcount, code.co_kwonlyargcount

@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["LazyModule"]
-
 
 class LazyModule:
     """Stands for a module. Raises: ImportError when an attribute is asked for, of no module."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["find_global_name"]
-
 # Libraries that send what `__main__` defines with its contents, as other processes may have another one.
 _SENDERS_OF_MAIN = frozenset({"cloudpickle", "dill"})
 

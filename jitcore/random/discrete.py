@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitcore import dtypes, lax
-from jitcore import numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.indexing.slices import index_in_dim, slice_in_dim

@@ -6,8 +6,7 @@ by the steps that JAX takes, so the numbers agree with JAX's but for the roundin
 
 from __future__ import annotations
 
-from jitcore import dtypes, lax
-from jitcore import numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.control_flow.while_loop import while_loop

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jitcore import dtypes
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.joining import split as split_axis

@@ -5,8 +5,7 @@ In: a key, moments, a shape. Out: arrays whose last one or two axes are the vect
 
 from __future__ import annotations
 
-from jitcore import dtypes
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.lax.shape import broadcast_shapes
 from jitcore.random.continuous import normal

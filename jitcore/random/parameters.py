@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.shape import broadcast_in_dim, broadcast_shapes, canonicalize_shape, check_nonnegative

@@ -16,16 +16,8 @@ from jitcore.core.jaxpr import aval_of
 from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate, split
 from jitcore.lax.random import threefry2x32
-from jitcore.lax.shape import (
-    broadcast_in_dim,
-    broadcasted_iota,
-    expand_dims,
-    full,
-    iota,
-    product,
-    reshape,
-    squeeze,
-)
+from jitcore.lax.shape import (broadcast_in_dim, broadcasted_iota, expand_dims, full, iota, product, reshape,
+                               squeeze)
 
 UNSIGNED_DTYPES = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 _ZERO = np.uint32(0)

@@ -21,24 +21,15 @@ from jitcore.process.generated import remake
 from jitcore.rewriter.bytecode.assembler import Assembler, Label, insert_code
 from jitcore.rewriter.bytecode.flow import find_assigned
 from jitcore.rewriter.bytecode.graph import Graph
-from jitcore.rewriter.bytecode.instructions import (
-    Unsupported,
-    count_arguments,
-    find_first_position,
-    is_generator,
-)
+from jitcore.rewriter.bytecode.instructions import (Unsupported, count_arguments, find_first_position,
+                                                    is_generator)
 from jitcore.rewriter.bytecode.versions import OPCODES, SUPPORTED, VERSION
 from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.control_flow.loops import trace_loop
 from jitcore.rewriter.handles import UNDEFINED, Mode, current
 from jitcore.rewriter.journal import logs
-from jitcore.rewriter.objects import (
-    find_special,
-    is_compiled_by_numba,
-    is_user_class,
-    is_user_code,
-    is_wrapper,
-)
+from jitcore.rewriter.objects import (find_special, is_compiled_by_numba, is_user_class, is_user_code,
+                                      is_wrapper)
 from jitcore.rewriter.operations import texts
 from jitcore.rewriter.operations.hooks import Hooks
 from jitcore.rewriter.operations.redirects import REDIRECTS

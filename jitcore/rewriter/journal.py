@@ -24,24 +24,10 @@ from jitcore.core.trace import JaxprTrace, context
 from jitcore.process.effort import spend
 from jitcore.rewriter.control_flow.raising import make_conditional
 from jitcore.rewriter.handles import UNDEFINED, Compound, current
-from jitcore.rewriter.objects import (
-    ATOMS,
-    REWOUND,
-    SharedIterator,
-    copy_contents,
-    find_in_class,
-    find_position,
-    has_changed,
-    is_a,
-    is_user_code,
-    kind_of,
-    list_children,
-    list_sources,
-    read_slot,
-    read_variables,
-    restore_position,
-    save_position,
-)
+from jitcore.rewriter.objects import (ATOMS, REWOUND, SharedIterator, copy_contents, find_in_class,
+                                      find_position, has_changed, is_a, is_user_code, kind_of, list_children,
+                                      list_sources, read_slot, read_variables, restore_position,
+                                      save_position)
 
 
 class Location:

@@ -19,15 +19,8 @@ from jitcore.lax import elementwise
 from jitcore.lax.define import cast
 from jitcore.process.effort import spend
 from jitcore.rewriter.control_flow.raising import MaybeUnbound
-from jitcore.rewriter.handles import (
-    UNDEFINED,
-    Compound,
-    CompoundHandle,
-    ConflictError,
-    Handle,
-    LeafType,
-    current,
-)
+from jitcore.rewriter.handles import (UNDEFINED, Compound, CompoundHandle, ConflictError, Handle, LeafType,
+                                      current)
 from jitcore.rewriter.journal import Location, Unknown
 from jitcore.rewriter.objects import MAX_DEPTH, Place, is_same_position, list_children, read_variables
 from jitcore.transforms.jvp import JvpTracer

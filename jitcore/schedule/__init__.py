@@ -123,8 +123,7 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     Args:
         closed: a closed jaxpr without constants.
         target: what the backend can do.
-        donated: which inputs may be overwritten.
-    """
+        donated: which inputs may be overwritten."""
     jaxpr, rows = closed.jaxpr, defaultdict(list)
     for stage in stages:
         rows[stage.at].append(stage)

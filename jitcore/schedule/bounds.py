@@ -18,19 +18,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.algebra import COMPARISONS, NEGATED, SWAPPED
-from jitcore.loopir.expr import (
-    OP_COST,
-    ZERO,
-    Axis,
-    Buffer,
-    Expr,
-    Graph,
-    Index,
-    RunTimeSize,
-    constant,
-    number_of,
-    walk,
-)
+from jitcore.loopir.expr import (OP_COST, ZERO, Axis, Buffer, Expr, Graph, Index, RunTimeSize, constant,
+                                 number_of, walk)
 from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.loopir.traversal import flatten, list_reads, list_roots, list_writes

@@ -10,18 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import (
-    Call,
-    Choice,
-    Kernel,
-    LibraryCall,
-    Loop,
-    Native,
-    Program,
-    Reduce,
-    Scan,
-    Store,
-)
+from jitcore.loopir.program import (Call, Choice, Kernel, LibraryCall, Loop, Native, Program, Reduce, Scan,
+                                    Store)
 from jitcore.loopir.traversal import flatten, list_buffers, list_outermost, list_reads, list_writes
 
 

@@ -10,19 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jitcore.loopir.expr import Axis, Buffer, Expr, Graph, Index, walk
-from jitcore.loopir.program import (
-    Ends,
-    Kernel,
-    LibraryCall,
-    Loop,
-    Native,
-    Program,
-    Reduce,
-    Statement,
-    Store,
-    Switch,
-    While,
-)
+from jitcore.loopir.program import (Ends, Kernel, LibraryCall, Loop, Native, Program, Reduce, Statement,
+                                    Store, Switch, While)
 from jitcore.loopir.traversal import flatten, list_buffers, list_reads, list_writes, peel
 from jitcore.schedule.bounds import find_store_range, tighten
 from jitcore.schedule.buffers import drop_dead_stores

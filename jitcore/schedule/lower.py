@@ -16,29 +16,14 @@ from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, V
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Expr, Graph, Index, linearize
 from jitcore.loopir.program import Call, LibraryCall, Native, Switch, While
-from jitcore.loopir.values import (
-    ROOTS,
-    Computed,
-    Packed,
-    Reduction,
-    Regions,
-    Running,
-    Stored,
-    Value,
-    is_in,
-    is_scalar,
-)
+from jitcore.loopir.values import (ROOTS, Computed, Packed, Reduction, Regions, Running, Stored, Value, is_in,
+                                   is_scalar)
 from jitcore.process.effort import spend
 from jitcore.schedule.aliasing import fills_ranges, find_operand, settle_region
 from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.index_set_splitting import join_on_write
-from jitcore.schedule.loop_per_element import (
-    ElementBuilder,
-    NotElementwiseError,
-    choose_batch,
-    finish_kernel,
-    is_scalar_code,
-)
+from jitcore.schedule.loop_per_element import (ElementBuilder, NotElementwiseError, choose_batch,
+                                               finish_kernel, is_scalar_code)
 from jitcore.schedule.regions import copy_around, join_kernels, regions_kernels, store_rows
 from jitcore.schedule.target import Routine, Target, find_function
 from jitcore.schedule.uses import Uses, find_inner_uses, is_direct
@@ -54,7 +39,8 @@ class Lowering(Builder):
                  stages: Mapping[str, Sequence]):
         super().__init__(Graph())
         self.tuning, self.donated, self.stages = target.tuning, donated, stages
-        self.routines = {id(eqn): routine for eqn in equations
+        whole = [eqn for eqn in equations if eqn.primitive.traits.get("family") != "elementwise"]
+        self.routines = {id(eqn): routine for eqn in whole
                          if not eqn.effects and (routine := target.find_routine(eqn)) is not None}
         self.rendered = {id(eqn) for eqn in equations if target.can_render(eqn)}
         self.features = {name for primitive in {eqn.primitive for eqn in equations}

@@ -22,19 +22,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.lax.indexing.windows import Window
 from jitcore.loopir.builder import Builder, is_few
-from jitcore.loopir.expr import (
-    ZERO,
-    Axis,
-    Buffer,
-    Dynamic,
-    Graph,
-    Index,
-    Result,
-    RunTimeSize,
-    constant,
-    linearize,
-    walk,
-)
+from jitcore.loopir.expr import (ZERO, Axis, Buffer, Dynamic, Graph, Index, Result, RunTimeSize, constant,
+                                 linearize, walk)
 from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import flatten, list_buffers

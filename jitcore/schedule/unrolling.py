@@ -16,20 +16,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.loopir.builder import MAX_FEW, is_few
-from jitcore.loopir.expr import (
-    OP_COST,
-    ZERO,
-    Axis,
-    Buffer,
-    Dynamic,
-    Expr,
-    FloorDiv,
-    Graph,
-    Index,
-    Result,
-    constant,
-    walk,
-)
+from jitcore.loopir.expr import (OP_COST, ZERO, Axis, Buffer, Dynamic, Expr, FloorDiv, Graph, Index, Result,
+                                 constant, walk)
 from jitcore.loopir.program import Loop, Reduce, Scan, Statement, Store
 from jitcore.loopir.traversal import list_indexes, list_roots
 
@@ -40,8 +28,7 @@ class Rewrite:
     merged: axis -> another axis, or None where it vanishes (its terms with it), or an `Index` of other axes,
     of which loops become loops over each.
     fixed: axis -> the position that it is fixed at. number: how results of this copy are numbered.
-    buffers: buffer -> (the one that its elements are in instead, where they begin there).
-    """
+    buffers: buffer -> (the one that its elements are in instead, where they begin there)."""
 
     def __init__(self, graph: Graph, merged: dict[Axis, Axis | Index | None],
                  fixed: dict[Axis, int] | None = None, number: Callable[[int], int] = int,

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 
-from jitcore import dtypes
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
-from jitcore.lax import cond, scan
-from jitcore.lax import linalg as lax_linalg
+from jitcore.lax import cond, linalg as lax_linalg, scan
 from jitcore.lax.linalg import triangular_solve
 from jitcore.lax.linalg.solve import solve_positive
 from jitcore.lax.shape import broadcast_in_dim

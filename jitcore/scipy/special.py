@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jitcore import dtypes, lax
-from jitcore import numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax import special

@@ -26,7 +26,7 @@ from jitcore.process import streams
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
-from jitcore.scripts.entries import list_assigned
+from jitcore.scripts.entries import OPAQUE, list_assigned
 from jitcore.scripts.environment import Rebuilt
 from jitcore.scripts.gates import HEAD
 from jitcore.scripts.iterators import Column
@@ -50,7 +50,7 @@ def compile_loop(job: Job) -> FromDisk:
         return describe_entry(compile_entry(function, values), rebuilt, (), None, job)
     variables = list_assigned(function.__code__, job.body) | job.lists if job.is_module else None
     try:
-        outline = Outline(function.__code__, variables)
+        outline = Outline(function.__code__, variables, job.sides)
     except Unsupported as error:
         raise Refused(str(error)) from None
     loop = outline.find_loop(job.body)
@@ -80,11 +80,6 @@ def list_cuts(code: types.CodeType, job: Job) -> Iterator[tuple[int, ...]]:
     yield opaque
     if len(opaque) < len(job.sides):
         yield tuple(job.sides)
-
-
-#: Names by which scripts call what has effects outside of them.
-OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot "
-                   "pause show draw tqdm info".split())
 
 
 def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:
@@ -117,7 +112,8 @@ def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: J
         return [body]
     names, columns = [f"p{k}" for k in range(len(rest.parameters))], list_columns(rest)
     step = "" if rest.make_element else job.form.removeprefix("range")
-    passed = ", ".join([*names, f"range(start, stop{step and ', ' + step})", *columns])
+    numbers = "start" if rest.is_once else f"range(start, stop{step and ', ' + step})"
+    passed = ", ".join([*names, numbers, *columns])
     source = f"def region({', '.join([*names, 'start', 'stop', *columns])}):\n    return body({passed})\n"
     namespace = {"body": body, "__builtins__": __builtins__}
     exec(compile("\n" * (rest.line - 2) + source, code.co_filename, "exec"), namespace)

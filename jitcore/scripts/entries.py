@@ -35,6 +35,9 @@ _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
 #: Instructions that name something, and how far that is shifted.
 _NAMES = {"LOAD_GLOBAL": 1}
 _ATTRIBUTES = {"LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
+#: Names by which scripts call what has effects outside of them.
+OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot "
+                   "pause show draw tqdm info".split())
 _PASSING = frozenset({"NOP", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"})
 
 
@@ -46,6 +49,7 @@ class Flow:
     """
 
     def __init__(self, code: CodeType):
+        self.names = code.co_names
         self.raw = list(read_raw(code))
         self.handlers = list(read_handlers(code))
         offsets = [item.offset for item in self.raw]
@@ -125,7 +129,29 @@ class Flow:
                     is_inside = any(target in other for other in found.values())
                     if calls and not is_inside and not self._ends_all(head, body, part):
                         found[target] = part
+        stop = self._find_stop(head, body, found)
+        if stop is not None:
+            found[stop] = body - self._reach(head, body - {stop})
         return {target: frozenset(part) for target, part in found.items()}
+
+    def _find_stop(self, head: int, body: set[int], sides: dict[int, set[int]]) -> int | None:
+        """The first statement that each iteration comes to and that calls what is opaque."""
+        inside, start = {offset for part in sides.values() for offset in part}, None
+        for offset in sorted(body - inside):
+            if self.depths[offset] == self.depths[head] and offset != head:
+                start = offset
+            if start is not None and not OPAQUE.isdisjoint(self._list_names(offset)):
+                part = body - self._reach(head, body - {start})
+                if start in self._reach(head, body) and self._ends_all(head, body, part):
+                    return start
+        return None
+
+    def _list_names(self, offset: int) -> list[str]:
+        """The global, or variable of a module, that an instruction reads."""
+        item = self.by_offset[offset]
+        if item.name == "LOAD_NAME" or item.name in _NAMES:
+            return [self.names[item.arg >> _NAMES.get(item.name, 0)]]
+        return []
 
     def _reach(self, head: int, body: set[int]) -> set[int]:
         seen, waiting = set(), [head]

@@ -83,7 +83,8 @@ class LoopFate(Fate):
 
     def _weigh(self, seconds: float) -> None:
         """Gives up where entries take longer than the iterations that they do would in Python."""
-        self._cost += seconds + ENTRY
+        if self.entries > 1:  # the first one loads this and that
+            self._cost += seconds + ENTRY
         if self.region is not None and self.pace and self._cost > self._done * self.pace + SETTLING:
             self.give_up("its iterations are few, and entering its program takes longer than Python")
 

@@ -18,18 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.sharding.mesh import (
-    AxisType,
-    Device,
-    Mesh,
-    P,
-    PartitionSpec,
-    get_mesh,
-    list_names,
-    processes,
-    set_mesh,
-    use_mesh,
-)
+from jitcore.sharding.mesh import (AxisType, Device, Mesh, P, PartitionSpec, get_mesh, list_names, processes,
+                                   set_mesh, use_mesh)
 
 __all__ = ["AxisType", "Device", "Mesh", "NamedSharding", "P", "PartitionSpec", "PositionalSharding",
            "Sharding", "SingleDeviceSharding", "get_mesh", "set_mesh", "use_mesh"]

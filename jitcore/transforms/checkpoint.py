@@ -18,17 +18,8 @@ from typing import Any
 
 from jitcore.core import source
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import (
-    ClosedJaxpr,
-    DebugInfo,
-    Equation,
-    Literal,
-    Var,
-    aval_of,
-    eval_jaxpr,
-    is_array_like,
-    slice_eqns,
-)
+from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, Equation, Literal, Var, aval_of, eval_jaxpr,
+                                is_array_like, slice_eqns)
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.transforms.batching import Unmapped, batch_jaxpr

@@ -18,25 +18,12 @@ from jitcore.core.trace import Tracer, trace_to_jaxpr
 from jitcore.process.pickling import find_global_name
 from jitcore.transforms.batching import BatchTracer
 from jitcore.transforms.custom_calls import JvpCall, Labels, VjpCall
-from jitcore.transforms.custom_rule_checks import (
-    Output,
-    Rule,
-    SymbolicZero,
-    check_pair,
-    check_primal_output,
-    flatten_output,
-    read_cotangents,
-    read_tangents,
-)
+from jitcore.transforms.custom_rule_checks import (Output, Rule, SymbolicZero, check_pair,
+                                                   check_primal_output, flatten_output, read_cotangents,
+                                                   read_tangents)
 from jitcore.transforms.tangents import Zero, add_derivatives, has_tangent, instantiate, is_zero, tangent_aval
-from jitcore.tree_util import (
-    PyTreeDef,
-    register_pytree_node_class,
-    tree_flatten,
-    tree_leaves,
-    tree_map,
-    treedef_is_leaf,
-)
+from jitcore.tree_util import (PyTreeDef, register_pytree_node_class, tree_flatten, tree_leaves, tree_map,
+                               treedef_is_leaf)
 
 R = TypeVar("R")
 

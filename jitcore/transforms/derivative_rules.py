@@ -14,15 +14,8 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.transforms.tangents import (
-    Masked,
-    add_derivatives,
-    instantiate,
-    is_zero,
-    make_sparse,
-    unmask,
-    zero_like,
-)
+from jitcore.transforms.tangents import (Masked, add_derivatives, instantiate, is_zero, make_sparse, unmask,
+                                         zero_like)
 from jitcore.transforms.transpose import is_linear
 
 

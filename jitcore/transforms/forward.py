@@ -14,14 +14,8 @@ from jitcore.core import source
 from jitcore.core.jaxpr import Jaxpr, ShapedArray, aval_of
 from jitcore.core.trace import to_array
 from jitcore.errors import derivatives
-from jitcore.transforms.flat_function import (
-    FlatFunction,
-    check_callable,
-    describe_function,
-    is_float0,
-    read_derivative,
-    read_leaves,
-)
+from jitcore.transforms.flat_function import (FlatFunction, check_callable, describe_function, is_float0,
+                                              read_derivative, read_leaves)
 from jitcore.transforms.jvp import run_jvp
 from jitcore.transforms.linearize import LinearMap, linearize_flat
 from jitcore.transforms.tangents import Zero, has_tangent, instantiate, tangent_aval

@@ -18,18 +18,9 @@ from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array
 from jitcore.transforms.batching import BatchAxis, batch_values, move_axis, run_batched
-from jitcore.transforms.flat_function import (
-    FlatFunction,
-    check_callable,
-    check_forward_inputs,
-    check_outputs,
-    check_reverse_inputs,
-    choose_arguments,
-    describe_function,
-    document,
-    read_argnums,
-    read_leaves,
-)
+from jitcore.transforms.flat_function import (FlatFunction, check_callable, check_forward_inputs,
+                                              check_outputs, check_reverse_inputs, choose_arguments,
+                                              describe_function, document, read_argnums, read_leaves)
 from jitcore.transforms.jvp import run_jvp
 from jitcore.transforms.reverse import LinearizedCall
 from jitcore.transforms.tangents import fill, has_tangent, instantiate, tangent_aval

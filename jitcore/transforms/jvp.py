@@ -19,15 +19,8 @@ from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr
 from jitcore.core.primitive import Primitive
-from jitcore.core.trace import (
-    Trace,
-    Tracer,
-    context,
-    run_transformed,
-    set_current_trace,
-    trace_to_jaxpr,
-    user_snippet,
-)
+from jitcore.core.trace import (Trace, Tracer, context, run_transformed, set_current_trace, trace_to_jaxpr,
+                                user_snippet)
 from jitcore.errors import derivatives
 from jitcore.transforms.tangents import instantiate, is_zero, zero_like
 

@@ -17,18 +17,9 @@ from jitcore.core.jaxpr import DebugInfo, Jaxpr, ShapedArray, aval_of, is_array_
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.errors import derivatives
-from jitcore.transforms.flat_function import (
-    FlatFunction,
-    check_callable,
-    check_outputs,
-    check_reverse_inputs,
-    choose_arguments,
-    describe_function,
-    document,
-    read_argnums,
-    read_derivative,
-    read_leaves,
-)
+from jitcore.transforms.flat_function import (FlatFunction, check_callable, check_outputs,
+                                              check_reverse_inputs, choose_arguments, describe_function,
+                                              document, read_argnums, read_derivative, read_leaves)
 from jitcore.transforms.forward import Linearization, finish
 from jitcore.transforms.linearize import linearize_flat
 from jitcore.transforms.tangents import Zero, fill, has_tangent, tangent_aval

@@ -22,16 +22,8 @@ from jitcore.core import source
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, ShapedArray, Var
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.errors import derivatives
-from jitcore.transforms.tangents import (
-    Masked,
-    Zero,
-    add_derivatives,
-    instantiate,
-    is_zero,
-    make_sparse,
-    tangent_aval,
-    unmask,
-)
+from jitcore.transforms.tangents import (Masked, Zero, add_derivatives, instantiate, is_zero, make_sparse,
+                                         tangent_aval, unmask)
 
 Flags = Sequence[bool]
 

@@ -24,25 +24,11 @@ import optree
 
 from jitcore.config import drop_oldest
 from jitcore.process.concurrency import Lock, stop_at_end
-from jitcore.tree_util.nodes import (
-    LEAF,
-    NAMESPACE,
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyPath,
-    Partial,
-    SequenceKey,
-    find_difference,
-    flatten_one_level,
-    keystr,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-)
+from jitcore.tree_util.nodes import (LEAF, NAMESPACE, DictKey, FlattenedIndexKey, GetAttrKey, KeyPath,
+                                     Partial, SequenceKey, find_difference, flatten_one_level, keystr,
+                                     register_dataclass, register_pytree_node, register_pytree_node_class,
+                                     register_pytree_with_keys, register_pytree_with_keys_class,
+                                     register_static)
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "Partial", "PyTreeDef", "SequenceKey",
@@ -60,8 +46,7 @@ IsLeaf = Callable[[Any], bool] | None
 class PyTreeDef:
     """The structure of a pytree without its leaves; equal structures are equal and hash alike.
 
-    Prints as `PyTreeDef((*, [*, None]))`.
-    """
+    Prints as `PyTreeDef((*, [*, None]))`."""
 
     __slots__ = ("_sorted_spec", "spec")
 
@@ -88,8 +73,7 @@ class PyTreeDef:
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` that stand where this structure has its leaves.
 
-        Raises: ValueError saying where the structures differ.
-        """
+        Raises: ValueError saying where the structures differ."""
         stop_at_end()
         try:
             return self.spec.flatten_up_to(tree)
@@ -162,8 +146,7 @@ def sort_dict_keys(spec: optree.PyTreeSpec) -> optree.PyTreeSpec:
     """The spec that rebuilds dicts in sorted key order.
 
     optree rebuilds a dict in the order in which it once was filled, so equal structures would give results
-    that print differently, depending on which of them a cache saw first.
-    """
+    that print differently, depending on which of them a cache saw first."""
     found = _sorted_specs.get(spec)
     if found is None:
         stop_at_end()
@@ -216,8 +199,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Apply `f` to each leaf of `tree` and to what stands at its place in each tree of `rest`.
 
-    Raises: ValueError saying where a tree of `rest` differs; it may have subtrees where `tree` has leaves.
-    """
+    Raises: ValueError saying where a tree of `rest` differs; it may have subtrees where `tree` has leaves."""
     leaves, treedef = tree_flatten(tree, is_leaf)
     columns = [leaves, *(treedef.flatten_up_to(other) for other in rest)]
     return treedef.unflatten([f(*row) for row in zip(*columns)])
@@ -242,8 +224,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None,
                    pytree_to_transpose: Any) -> Any:
     """Turn an outer structure of inner structures inside out; `inner_treedef=None` is found in the tree.
 
-    Raises: TypeError when the tree does not have the structure `outer` of `inner`.
-    """
+    Raises: TypeError when the tree does not have the structure `outer` of `inner`."""
     subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
     if inner_treedef is None:
         inner_treedef = tree_structure(subtrees[0])
@@ -260,8 +241,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     """A tree like `full_tree` whose leaves are those of `prefix_tree`, repeated.
 
     `is_leaf` is asked of the prefix only.
-    Raises: ValueError saying where `prefix_tree` is not a prefix of `full_tree`.
-    """
+    Raises: ValueError saying where `prefix_tree` is not a prefix of `full_tree`."""
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
     return tree_structure(full_tree).unflatten(leaves)
 
@@ -270,8 +250,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     """One leaf of `prefix_tree` for each leaf of `full_tree`: that of the subtree in which it stands.
 
     `is_leaf` is asked of the prefix only.
-    Raises: ValueError saying where `prefix_tree` is not a prefix of `full_tree`.
-    """
+    Raises: ValueError saying where `prefix_tree` is not a prefix of `full_tree`."""
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     repeated: list[Any] = []
     for leaf, subtree in zip(leaves, treedef.flatten_up_to(full_tree)):
@@ -283,8 +262,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     """One axis for each leaf of `treedef`; a None in `axis_tree` is an axis ("not mapped"), not a container.
 
     `name` says in an error which argument it is, such as "vmap in_axes".
-    Raises: ValueError saying where `axis_tree` is not a prefix of `treedef`.
-    """
+    Raises: ValueError saying where `axis_tree` is not a prefix of `treedef`."""
     full_tree = treedef.unflatten([LEAF] * treedef.num_leaves)
     try:
         return broadcast_prefix(axis_tree, full_tree, is_leaf=lambda x: x is None)

@@ -134,8 +134,7 @@ def register_pytree_node(
 ) -> None:
     """Make `nodetype` a node: `flatten_func(x) -> (children, aux)`, `unflatten_func(aux, children) -> x`.
 
-    `aux` must be hashable and comparable. Raises: ValueError when the type is registered already.
-    """
+    `aux` must be hashable and comparable. Raises: ValueError when the type is registered already."""
     try:
         optree.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=NAMESPACE)
     except ValueError:
@@ -176,8 +175,7 @@ def register_dataclass(nodetype: type, data_fields: Sequence[str] | None = None,
 
     With neither given, a field declared by `dataclasses.field(metadata=dict(static=True))` is meta and every
     other field that `__init__` takes is data.
-    Raises: TypeError when only one of the two is given, ValueError when they are not exactly the fields.
-    """
+    Raises: TypeError when only one of the two is given, ValueError when they are not exactly the fields."""
     if (data_fields is None) != (meta_fields is None):
         raise TypeError("register_dataclass: data_fields and meta_fields must both be given, or neither.")
     if data_fields is None or meta_fields is None:
@@ -233,8 +231,7 @@ def register_static(cls: type) -> type:
 class Partial(functools.partial):
     """`functools.partial` as a pytree: its arguments are children, its function belongs to the structure.
 
-    The arguments of a partial that is given as `func` belong to the structure too.
-    """
+    The arguments of a partial that is given as `func` belong to the structure too."""
 
     def __new__(cls, func, /, *args, **keywords):
         if isinstance(func, functools.partial):

@@ -10,14 +10,7 @@ import pytest
 
 import jitcore
 from jitcore.autojitted import function as autojit_function
-from tests.autojit.programs import (
-    assert_alike,
-    list_programs,
-    list_sharing,
-    load,
-    read_variables,
-    run,
-)
+from tests.autojit.programs import assert_alike, list_programs, list_sharing, load, read_variables, run
 from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
 from tests.own_files import is_own_file
 

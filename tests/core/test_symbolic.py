@@ -6,22 +6,11 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 from jitcore.core import symbolic
-from jitcore.core.symbolic import (
-    DimExpr,
-    DimVar,
-    InconclusiveDimensionOperation,
-    bounds,
-    definitely_equal,
-    dim_max,
-    dim_min,
-    evaluate,
-    shape_str,
-    substitute,
-)
+from jitcore.core.symbolic import (DimExpr, DimVar, InconclusiveDimensionOperation, bounds, definitely_equal,
+                                   dim_max, dim_min, evaluate, shape_str, substitute)
 
 n, m = DimVar("n"), DimVar("m")
 LIMITS = {"n": (1, None), "m": (1, None), "k": (0, 6), "z": (None, 4), "free": (None, None)}

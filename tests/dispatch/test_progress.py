@@ -11,20 +11,20 @@ import pytest
 import jitcore
 from jitcore.backends.cpu.native import libraries
 from jitcore.config import config
-from jitcore.dispatch import announcing
+from jitcore.process import effort
 
 
 @pytest.fixture
 def impatience(monkeypatch):
     """Patience ends at once. Gives what waits until somebody has lost it."""
-    monkeypatch.setattr(announcing, "PATIENCE", 0.0)
-    lost, wait = threading.Semaphore(0), announcing._wait
+    monkeypatch.setattr(effort, "PATIENCE", 0.0)
+    lost, wait = threading.Semaphore(0), effort._wait
 
     def wait_and_tell(*arguments):
         wait(*arguments)
         lost.release()
 
-    monkeypatch.setattr(announcing, "_wait", wait_and_tell)
+    monkeypatch.setattr(effort, "_wait", wait_and_tell)
     return lambda: lost.acquire(timeout=60)
 
 
@@ -63,33 +63,33 @@ def test_the_flag_turns_it_off(slow_compiler, capfd):
 
 
 def test_a_fast_compile_is_silent(capfd):
-    with announcing.name_compile("fast"), announcing.announce_slow():
+    with effort.compiling("fast"), effort.announce_slow():
         pass
-    with pytest.raises(KeyError), announcing.name_compile("failing"), announcing.announce_slow():
+    with pytest.raises(KeyError), effort.compiling("failing"), effort.announce_slow():
         raise KeyError
     assert capfd.readouterr() == ("", "")
 
 
 def test_without_a_name_nobody_waits(capfd, monkeypatch):
-    monkeypatch.setattr(announcing._thread, "start_new_thread", None)
-    with announcing.announce_slow():
+    monkeypatch.setattr(effort._thread, "start_new_thread", None)
+    with effort.announce_slow():
         pass
     assert capfd.readouterr() == ("", "")
 
 
 def test_parts_of_one_compile_are_announced_once_by_the_innermost_name(capfd, impatience):
-    with announcing.name_compile("outer"), announcing.name_compile("inner"):
+    with effort.compiling("outer"), effort.compiling("inner"):
         for _ in range(3):
-            with announcing.announce_slow():
+            with effort.announce_slow():
                 assert impatience()
     assert capfd.readouterr() == ("", "jitcore: compiling inner for 0 s ...\n")
 
 
 def test_without_standard_error_nothing_is_printed(impatience, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    with announcing.name_compile("f"), announcing.announce_slow():
+    with effort.compiling("f"), effort.announce_slow():
         assert impatience()
 
 
 def test_people_wait_two_seconds():
-    assert announcing.PATIENCE == 2.0
+    assert effort.PATIENCE == 2.0

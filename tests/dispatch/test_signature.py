@@ -6,8 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from jitcore import dtypes, tree_util
 from jitcore.array import ConcreteArray

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import optree
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jitcore
 from jitcore import lax, tree_util

@@ -19,15 +19,8 @@ from typing import NamedTuple
 from tests.fuzz.state_entries import CALLBACKS, CALLS, ENTRIES, SPECIAL_METHODS
 from tests.fuzz.state_kinds import KINDS, WEIGHTS, Kind
 from tests.fuzz.state_names import declare_names, drop_unused
-from tests.fuzz.state_vocabulary import (
-    AMBIENT,
-    AMBIENT_MODULE,
-    ARRAYS,
-    COUNTS,
-    OTHER_ARRAYS,
-    RAISING,
-    REFUSED,
-)
+from tests.fuzz.state_vocabulary import (AMBIENT, AMBIENT_MODULE, ARRAYS, COUNTS, OTHER_ARRAYS, RAISING,
+                                         REFUSED)
 
 
 class State(NamedTuple):

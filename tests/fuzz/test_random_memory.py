@@ -16,17 +16,8 @@ from jitcore.autojitted.tiers.report import Tier
 from jitcore.errors import ControlFlowError
 from jitcore.rewriter.functions import rewrite_function
 from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
-from tests.fuzz.memory_programs import (
-    LAYOUTS,
-    NUMBERS,
-    load,
-    make_arguments,
-    make_pure_arguments,
-    put,
-    without_in_place,
-    write_program,
-    write_pure_program,
-)
+from tests.fuzz.memory_programs import (LAYOUTS, NUMBERS, load, make_arguments, make_pure_arguments, put,
+                                        without_in_place, write_program, write_pure_program)
 from tests.rewrite.identity import look_out_always
 
 _FILE = "<memory program {}>"

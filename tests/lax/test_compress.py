@@ -4,12 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jitcore
-from jitcore import dtypes, jit
-from jitcore import numpy as jnp
+from jitcore import dtypes, jit, numpy as jnp
 from jitcore.lax.compress import compress
 
 DTYPES = ("bool", "int8", "uint16", "float16", "bfloat16", "int32", "float32", "uint64", "float64", "complex64",

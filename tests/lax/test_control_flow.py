@@ -4,11 +4,9 @@ import types
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from jitcore import lax as jitcore_lax
-from jitcore import tree_util
+from jitcore import lax as jitcore_lax, tree_util
 from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.core.check import check_jaxpr

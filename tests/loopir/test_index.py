@@ -2,8 +2,7 @@
 
 import itertools
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from jitcore.loopir.expr import ZERO, Axis, Index, constant, delinearize, linearize
 

@@ -9,18 +9,8 @@ from jitcore import dtypes
 from jitcore.loopir.check import LoopProgramError, check_program
 from jitcore.loopir.expr import ZERO, Axis, Buffer, Graph, Index, Result
 from jitcore.loopir.program import Choice, Kernel, Loop, Native, Program, Reduce, Scan, Store, While
-from jitcore.loopir.traversal import (
-    find_split,
-    flatten,
-    list_buffers,
-    list_outermost,
-    list_reads,
-    list_roots,
-    list_writes,
-    nest,
-    outside_kernels,
-    peel,
-)
+from jitcore.loopir.traversal import (find_split, flatten, list_buffers, list_outermost, list_reads,
+                                      list_roots, list_writes, nest, outside_kernels, peel)
 from jitcore.schedule.unrolling import Rewrite
 from tests.loop_program import schedule
 

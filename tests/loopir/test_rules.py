@@ -3,7 +3,8 @@
 import numpy as np
 
 import jitcore.numpy as jnp
-from jitcore.backends.cpu.mapping.rules import RULES, decide_ways
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.loopir.program import Reduce
 from jitcore.loopir.text import format_program
 from jitcore.loopir.ways import KINDS, Rule, apply_rules
@@ -19,7 +20,7 @@ def test_each_rule_has_a_word_and_a_reason():
 
 def test_decisions_are_told_and_what_is_computed_stays():
     program = schedule(lambda x: jnp.sum(x, 1), (X,))
-    without, with_ways = format_program(program), format_program(decide_ways(program))
+    without, with_ways = format_program(program), format_program(apply_rules(program, RULES, host.MACHINE))
     assert "# 4 registers" in with_ways and "to and fro" in with_ways
     lines = with_ways.replace(", to and fro", "").splitlines()
     assert [line.partition("  #")[0] for line in lines] == without.splitlines()

@@ -5,8 +5,7 @@ import jax.numpy as jax_numpy
 import numpy as np
 import pytest
 
-from jitcore import jit, make_jaxpr
-from jitcore import numpy as jnp
+from jitcore import jit, make_jaxpr, numpy as jnp
 
 RNG = np.random.default_rng(0)
 

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from jitcore.numpy_semantics.errors import NotTraceable
 from tests.numpy_semantics.tracing import Static, check, check_error

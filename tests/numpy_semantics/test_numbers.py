@@ -6,22 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import open_trace
 from jitcore.numpy_semantics.errors import NeedsValue, NotTraceable
 from jitcore.numpy_semantics.values.numbers import Number, bound_int, is_at_most
-from tests.numpy_semantics.tracing import (
-    Deoptimized,
-    Static,
-    assert_same,
-    check,
-    check_error,
-    numpy_mode,
-    run_traced,
-)
+from tests.numpy_semantics.tracing import (Deoptimized, Static, assert_same, check, check_error, numpy_mode,
+                                           run_traced)
 
 BINARY = {
     "+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "/": lambda x, y: x / y,

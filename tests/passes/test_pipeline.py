@@ -13,19 +13,8 @@ from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ShapedArray, count_primitives
 from jitcore.core.trace import to_numpy
 from jitcore.passes import PIPELINE, Pass, run_pipeline
-from tests.passes.programs import (
-    AVALS,
-    CODES,
-    F32,
-    INPUTS,
-    RandomProgram,
-    assert_bitwise_equal,
-    check_pass,
-    count_calls,
-    make_args,
-    names,
-    trace,
-)
+from tests.passes.programs import (AVALS, CODES, F32, INPUTS, RandomProgram, assert_bitwise_equal, check_pass,
+                                   count_calls, make_args, names, trace)
 
 RANDOM = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from jitcore import grad, jit, lax, vmap
-from jitcore import numpy as jnp
+from jitcore import grad, jit, lax, numpy as jnp, vmap
 from jitcore.lax.elementwise import add_any
 from jitcore.passes.simplify import eliminate_dead_code, simplify
 from tests.passes.programs import ShapedArray, count_calls, names, trace

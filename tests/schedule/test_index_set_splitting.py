@@ -4,11 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from jitcore import config, grad, jit, lax, vmap
-from jitcore import numpy as jnp
+from jitcore import config, grad, jit, lax, numpy as jnp, vmap
 
 RNG = np.random.default_rng(0)
 

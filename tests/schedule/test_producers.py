@@ -4,11 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from jitcore import autojit, jit, lax
-from jitcore import numpy as jnp
+from jitcore import autojit, jit, lax, numpy as jnp
 
 RNG = np.random.default_rng(0)
 ROWS, COLUMNS = 37, 70

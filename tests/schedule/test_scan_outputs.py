@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from jitcore import grad, jit, lax
-from jitcore import numpy as jnp
+from jitcore import grad, jit, lax, numpy as jnp
 
 U = np.random.default_rng(0).integers(-3, 4, (5, 30, 31)).astype(np.float64)
 

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from jitcore import jit, lax
-from jitcore import numpy as jnp
+from jitcore import jit, lax, numpy as jnp
 from tests.loop_program import show_loop_program
 
 X = np.random.default_rng(0).standard_normal((50, 4)).astype(np.float32)

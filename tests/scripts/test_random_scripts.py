@@ -86,6 +86,8 @@ class Writer:
         return f"if {self.condition()} and b > 60:\n    {self.draw.choice(['break', 'continue', 'break'])}"
 
     def tell(self) -> str:
+        if self.draw.random() < 0.3:
+            return "print(a, b)"
         return f"if {self.condition()} and a % 4 == 1:\n    print('at', i, a, b)"
 
     def grow(self) -> str:

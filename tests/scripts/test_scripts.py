@@ -201,6 +201,22 @@ SCRIPTS = {
             path.append(x)
         s = sum(path)
     """,
+    "prints in each iteration": """
+        import numpy as np
+        u = np.linspace(0.0, 1.0, 20_000)
+        for step in range(2_000):
+            u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
+            if step % 7 == 3:
+                u[5] = step
+            print(step, round(float(u[1:9].sum()), 9))
+            last = step
+        k = 0.0
+        while k < 500:
+            u *= 0.99
+            print(round(float(u[5]), 9))
+            k += 1
+        total = round(float(u.sum()), 9)
+    """,
     "an element of another type": """
         values = [k % 5 for k in range(200_000)]
         values[150_000] = 2.5

@@ -3,8 +3,7 @@
 import numpy as np
 
 import jitcore
-from jitcore import ShapeDtypeStruct, jit, lax, shard_map
-from jitcore import numpy as jnp
+from jitcore import ShapeDtypeStruct, jit, lax, numpy as jnp, shard_map
 from jitcore.sharding import NamedSharding, P
 from tests.sharding.checks import X, assert_close, expect, make_meshes
 

@@ -7,8 +7,7 @@ from contextlib import redirect_stdout
 import numpy as np
 
 import jitcore
-from jitcore import jit, lax, shard_map
-from jitcore import numpy as jnp
+from jitcore import jit, lax, numpy as jnp, shard_map
 from jitcore.sharding import Mesh, NamedSharding, P, PositionalSharding
 
 X = np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32)

@@ -7,15 +7,8 @@ import pytest
 
 import jitcore
 from jitcore import jit, lax, shard_map
-from jitcore.sharding import (
-    AxisType,
-    Device,
-    Mesh,
-    NamedSharding,
-    P,
-    PositionalSharding,
-    SingleDeviceSharding,
-)
+from jitcore.sharding import (AxisType, Device, Mesh, NamedSharding, P, PositionalSharding,
+                              SingleDeviceSharding)
 
 DEVICES = np.array([Device("cpu", i, backend="nowhere") for i in range(8)])
 GRID = Mesh(DEVICES.reshape(4, 2), ("x", "y"))

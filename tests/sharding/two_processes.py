@@ -8,8 +8,7 @@ import sys
 import numpy as np
 
 import jitcore
-from jitcore import distributed, jit, lax, shard_map
-from jitcore import numpy as jnp
+from jitcore import distributed, jit, lax, numpy as jnp, shard_map
 from jitcore.sharding import Mesh, NamedSharding, P
 from tests.sharding.checks import smooth
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import ShapeDtypeStruct, checkpoint, custom_jvp, custom_vjp, dtypes, jit, lax
-from jitcore import numpy as jnp
+from jitcore import ShapeDtypeStruct, checkpoint, custom_jvp, custom_vjp, dtypes, jit, lax, numpy as jnp
 from jitcore.ad_checkpoint import checkpoint_name
 from jitcore.core.primitive import registry
 from jitcore.debug import callback

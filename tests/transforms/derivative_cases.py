@@ -9,21 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes, lax
-from jitcore import numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.lax import linalg, special
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
-from tests.transforms.batching_cases import CASES as BATCHING_CASES
-from tests.transforms.batching_cases import (
-    COLLECTIVES,
-    ON_MESHES,
-    WITHIN_RULES,
-    Case,
-    Operand,
-    boolean,
-    case,
-    i32,
-)
+from tests.transforms.batching_cases import (CASES as BATCHING_CASES, COLLECTIVES, ON_MESHES, WITHIN_RULES,
+                                             Case, Operand, boolean, case, i32)
 
 #: Primitives without a derivative, and why.
 NOT_DIFFERENTIABLE: dict[str, str] = {

@@ -8,14 +8,8 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax, vmap
-from jitcore.ad_checkpoint import (
-    checkpoint,
-    checkpoint_name,
-    checkpoint_policies,
-    print_saved_residuals,
-    remat,
-    saved_residuals,
-)
+from jitcore.ad_checkpoint import (checkpoint, checkpoint_name, checkpoint_policies, print_saved_residuals,
+                                   remat, saved_residuals)
 from jitcore.core.jaxpr import sub_jaxprs
 from jitcore.errors import TracerBoolConversionError
 from jitcore.transforms.autodiff import grad, jvp, value_and_grad

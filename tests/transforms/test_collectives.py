@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jitcore import jit, lax, make_jaxpr, vmap
-from jitcore import numpy as jnp
+from jitcore import jit, lax, make_jaxpr, numpy as jnp, vmap
 from jitcore.core.primitive import registry
 from jitcore.tree_util import tree_leaves
 from tests.jax_answers import ask

@@ -12,21 +12,8 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import (
-    closure_convert,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
-    grad,
-    jit,
-    jvp,
-    lax,
-    linearize,
-    make_jaxpr,
-    vjp,
-    vmap,
-)
-from jitcore import numpy as jnp
+from jitcore import (closure_convert, custom_gradient, custom_jvp, custom_vjp, grad, jit, jvp, lax, linearize,
+                     make_jaxpr, numpy as jnp, vjp, vmap)
 from jitcore.custom_derivatives import SymbolicZero, custom_vjp_primal_tree_values
 
 X = np.float64(0.7)

@@ -7,8 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from jitcore import grad, hessian, jit, jvp, lax, nn, ops, vjp, vmap
-from jitcore import numpy as jnp
+from jitcore import grad, hessian, jit, jvp, lax, nn, numpy as jnp, ops, vjp, vmap
 from jitcore.scipy import special
 from tests.jax_answers import jax
 

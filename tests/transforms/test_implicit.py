@@ -10,8 +10,7 @@ import pytest
 from jax import lax as jax_lax
 
 import jitcore
-from jitcore import grad, hessian, jit, jvp, lax, vmap
-from jitcore import numpy as jnp
+from jitcore import grad, hessian, jit, jvp, lax, numpy as jnp, vmap
 
 RNG = np.random.default_rng(31)
 A = RNG.standard_normal((3, 3)) + 4 * np.eye(3)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import lax
-from jitcore import numpy as jnp
+from jitcore import lax, numpy as jnp
 from jitcore.lax import linalg
 from jitcore.scipy import linalg as sp_linalg
 from tests.jax_answers import jax

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import nn
-from jitcore import numpy as jnp
+from jitcore import nn, numpy as jnp
 from jitcore.scipy import special
 from tests.jax_answers import jax
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jitcore
-from jitcore import jit, lax, vmap
-from jitcore import numpy as jnp
+from jitcore import jit, lax, numpy as jnp, vmap
 from jitcore.core.check import check_jaxpr
 from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
@@ -20,8 +18,7 @@ from tests.jax_answers import jax
 from tests.lax.test_conv import Problem as Convolution
 from tests.lax.test_dot import random_contraction
 from tests.lax.test_gather_scatter import Problem as Selection
-from tests.lax.test_symbolic_shapes import CASES as SYMBOLIC_CASES
-from tests.lax.test_symbolic_shapes import N
+from tests.lax.test_symbolic_shapes import CASES as SYMBOLIC_CASES, N
 from tests.transforms.structural_oracle import compare, draw
 
 jax_np = jax.numpy

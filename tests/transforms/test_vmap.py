@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import Array, debug, errors, jit, lax, make_jaxpr, pure_callback, random, vmap
-from jitcore import numpy as jnp
+from jitcore import Array, debug, errors, jit, lax, make_jaxpr, numpy as jnp, pure_callback, random, vmap
 from jitcore.core.jaxpr import ClosedJaxpr, Var
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

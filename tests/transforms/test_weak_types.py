@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import dtypes, grad, jit, lax
-from jitcore import numpy as jnp
+from jitcore import dtypes, grad, jit, lax, numpy as jnp
 from jitcore.array import ConcreteArray
 from jitcore.transforms.autodiff import vjp
 from tests.transforms.derivative_cases import CASES

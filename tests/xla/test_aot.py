@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import ShapeDtypeStruct, dtypes, jit, lax
-from jitcore import numpy as jnp
+from jitcore import ShapeDtypeStruct, dtypes, jit, lax, numpy as jnp
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.primitive import registry

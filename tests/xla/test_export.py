@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import ShapeDtypeStruct, jit, lax
-from jitcore import numpy as jnp
+from jitcore import ShapeDtypeStruct, jit, lax, numpy as jnp
 
 jax = pytest.importorskip("jax")
 pytest.importorskip("flatbuffers", reason='JAX writes artifacts by flatbuffers: pip install "jitcore[xla]"')

@@ -24,14 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import __version__, dtypes
+from jitcore.backends.cpu.machine.tuning import Tuning
 from jitcore.backends.cpu.native import objects
 from jitcore.dispatch import disk_cache
-
-__all__ = [
-    "CacheSizes", "Target", "cache_sizes", "cpu_features", "cpu_name", "find_target",
-    "list_fused_operations", "make_key", "native_vector_bytes", "recall",
-]
-
 
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -53,8 +48,7 @@ _DEFAULT_SIZES = CacheSizes(l1=32 << 10, l2=512 << 10, l3=4 << 20)
 def cpu_features() -> frozenset[str]:
     """Names of the instruction-set features that kernels may use, in LLVM's spelling, such as "avx512f".
 
-    They are the features of Numba's target, so settings such as NUMBA_ENABLE_AVX=0 count.
-    """
+    They are the features of Numba's target, so settings such as NUMBA_ENABLE_AVX=0 count."""
     listed = find_target().features.split(",")
     return frozenset(feature[1:] for feature in listed if feature.startswith("+"))
 
@@ -132,9 +126,9 @@ def find_target() -> Target:
 
 
 def _ask_compiler() -> str:
-    from jitcore.backends.cpu.native import libraries
+    from jitcore.backends.cpu.native import translate
 
-    return "\n".join(libraries.describe_target())
+    return "\n".join(translate.describe_target())
 
 
 def recall(name: str, find_out: Callable[[], str]) -> str:
@@ -157,7 +151,8 @@ def make_key(*parts: str) -> bytes | None:
     identity = _identify()
     if identity is None:
         return None
-    return hashlib.sha256(identity + "\0".join((*find_target(), *parts)).encode()).digest()
+    texts = *find_target(), MACHINE.tuned, *parts
+    return hashlib.sha256(identity + "\0".join(texts).encode()).digest()
 
 
 @functools.cache
@@ -227,7 +222,12 @@ def _settings_are_known() -> bool:
 
 
 class Machine:
-    """What rules about loops are told of this machine; each fact is found when it is asked for."""
+    """This machine, for those who decide how code is made; each fact is found when it is asked for.
+
+    tuned: the numbers as text, for keys of code."""
+
+    def __init__(self, tuning: Tuning):
+        self.tuning, self.loops, self.tuned = tuning, tuning.loops, repr(tuning)
 
     vector_bytes = property(lambda self: native_vector_bytes())
     caches = property(lambda self: cache_sizes())
@@ -240,6 +240,10 @@ class Machine:
     def registers(self) -> int:
         """How many registers of vectors there are."""
         return 32 if self.vector_bytes == 64 else 16
+
+
+#: What the backend hands on, and code of routines and of the run time is made with, which a process has once.
+MACHINE = Machine(Tuning())
 
 
 @functools.cache

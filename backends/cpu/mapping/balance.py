@@ -20,7 +20,8 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.llvm.accumulator import count_blocks, count_positions
+from jitcore.backends.cpu.machine.tuning import Loops
+from jitcore.backends.llvm.accumulator import count_blocks
 from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.registers import I64
 from jitcore.backends.llvm.scalar_ops import DIVISIONS, count_math_calls
@@ -43,7 +44,7 @@ def list_counts(kernel: Kernel) -> list[Callable]:
         sweep = split[1]
         last = count_blocks if isinstance(sweep, Scan) else _once
         return [lambda e: count_blocks(e, sweep), lambda e: last(e, sweep)]
-    return [lambda e: _once(e, first) if loop is None else count_positions(e, loop, loop.axis)]
+    return [lambda e: _once(e, first) if loop is None else e.count_positions(loop, loop.axis)]
 
 
 def _once(e, statement) -> ir.Value:
@@ -60,31 +61,24 @@ def is_little(kernel: Kernel, count: ir.Value) -> bool:
     return count.constant == 1 or is_known and count.constant <= int(kernel.grain)
 
 
-# Operations beside each root, or division, up to which two units are not slower. Measured on Zen 5 in the
-# cache: 0.61x of the time without any other, 0.88x with seven, 0.73x to 1.0x with eight.
-MAX_WORK = 8
-# What an inner reduction of unknown length is taken for.
-USUAL_EXTENT = 16
-
-
 class Share(enum.IntEnum):
     """One of how many registers of roots the multiplying units compute."""
 
     NONE, ALL, HALF, QUARTER = 0, 1, 2, 4
 
 
-def share_roots(kernel: Kernel) -> Share:
+def share_roots(kernel: Kernel, tuning: Loops) -> Share:
     """What the multiplying units have time for."""
     work = roots = divisions = 0
     is_single = False
-    for node, count in _weigh(kernel.body, kernel.vector):
+    for node, count in _weigh(kernel.body, kernel.vector, tuning.usual_extent):
         if node.op == "sqrt":
             roots, is_single = roots + count, is_single or node.dtype.itemsize == 4
         elif node.op == "div":
             divisions += count
         elif node.args:
             work += count
-    if not roots or work > MAX_WORK * (roots + divisions):
+    if not roots or work > tuning.max_work_beside_roots * (roots + divisions):
         return Share.NONE
     if host.is_zen():
         # its unit is fast: roots of float32 take no longer there than those that are multiplied
@@ -92,12 +86,13 @@ def share_roots(kernel: Kernel) -> Share:
     return Share.ALL if divisions else Share.HALF
 
 
-def find_divisions(roots: list[Expr], vector: Axis | None) -> list[Expr]:
+def find_divisions(roots: list[Expr], vector: Axis | None, tuning: Loops) -> list[Expr]:
     """Divisions in lanes that share a divisor, and so multiply with its inverse: those of integers always."""
     nodes = [node for node in walk(roots) if vector in node.axes and node.args]
     shared = [node for node in nodes if node.op in DIVISIONS and vector not in node.args[1].axes]
     floats = [node for node in shared if node.op == "div" and node.dtype == dtypes.float64]
-    found = floats if _has_time(len(floats), [node for node in nodes if node.dtype.kind == "f"]) else []
+    others = [node for node in nodes if node.dtype.kind == "f"]
+    found = floats if _has_time(len(floats), others, tuning) else []
     return found + [node for node in shared if node.dtype.kind in "iu" and not _is_easy(node.args[1])]
 
 
@@ -106,22 +101,22 @@ def _is_easy(divisor: Expr) -> bool:
     return divisor.op == "const" and (divisor.dtype.itemsize < 8 or int(divisor.attr).bit_count() <= 1)
 
 
-def _has_time(divisions: int, nodes: list[Expr]) -> bool:
+def _has_time(divisions: int, nodes: list[Expr], tuning: Loops) -> bool:
     """Whether the multiplying units have time to make quotients in double precision with inverses. Not on
     processors where this was not measured: an Intel Xeon takes 0.35 of the time in the cache, but 1.07 beside
     an exponential function."""
     if host.is_zen() or "avx512f" not in host.cpu_features():
         return False
     has_math = any(count_math_calls(node.op, node.args[0].dtype) for node in nodes)
-    return not has_math and len(nodes) - divisions <= MAX_WORK * divisions
+    return not has_math and len(nodes) - divisions <= tuning.max_work_beside_roots * divisions
 
 
-def _weigh(body: list, vector: Axis | None) -> Iterator[tuple[Expr, int]]:
+def _weigh(body: list, vector: Axis | None, usual_extent: int) -> Iterator[tuple[Expr, int]]:
     """The operations in lanes on floats, and how often each is done for every iteration of the lanes."""
     for statement in flatten(body):
         swept = statement.axes if isinstance(statement, Reduce) else ()
         inner = [axis.extent for axis in swept if axis is not vector]
-        count = prod(extent if is_static(extent) else USUAL_EXTENT for extent in inner)
+        count = prod(extent if is_static(extent) else usual_extent for extent in inner)
         for node in walk(statement.roots):
             if vector in node.axes and node.dtype.kind == "f":
                 yield node, count

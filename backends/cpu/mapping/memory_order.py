@@ -21,29 +21,19 @@ from collections import Counter
 from typing import NamedTuple
 
 from jitcore.backends.cpu.machine.host import Machine
+from jitcore.backends.cpu.machine.tuning import Loops
 from jitcore.loopir.expr import OP_COST, Axis, Buffer, Index, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.traversal import find_split, list_roots
 from jitcore.loopir.ways import Decisions, Nest, Prefetch
 from jitcore.schedule.tuning import Tuning
 
-# Shorter arrays are in caches everywhere, so nobody need ask how large these are.
-SMALL_BYTES = 1 << 20
-# What a loop reads and writes, in sizes of the last cache: a loop that only writes finds more of its output
-# there from the last time.
-MIN_TRAFFIC = 1.5
-# Bytes of the last cache that a processor can count on. A virtual machine is told of all of a cache that
-# others use too: where two processors see 480 MiB, 64 MiB and more are copied past it in 0.6 of the time.
-MAX_SHARE = 32 << 20
-# Cost of functions above which a loop waits for arithmetic: then such stores take longer, by a few percent.
-MAX_COST = 12
-
 
 def choose_stream_bytes(machine: Machine) -> float:
     """Bytes of an array from which on its stores go past the caches; infinity where there are none such."""
     if "sse2" not in machine.features:
         return math.inf
-    return min(machine.caches.l3, MAX_SHARE * machine.processors)
+    return min(machine.caches.l3, machine.loops.max_share * machine.processors)
 
 
 def find_nontemporal(nest: Nest) -> Decisions:
@@ -62,16 +52,16 @@ def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer], machine: Machine) 
         return ()
     if not all(isinstance(s, Store) and s.mask is None and not s.is_update for s in loop.body):
         return ()
-    if all(_count_bytes(loop.axis, store.buffer) < SMALL_BYTES for store in loop.body):
+    if all(_count_bytes(loop.axis, store.buffer) < machine.loops.near_bytes for store in loop.body):
         return ()
     limit = choose_stream_bytes(machine)
     loads = [(homes.get(buffer, buffer), offset) for store in loop.body for buffer, offset in store.loads]
     stores = Counter(homes.get(store.buffer, store.buffer) for store in loop.body)
     read, moved = {buffer for buffer, _ in loads}, {b for b, offset in loads if loop.axis in offset.axes()}
-    if _count_bytes(loop.axis, *(moved | stores.keys())) < MIN_TRAFFIC * limit:
+    if _count_bytes(loop.axis, *(moved | stores.keys())) < machine.loops.min_traffic * limit:
         return ()
     nodes = walk(list_roots(loop.body))
-    if sum(OP_COST.get(node.op, 0) for node in nodes) > MAX_COST:
+    if sum(OP_COST.get(node.op, 0) for node in nodes) > machine.loops.max_streamed_cost:
         return ()
     found = [store.buffer for store in loop.body if _is_in_order(store, loop.axis)
              and _count_bytes(loop.axis, store.buffer) >= limit]
@@ -90,17 +80,8 @@ def _count_bytes(axis: Axis, *buffers: Buffer) -> int:
     return axis.extent * sum(buffer.dtype.itemsize for buffer in buffers)
 
 
-# Registers that a row fills at most: beyond that, transposing takes more time than combining lanes. Where
-# rows are written too, where they are read only, and with more to do for a row beside its elements, by that
-# work in multiply-adds.
-WRITTEN, READ, WORKING, MOST = 1.25, 2, 3, 4
-SOME_WORK, MUCH_WORK = 8, 16
 # Narrower registers than these have no instruction for the part of them that a row fills.
 MIN_VECTOR_BYTES = 32
-# The cost of functions, of which lanes without an element are not given any here.
-FUNCTION_COST = 10
-# Arrays whose rows are kept.
-MAX_ARRAYS = 4
 
 
 class Access(NamedTuple):
@@ -112,13 +93,13 @@ class Access(NamedTuple):
 
 def find_transposed(nest: Nest) -> Decisions:
     """A kernel with the axis of its rows, of which each lane gets one."""
-    rows = find_row_axis(nest.kernel, nest.machine.vector_bytes) if nest.is_plain else None
+    rows = find_row_axis(nest.kernel, nest.machine) if nest.is_plain else None
     return [] if rows is None else [(nest.kernel, rows)]
 
 
-def find_row_axis(kernel: Kernel, vector_bytes: int) -> Axis | None:
+def find_row_axis(kernel: Kernel, machine: Machine) -> Axis | None:
     """The axis of the rows of a kernel that goes this way; None where it is of another kind or gains none."""
-    loop, along = kernel.body[0], kernel.vector
+    loop, along, vector_bytes = kernel.body[0], kernel.vector, machine.vector_bytes
     if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is along or loop.bounds:
         return None
     if not all(isinstance(axis.extent, int) for axis in (loop.axis, along)) or along.extent <= Tuning.short:
@@ -130,10 +111,10 @@ def find_row_axis(kernel: Kernel, vector_bytes: int) -> Axis | None:
         return None
     accesses = list_accesses(loop, along)
     widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=0)
-    is_short = along.extent * widest <= _find_limit(loop, along) * vector_bytes
+    is_short = along.extent * widest <= _find_limit(loop, along, machine.loops) * vector_bytes
     if vector_bytes < MIN_VECTOR_BYTES or not is_short:
         return None
-    return loop.axis if 0 < len(accesses) <= MAX_ARRAYS else None
+    return loop.axis if 0 < len(accesses) <= machine.loops.max_kept_arrays else None
 
 
 def _is_plain(sweep, along: Axis) -> bool:
@@ -186,51 +167,19 @@ def list_accesses(loop: Loop, along: Axis) -> list[Access]:
             if along in access.index.axes() and access.index.coefficient(loop.axis) != 0]
 
 
-def _find_limit(loop: Loop, along: Axis) -> float:
+def _find_limit(loop: Loop, along: Axis, tuning: Loops) -> float:
     """Registers of the longest rows that gain."""
     statements = list_statements(loop)
     nodes = [node for node in walk([root for s in statements for root in s.roots]) if node.args]
     work = sum(OP_COST.get(node.op, 1) for node in nodes if along not in node.axes)
     parts = [part for s in statements if isinstance(s, Reduce) for part in s.parts]
-    if work >= MUCH_WORK or any(op.startswith("arg") for _, op, _ in parts):  # lanes are searched for a place
-        return MOST
+    is_searched = any(op.startswith("arg") for _, op, _ in parts)  # lanes, for a place
+    if work >= tuning.much_work or is_searched:
+        return tuning.longest_row
     if any(along in store.offset.axes() for s in statements for store in s.stores):
-        has_functions = any(OP_COST.get(node.op, 1) >= FUNCTION_COST for node in nodes)
-        return READ if has_functions else WRITTEN
-    return WORKING if work >= SOME_WORK else READ
-
-
-# Places of one array from which on a loop is a stencil.
-MIN_PLACES = 2
-# Arrays below this are in caches everywhere, so nobody need ask how large these are.
-NEAR_BYTES = 1 << 20
-# A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
-# it reads; and the cost of functions above which arithmetic takes longer than memory.
-MIN_LONG_ROW = 1 << 17
-MIN_LONG_ARRAY = 8
-MAX_READ_ARRAYS = 2
-MAX_READ_COST = 8
-# Bytes of a row that is asked for ahead, by a second sweep and by a stencil: shorter ones are over too soon;
-# two of the longest, and what belongs to them, stay in the second cache.
-SHORT_ROWS = range(1 << 11, (1 << 16) + 1)
-STENCIL_ROWS = range(1 << 8, (1 << 16) + 1)
-# Processors on which stencils take 1.0 to 1.2 of the time if they ask; on Zen 5 and an Intel Xeon it is 0.75
-# to 0.85.
-FETCHING_IN_TIME = {"znver4"}
-# Bytes of a row that is read from one end to the other before the next one, and how many rows: so few stay in
-# registers.
-MIN_WIDE_ROW, MIN_ROWS = 1 << 11, 16
-# About how many bytes ahead, at least: where rows are short, not the next one is asked for, but the second,
-# fourth, eighth or sixteenth.
-MIN_AHEAD = 1 << 12
-# Bytes of an array up to which places are asked for ahead, and how many bytes ahead. In larger arrays a core
-# waits for the tables of its pages: there it is a tenth slower.
-MAX_NEAR, PLACES_DISTANCE = 12 << 20, 1 << 10
-# Columns that threads take in pieces of long runs.
-MANY_COLUMNS = 1 << 15
-# Rows that a scan down columns combines with a running value while that is in registers: it writes as many
-# runs as it reads, and several of each get into one another's way. It asks for as many rows ahead.
-SCANNED_ROWS = 2
+        has_functions = any(OP_COST.get(node.op, 1) >= tuning.function_cost for node in nodes)
+        return tuning.read_row if has_functions else tuning.written_row
+    return tuning.working_row if work >= tuning.some_work else tuning.read_row
 
 
 def find_interchanged(nest: Nest) -> Decisions:
@@ -244,15 +193,15 @@ def find_halved(nest: Nest) -> Decisions:
     if not _keeps_order(nest):
         return []
     _, body = _find_rows(nest.kernel)
-    if not any(goes_in_halves(nest.kernel, s) and _is_long(nest, s) for s in body):
+    if not any(goes_in_halves(nest, s) and _is_long(nest, s) for s in body):
         return []
-    return [(s, True) for s in nest.sweeps if goes_in_halves(nest.kernel, s)]
+    return [(s, True) for s in nest.sweeps if goes_in_halves(nest, s)]
 
 
 def find_ahead(nest: Nest) -> Decisions:
     """The sweep that asks for what it, or one before it, will read later."""
     if "interchange" in nest.kernel.ways:
-        found = _find_scanned(nest.kernel)
+        found = _find_scanned(nest)
     elif _keeps_order(nest) and not any("halves" in s.ways for s in nest.sweeps):
         found = _find_places(nest) or _find_next_rows(nest)
     else:
@@ -266,14 +215,14 @@ def _keeps_order(nest: Nest) -> bool:
 
 def find_alternating(nest: Nest) -> Decisions:
     """Kernels whose range may begin at its end."""
-    kernel = nest.kernel
-    return [(kernel, True)] if kernel.parallel and goes_to_and_fro(kernel) else []
+    return [(nest.kernel, True)] if nest.kernel.parallel and goes_to_and_fro(nest) else []
 
 
-def goes_to_and_fro(kernel: Kernel) -> bool:
+def goes_to_and_fro(nest: Nest) -> bool:
     """Whether a kernel's range may begin at its end where that was in a cache last: what its iterations read
     and write lies in their order in memory, as rows do; columns do where there are so many that each thread's
     pieces of them are long runs."""
+    kernel = nest.kernel
     first, split = kernel.body[0], find_split(kernel)
     if split is not None:
         return isinstance(split[1], Reduce)  # a scan goes in rounds, whose blocks are in the cache anyway
@@ -281,14 +230,14 @@ def goes_to_and_fro(kernel: Kernel) -> bool:
         is_across = kernel.tile is not None and kernel.tile[0] is first.axis
         has_sweeps = any(isinstance(s, (Reduce, Scan)) for s in first.body)
         is_down = first.axis is kernel.vector and has_sweeps and "transpose" not in kernel.ways
-        are_many = isinstance(first.axis.extent, int) and first.axis.extent >= MANY_COLUMNS
+        are_many = isinstance(first.axis.extent, int) and first.axis.extent >= nest.machine.loops.many_columns
         return not is_across and (not is_down or are_many and "interchange" not in kernel.ways)
     return isinstance(first, Reduce)
 
 
 def _goes_row_by_row(nest: Nest) -> bool:
     """Whether a kernel is one scan down the columns of a large array, or one reduction and its results."""
-    kernel = nest.kernel
+    kernel, tuning = nest.kernel, nest.machine.loops
     loop = kernel.body[0]
     if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not kernel.vector:
         return False
@@ -303,13 +252,13 @@ def _goes_row_by_row(nest: Nest) -> bool:
         return False
     if isinstance(sweep, Scan) and nest.machine.is_zen:
         return False
-    if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
+    if not isinstance(rows.extent, int) or rows.extent < tuning.min_rows:
         return False
     nodes = walk(sweep.roots)
     if any(node.args and kernel.vector in node.axes and rows not in node.axes for node in nodes):
         return False  # would be computed for each row again
     return any(index.coefficient(rows) not in (None, 0) and _is_beyond(nest, buffer, 1)
-               and kernel.vector.extent * buffer.dtype.itemsize >= MIN_WIDE_ROW
+               and kernel.vector.extent * buffer.dtype.itemsize >= tuning.min_wide_row
                for buffer, index in _list_rows(kernel, sweep))
 
 
@@ -334,8 +283,9 @@ def _holds_rows(kernel: Kernel, statement) -> bool:
     return any(kernel.vector in s.axes or _holds_rows(kernel, s) for s in statement.body)
 
 
-def goes_in_halves(kernel: Kernel, statement) -> bool:
+def goes_in_halves(nest: Nest, statement) -> bool:
     """Whether a statement is a plain reduction along rows, with little arithmetic."""
+    kernel, tuning = nest.kernel, nest.machine.loops
     if not isinstance(statement, Reduce) or statement.axes != (kernel.vector,):
         return False
     if statement.stores or statement.bounds or statement.finds_places:
@@ -343,31 +293,32 @@ def goes_in_halves(kernel: Kernel, statement) -> bool:
     nodes, rows = walk(statement.roots), _list_rows(kernel, statement)
     loads = {node.attr for node in nodes if node.op == "load" and kernel.vector in node.axes}
     is_real = all(node.dtype.kind != "c" for node in nodes)
-    return (0 < len(rows) <= MAX_READ_ARRAYS and loads == set(rows) and is_real
-            and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_READ_COST)
+    return (0 < len(rows) <= tuning.max_read_arrays and loads == set(rows) and is_real
+            and sum(OP_COST.get(node.op, 0) for node in nodes) <= tuning.max_read_cost)
 
 
 def _is_long(nest: Nest, reduce: Reduce) -> bool:
     """Whether its rows are long, or the blocks of one that threads share, and the array is large."""
-    kernel = nest.kernel
+    kernel, tuning = nest.kernel, nest.machine.loops
     length = kernel.vector.extent
     length = min(length, int(reduce.block)) if reduce.block_results else length
-    return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond(nest, buffer, MIN_LONG_ARRAY)
-               for buffer, _ in _list_rows(kernel, reduce))
+    long = [buffer for buffer, _ in _list_rows(kernel, reduce)
+            if length * buffer.dtype.itemsize >= tuning.min_long_row]
+    return any(_is_beyond(nest, buffer, tuning.min_long_array) for buffer in long)
 
 
 def _find_next_rows(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     """What the second of several sweeps over the rows of a loop reads of a large array again, or what a
     stencil reads first; None where there is no such sweep."""
-    kernel = nest.kernel
+    kernel, tuning = nest.kernel, nest.machine.loops
     axis, body = _find_rows(kernel)
     sweeps = [s for s in body if not isinstance(s, Store)]
     if axis is None or not sweeps or not all(sweep.axes == (kernel.vector,) for sweep in sweeps):
         return None
     if len(sweeps) == 1:
-        sweep, accesses, lengths = sweeps[0], _find_leading(nest, sweeps[0]), STENCIL_ROWS
+        sweep, accesses, lengths = sweeps[0], _find_leading(nest, sweeps[0]), tuning.stencil_rows
     elif isinstance(sweeps[0], Reduce):
-        first, sweep, lengths = set(_list_rows(kernel, sweeps[0])), sweeps[1], SHORT_ROWS
+        first, sweep, lengths = set(_list_rows(kernel, sweeps[0])), sweeps[1], tuning.short_rows
         accesses = [access for access in _list_rows(kernel, sweep) if access in first]
     else:
         return None
@@ -377,24 +328,25 @@ def _find_next_rows(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     if not wanted:
         return None
     shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
-    return sweep, Prefetch("rows", tuple(wanted), axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
+    distance = 1 << max(0, round(math.log2(tuning.min_ahead / shortest)))
+    return sweep, Prefetch("rows", tuple(wanted), axis, distance)
 
 
-def _find_scanned(kernel: Kernel) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
+def _find_scanned(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     """What a scan that goes row by row reads and writes; a reduction leaves it to the processor, as it reads
     more rows side by side."""
-    scan = kernel.body[0].body[0]
+    scan = nest.kernel.body[0].body[0]
     if not isinstance(scan, Scan):
         return None
-    distance = -SCANNED_ROWS if scan.reverse else SCANNED_ROWS
-    rows, written = tuple(_list_rows(kernel, scan)), ((scan.buffer, scan.offset),)
+    distance = nest.machine.loops.scanned_rows * (-1 if scan.reverse else 1)
+    rows, written = tuple(_list_rows(nest.kernel, scan)), ((scan.buffer, scan.offset),)
     return scan, Prefetch("scanned", rows, scan.axis, distance, written)
 
 
 def _find_places(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     """The places that a flat loop reads from memory, of elements that lie behind the second cache. Processors
     where this was not measured are left alone."""
-    kernel = nest.kernel
+    kernel, tuning = nest.kernel, nest.machine.loops
     loop, axis = kernel.body[0], kernel.vector
     if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not axis or nest.machine.is_zen:
         return None
@@ -402,18 +354,18 @@ def _find_places(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
         return None
     loads = (access for store in loop.body for access in store.loads)
     waiting = [index for buffer, index in loads
-               if _is_beyond(nest, buffer, 1) and buffer.known_bytes <= MAX_NEAR]
+               if _is_beyond(nest, buffer, 1) and buffer.known_bytes <= tuning.max_near]
     nodes = (node for index in waiting for node in walk(index.exprs) if node.op == "load")
     places = dict.fromkeys(node.attr for node in nodes if _is_run(node.attr[1], axis))
     if not places:
         return None
-    distance = PLACES_DISTANCE // max(buffer.dtype.itemsize for buffer, _ in places)
+    distance = tuning.places_distance // max(buffer.dtype.itemsize for buffer, _ in places)
     return loop, Prefetch("places", tuple(places), axis, distance)
 
 
 def _find_leading(nest: Nest, sweep) -> list[tuple[Buffer, Index]]:
     """Of each array that a stencil reads, the place that lies furthest ahead: nobody has read it before."""
-    if find_stencil_store(sweep) is None or nest.machine.name in FETCHING_IN_TIME:
+    if find_stencil_store(sweep) is None or nest.machine.name in nest.machine.loops.fetching_in_time:
         return []
     leading: dict[Buffer, Index] = {}
     for buffer, index in _list_rows(nest.kernel, sweep):
@@ -432,7 +384,7 @@ def find_stencil_store(loop: Loop | Reduce | Scan) -> Store | None:
     if any(buffer in written for buffer, _ in accesses):
         return None
     places = Counter(buffer for buffer, index in accesses if _is_run(index, loop.axis))
-    is_stencil = any(count >= MIN_PLACES for count in places.values())
+    is_stencil = any(count > 1 for count in places.values())
     return first if is_stencil and _is_run(first.offset, loop.axis) else None
 
 
@@ -450,5 +402,5 @@ def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
 
 def _is_beyond(nest: Nest, buffer: Buffer, times: int) -> bool:
     """Whether an array is so many times larger than the second cache."""
-    size = buffer.known_bytes
-    return size is not None and size >= NEAR_BYTES and size > times * nest.machine.caches.l2
+    size, machine = buffer.known_bytes, nest.machine
+    return size is not None and size >= machine.loops.near_bytes and size > times * machine.caches.l2

@@ -5,11 +5,10 @@ In: a kernel of a finished loop program, and facts about the machine. Out: its `
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.machine.host import Machine
 from jitcore.backends.cpu.mapping import memory_order, vectors
 from jitcore.loopir.expr import Axis
-from jitcore.loopir.program import Kernel, Program, Reduce, Scan
-from jitcore.loopir.ways import Rule, apply_rules
+from jitcore.loopir.program import Kernel, Reduce, Scan
+from jitcore.loopir.ways import Rule
 
 
 def _turn_lanes(name: str, kernel: Kernel, rows: Axis) -> None:
@@ -38,8 +37,3 @@ RULES = (
     Rule("peel", vectors.find_peeled, "of loops in lanes"),
     Rule("strip", vectors.find_strips, "of loops in lanes, by how many registers these have"),
 )
-
-
-def decide_ways(program: Program) -> Program:
-    """The program with the ways of its loops on this machine."""
-    return apply_rules(program, RULES, Machine())

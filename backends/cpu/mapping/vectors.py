@@ -28,15 +28,13 @@ from jitcore.loopir.monoids import is_summed
 from jitcore.loopir.program import Loop, Reduce, Repeat, Scan, Store
 from jitcore.loopir.traversal import block_totals, flatten, list_roots
 from jitcore.loopir.ways import Decisions, Jam, Nest, Vectors
-
-# Accesses further apart use one instruction per lane.
-MAX_STRIDE = 8
+from jitcore.schedule.tuning import Tuning
 
 
 def find_stride(index: Index, axis: Axis) -> int | None:
     """The stride along an axis if it is small: from -8 to 8, but neither 0 nor 1."""
     stride = index.coefficient(axis)
-    is_small = isinstance(stride, int) and stride not in (0, 1) and abs(stride) <= MAX_STRIDE
+    is_small = isinstance(stride, int) and stride not in (0, 1) and abs(stride) <= Tuning.short
     return stride if is_small else None
 
 
@@ -75,8 +73,6 @@ def _is_long(nest: Nest, axes: Sequence[Axis], parts: list[tuple]) -> bool:
     return count > (MIN_ALONG if nest.kernel.vector in axes else MIN_DOWN)[size]
 
 
-# Expressions of a round of a loop in registers that is too short to hide its own latency.
-MAX_ROUND_NODES = 32
 # What has the same bits wherever it is computed: the place is where the value is equal to the extreme.
 EXACT = {"load", "index", "const", "abs", "neg", "convert"}
 FLOATS = (dtypes.float32, dtypes.float64)
@@ -103,7 +99,8 @@ def choose_vectors(nest: Nest, sweep: Loop | Reduce | Scan) -> Vectors:
     for inner in flatten([sweep]):
         nodes = walk(inner.roots)
         has_math = has_math or any(calls_function(node) for node in nodes)
-        is_short = isinstance(inner, Repeat) and len(nodes) <= MAX_ROUND_NODES or is_short
+        is_round = isinstance(inner, Repeat) and len(nodes) <= nest.machine.loops.max_round_nodes
+        is_short = is_round or is_short
         for node in nodes:
             parts = 2 if node.dtype.kind == "c" else parts
             if isinstance(inner, Repeat) and nest.kernel.vector not in node.axes:
@@ -159,12 +156,6 @@ def find_peeled(nest: Nest) -> Decisions:
     return [(s, store) for s, store in found if store is not None and "nontemporal" not in nest.kernel.ways]
 
 
-# Multiples of the usual lanes, the most first.
-_MULTIPLES = (4, 2)
-# Instructions of a wide group: longer formulas take long to compile, and have much to do while they wait.
-_MAX_OPERATIONS = 160
-
-
 def find_strips(nest: Nest) -> Decisions:
     """Loops over columns with how many times the usual lanes they take at a time."""
     ways = nest.kernel.ways
@@ -181,12 +172,13 @@ def _find_multiple(nest: Nest, loop: Loop) -> int:
     if all(map(_is_short, sweeps)):
         return 1
     lanes, vector_bytes = loop.ways["vectors"].lanes, nest.machine.vector_bytes
+    tuning = nest.machine.loops
     running = lanes * max(map(_count_bytes, sweeps)) / vector_bytes
     registers = lanes * max(map(_find_itemsize, sweeps)) / vector_bytes
     operations = registers * sum(map(_count_in_lanes, loop.body))
-    free = nest.machine.registers - WORKING_REGISTERS
-    return next((multiple for multiple in _MULTIPLES
-                 if multiple * running <= free and multiple * operations <= _MAX_OPERATIONS), 1)
+    free = nest.machine.registers - tuning.working_registers
+    return next((multiple for multiple in tuning.strips
+                 if multiple * running <= free and multiple * operations <= tuning.max_strip_operations), 1)
 
 
 def _is_short(sweep: Reduce | Scan) -> bool:
@@ -211,13 +203,6 @@ def _count_in_lanes(statement) -> int:
     elements are, and what does not vary, is found by itself."""
     varying = [node for node in walk(statement.roots) if node.axes or node.op == "result"]
     return len({id(other) for node in varying for other in (node, *node.args)})
-
-
-# Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
-_COUNTS, WORKING_REGISTERS = (4, 2), 8
-# The same where each row is read too: eight would take a tenth less time, and twice as long to compile. Of
-# fewer rows than these, each has several registers instead.
-_STREAM_COUNTS, _LEAST_STREAMS = (4, 2), 4
 
 
 def find_jammed(nest: Nest) -> Decisions:
@@ -251,7 +236,7 @@ def _list_counts(nest: Nest, axis: Axis, reduce: Reduce, has_streams: bool = Fal
     """How many rows go side by side: first so many, then so many of those that are left, and so on.
 
     has_streams: each may be read too."""
-    kernel, vector = nest.kernel, nest.kernel.vector
+    kernel, vector, tuning = nest.kernel, nest.kernel.vector, nest.machine.loops
     if vector is None or reduce.stores or reduce.axes[-1] is not vector or axis is vector:
         return []
     if any(axis in end.axes for end in reduce.ends):
@@ -260,15 +245,15 @@ def _list_counts(nest: Nest, axis: Axis, reduce: Reduce, has_streams: bool = Fal
     loads = [node for node in nodes if node.op == "load" and vector in node.axes]
     if not loads or any(node.attr[0] in nest.written for node in loads) or any(map(_takes_long, nodes)):
         return []
-    own, counts = find_row_values(nodes, axis, vector), _COUNTS
+    own, counts = find_row_values(nodes, axis, vector), tuning.jams
     streams = [node for node in loads if axis in node.axes]
     if streams:
         if not has_streams or len(streams) == len(loads) or _reads_ahead(nest) or kernel.far:
             return []
-        if is_static(axis.extent) and axis.extent < _LEAST_STREAMS:
+        if is_static(axis.extent) and axis.extent < tuning.min_read_rows:
             return []
-        own, counts = [*own, *streams], _STREAM_COUNTS
-    registers = nest.machine.registers - WORKING_REGISTERS
+        own, counts = [*own, *streams], tuning.read_jams
+    registers = nest.machine.registers - tuning.working_registers
     fitting = [count for count in counts if own and count * (len(own) + len(reduce.parts)) <= registers]
     return fitting if streams else fitting[:1]
 
@@ -281,7 +266,7 @@ def _reads_ahead(nest: Nest) -> bool:
 
 def _count_stored_rows(nest: Nest, axis: Axis, loop: Loop) -> int:
     """How many rows of stores go side by side: several where all that they read in lanes is the same."""
-    kernel, vector = nest.kernel, nest.kernel.vector
+    kernel, vector, tuning = nest.kernel, nest.kernel.vector, nest.machine.loops
     if loop.axis is not vector or is_static(axis.extent) or "nontemporal" in kernel.ways or kernel.far:
         return 1
     if any(axis in end.axes for end in loop.ends):
@@ -296,8 +281,8 @@ def _count_stored_rows(nest: Nest, axis: Axis, loop: Loop) -> int:
     if len(in_lanes) < 2 or any(axis in axes for axes in in_lanes.values()):
         return 1
     own = find_row_values(nodes, axis, vector)
-    free = nest.machine.registers - WORKING_REGISTERS - len(in_lanes)
-    return next((count for count in _COUNTS if count * len(own) <= free), 1)
+    free = nest.machine.registers - tuning.working_registers - len(in_lanes)
+    return next((count for count in tuning.jams if count * len(own) <= free), 1)
 
 
 def calls_function(node: Expr) -> bool:

@@ -7,7 +7,9 @@ External symbols are what a compiled module may call that another library define
 symbols provides it under a prefix; it is opened (compiled or loaded) when the first module that calls it is
 linked.
 
-Memory is never writable and executable at once: it is filled, completed with the addresses of other
+Memory that native code shares with Python is a structure of *cells*, which LLVM text names.
+
+Memory of code is never writable and executable at once: it is filled, completed with the addresses of other
 libraries, and then made read-only and executable.
 """
 
@@ -17,13 +19,11 @@ import ctypes
 import functools
 import mmap
 import os
+import re
 import struct
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
-
-__all__ = ["Image", "LoadedImage", "Slot", "address_of", "find_in_process", "foresee", "link_lock", "provide"]
-
 
 _addresses: dict[str, int] = {}
 
@@ -48,8 +48,7 @@ def provide(prefix: str, open_symbol: Callable[[str], int],
     """Declares who knows the addresses of all symbols that begin with `prefix`.
 
     open_symbol: name -> address; called once for each name, and what is there stays for the process's life.
-    foresee: begins with what takes time of that, without any lock.
-    """
+    foresee: begins with what takes time of that, without any lock."""
     _providers[prefix] = _Provider(open_symbol, foresee)
 
 
@@ -86,6 +85,33 @@ def find_in_process(symbol: str) -> int | None:
         return None
 
 
+class Cells(ctypes.Structure):
+    """What native code reads and writes; it lives as long as the process. symbol: by which code finds it."""
+
+    symbol: str
+
+    def __init_subclass__(cls) -> None:
+        cls.declaration = f"@{cls.symbol} = external global i8"
+
+    def __init__(self):
+        provide(self.symbol, lambda _: ctypes.addressof(self))
+
+    @classmethod
+    def locate(cls, name: str) -> str:
+        """A field as an LLVM constant."""
+        return f"getelementptr (i8, ptr @{cls.symbol}, i64 {getattr(cls, name).offset})"
+
+    def clear(self) -> None:
+        ctypes.memset(ctypes.addressof(self), 0, ctypes.sizeof(self))
+
+
+def fill(text: str, *cells: type[Cells], **values: object) -> str:
+    """The text with `$NAME` replaced by the field of cells, or else by the value, of this name."""
+    known = {name.upper(): kind.locate(name) for kind in cells for name, *_ in kind._fields_}
+    known |= {name.upper(): str(value) for name, value in values.items()}
+    return re.sub(r"\$([A-Z_]+)", lambda found: known[found[1]], text)
+
+
 _COUNTS = struct.Struct("<III")  # exports, slots, bytes of their names
 _EXPORT = struct.Struct("<QH")  # offset, bytes of the name
 _SLOT = struct.Struct("<QqH")  # offset, addend, bytes of the name
@@ -107,8 +133,7 @@ class Image(NamedTuple):
     Attributes:
         code: the bytes; wherever they are loaded, they begin at a page.
         exports: offset of each function that others may call.
-        slots: what is filled in at loading.
-    """
+        slots: what is filled in at loading."""
 
     code: bytes
     exports: dict[str, int]
@@ -158,8 +183,7 @@ class LoadedImage:
         image: to load.
         find_address: address of a symbol of another library.
     Raises: OSError when the system gives no such memory; what `find_address` raises.
-    Cost: 30 us.
-    """
+    Cost: 30 us."""
 
     def __init__(self, image: Image, find_address: Callable[[str], int]):
         found = {slot.symbol: find_address(slot.symbol) for slot in image.slots if slot.symbol}

@@ -17,6 +17,7 @@ something else that waits. The thread ends when nothing is left to begin.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import itertools
 import os
@@ -30,32 +31,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image, LoadedImage
-from jitcore.backends.cpu.native.translate import (
-    NativeCodeError,
-    ObjectCode,
-    compiler_lock,
-    describe_target,
-    emit_assembly,
-    in_second_lane,
-    load_compiler,
-    optimize_ir,
-    translate,
-)
+from jitcore.backends.cpu.native.translate import (NativeCodeError, ObjectCode, compiler_lock, emit_assembly,
+                                                   in_second_lane, load_compiler, optimize_ir, translate)
 from jitcore.config import RecentlyUsed, config
 from jitcore.dispatch import disk_cache
-from jitcore.dispatch.announcing import announce_slow
 from jitcore.process.concurrency import Lock, available_cores
+from jitcore.process.effort import announce_slow
 from jitcore.process.lazy import LazyModule
-
-__all__ = ["DEFAULT_OPT_LEVEL", "NAME", "Library", "NativeCodeError", "NativeProgram", "begin", "code_cache",
-           "compile_ahead", "compile_module", "compiler_lock", "describe_target", "find_or_compile",
-           "find_program", "find_stored", "finish", "make_key", "name_entry"]
 
 llvm = LazyModule("llvmlite.binding")
 
 if TYPE_CHECKING:
     import llvmlite.ir
-
 
 
 class _Job:
@@ -161,14 +148,25 @@ _IR_SIZE = struct.Struct("<I")
 _library_numbers = itertools.count()
 
 
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (("ml_name", ctypes.c_char_p), ("ml_meth", ctypes.c_void_p), ("ml_flags", ctypes.c_int),
+                ("ml_doc", ctypes.c_char_p))
+
+
+_METH_FASTCALL = 0x0080
+# CPython reads a method definition for as long as its function lives, and code for as long as it is called.
+_kept_alive: list[object] = []
+
+
 class Library:
     """Machine code of one module. Keep it alive for as long as one of its addresses may be called.
 
     Attributes:
         name: what the caller called it; need not be unique.
         opt_level: 0 to 3, see `compile_module`.
-        symbols: names of the exported functions.
-    """
+        symbols: names of the exported functions."""
 
     def __init__(self, name: str, opt_level: int, packed_ir: bytes, code, exports):
         self.name = name
@@ -187,6 +185,16 @@ class Library:
         if symbol not in self.symbols:
             raise NativeCodeError(f"library {self.name} exports {', '.join(self.symbols)}, not {symbol!r}")
         return self._code[symbol]
+
+    def make_builtin(self, name: str, symbol: str, doc: str) -> Callable:
+        """A built-in function of Python around an exported `PyObject *(PyObject *self, PyObject *const *args,
+        Py_ssize_t nargs)`. The library stays loaded."""
+        new_function = ctypes.pythonapi.PyCFunction_NewEx
+        new_function.restype = ctypes.py_object
+        new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        method = _MethodDef(name.encode(), self.address(symbol), _METH_FASTCALL, doc.encode())
+        _kept_alive.extend((self, method))
+        return new_function(ctypes.addressof(method), None, None)
 
     def optimized_ir(self) -> str:
         """IR text after the passes. Recomputed at each call, so that kernels do not keep their modules."""
@@ -210,7 +218,7 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
             the process's own.
         name: for messages and `repr`; libraries of the same name do not clash, and neither do their symbols.
         opt_level: 0 none; 1 (default) the cleaning passes that explicit vector code needs, and those of level
-            3 for functions of scalar loops (`loop_modules`); 2 LLVM's O2
+            3 for functions of scalar loops (`translate`); 2 LLVM's O2
             pipeline (adds inlining, loop-invariant code motion, value numbering) without vectoriser and
             unrolling; 3 LLVM's O3 with both, for scalar loops that LLVM shall vectorise. The machine-code
             stage is the same for all; it is a fifth as long for a module whose functions all are `optnone`:
@@ -218,8 +226,7 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
     Returns: the linked library.
     Raises: NativeCodeError for IR that does not parse or verify, and for symbols nobody defines.
     Cost: 4.8 ms for a fused SELU (vector loop and scalar rest), 23 ms for 500 fused operations; level 2 takes
-        twice, level 3 three times that. Numba's own library takes 26 and 127 ms.
-    """
+        twice, level 3 three times that. Numba's own library takes 26 and 127 ms."""
     level = _check_level(opt_level)
     return _link(name, level, _translate(module, level))
 
@@ -261,8 +268,7 @@ def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Modu
         opt_level: as for `compile_module`.
     Returns: (library, whether it was compiled now).
     Raises: as `compile_module`.
-    Cost: 0.15 ms from disk.
-    """
+    Cost: 0.15 ms from disk."""
     level = _check_level(opt_level)
     cache = disk_cache.open_cache()
     key = None if cache is None else make_key(name, facts, opt_level=opt_level)
@@ -271,7 +277,7 @@ def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Modu
         return found, False
     code = finish((name, facts, level))
     if code is None:
-        with announce_slow():
+        with announce_slow(config.announce_compiles):
             code = _translate(render(), level)
     library = _link(name, level, code)
     image = code.object_code.image
@@ -285,8 +291,7 @@ def compile_ahead(name: str, facts: str, render: Callable[[], llvmlite.ir.Module
     """Lets another thread begin with what `find_or_compile` will be asked for, unless it is on disk.
 
     Where this process is to use one core, or object code is linked by LLVM, this does nothing. The other
-    thread takes no lock of those which compile.
-    """
+    thread takes no lock of those which compile."""
     level = _check_level(opt_level)
     cache = disk_cache.open_cache()  # that of this thread
 
@@ -405,8 +410,6 @@ def _open_conversions() -> Library:
 images.provide("__truncdf", lambda symbol: _open_conversions().address(symbol))
 
 
-
-
 class NativeProgram:
     """Machine code of the native steps of one canonical program.
 
@@ -414,8 +417,7 @@ class NativeProgram:
         library: that holds it; None for a program without native steps.
         addresses: an entry point per native step.
         key: under which it is kept on disk, if it is; None without a library.
-        plans: how many call plans for it this process has read or written.
-    """
+        plans: how many call plans for it this process has read or written."""
 
     __slots__ = ("library", "addresses", "key", "plans")
 

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from jitcore.backends.cpu.native.images import Image, Slot
 
-__all__ = ["UnknownObjectError", "can_link", "link_object"]
-
 
 class UnknownObjectError(ValueError):
     """An object file that this linker does not understand; LLVM's own has to load it."""
@@ -85,8 +83,7 @@ def link_object(data: bytes) -> Image:
 
     Raises: UnknownObjectError for other machines, writable or thread-local data, and relocations that
         position-independent code of the small model does not have.
-    Cost: 0.1 ms and 1 us for each relocation.
-    """
+    Cost: 0.1 ms and 1 us for each relocation."""
     try:
         return _Linker(data).link()
     except (struct.error, IndexError, UnicodeDecodeError) as damage:

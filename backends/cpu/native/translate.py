@@ -32,9 +32,6 @@ from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image
 from jitcore.process.lazy import LazyModule
 
-__all__ = ["NativeCodeError", "ObjectCode", "compiler_lock", "describe_target", "emit_assembly",
-           "in_second_lane", "load_compiler", "open_target", "optimize_ir", "translate"]
-
 SUFFIX = "_scalar_loop"  # of the names of such functions
 _FUNCTION_TEXT = re.compile(r"^define .*?^\}$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r'@"?([^"( ]+)"?\(')
@@ -88,15 +85,8 @@ numba_settings = LazyModule("numba.core.config")
 # registers, address arithmetic folds. No loop rotation: it lets LLVM hoist every constant of a large body
 # into spill slots, which doubles the time of code generation and was never faster.
 _CLEANING_PASSES = (
-    "always_inliner",
-    "global_dead_code_eliminate",
-    "sroa",
-    "simplify_cfg",
-    "instruction_combine",
-    "simplify_cfg",
-    "dead_store_elimination",
-    "dead_code_elimination",
-)
+    "always_inliner", "global_dead_code_eliminate", "sroa", "simplify_cfg", "instruction_combine",
+    "simplify_cfg", "dead_store_elimination", "dead_code_elimination")
 
 # The first line of a function, in LLVM's text.
 _DEFINITION = re.compile(r"^define .*$", re.MULTILINE)
@@ -119,8 +109,7 @@ class ObjectCode(NamedTuple):
 def translate(text: str, level: int) -> ObjectCode:
     """The machine code of a module. level: see `native.compile_module`.
 
-    Raises: NativeCodeError for IR that does not parse or verify.
-    """
+    Raises: NativeCodeError for IR that does not parse or verify."""
     with compiler_lock():
         optimized = optimize_ir(text, level)
         content = _emit_object(open_target().choose_machine(text), optimized)
@@ -165,8 +154,7 @@ def in_second_lane() -> Iterator[contextlib.AbstractContextManager]:
 
     It takes no lock which is held around compilation, such as `images.link_lock`. Forks wait while it has
     the lane's lock, which it gets, and which is to be held around all that is done for a module: a module
-    that is just being imported cannot be imported in a child. The compiler has to be loaded.
-    """
+    that is just being imported cannot be imported in a child. The compiler has to be loaded."""
     _this_thread.is_second = True
     try:
         yield _second_lock

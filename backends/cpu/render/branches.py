@@ -18,9 +18,6 @@ from jitcore.backends.llvm.registers import I1, choose_rarely
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Dynamic, Expr, number_of, walk
 
-# Expressions behind a branch; what is shared with other code may be computed twice.
-MAX_NODES = 32
-
 
 def find_guarded(e, node: Expr) -> Expr | None:
     """The side of a choice that goes behind a branch. e: the `FunctionEmitter`."""
@@ -33,7 +30,7 @@ def find_guarded(e, node: Expr) -> Expr | None:
     if len(sides) != 1 or not e.is_vector(sides[0].axes):
         return None
     nodes = walk(sides)
-    few = sum(id(inner) not in e.values for inner in nodes) <= MAX_NODES
+    few = sum(id(inner) not in e.values for inner in nodes) <= e.tuning.max_guarded_nodes
     return sides[0] if few and not any(map(_is_call, nodes)) else None
 
 

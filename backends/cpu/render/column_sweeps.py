@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.memory_order import SCANNED_ROWS, row_axis_of
+from jitcore.backends.cpu.machine.tuning import Loops
+from jitcore.backends.cpu.mapping.memory_order import row_axis_of
 from jitcore.backends.cpu.render.jammed_rows import emit_row_groups
 from jitcore.backends.cpu.render.prefetched_rows import ask_ahead
 from jitcore.backends.cpu.render.scan import RunningTotal
@@ -23,19 +24,12 @@ from jitcore.backends.llvm.statements import count_calls
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
 
-# Bytes of the widest elements of a block's rows: of what is read, of running values, and of results there are
-# so many in the first cache.
-BLOCK_BYTES = 1 << 13
-# Rows that a reduction combines with a running value while that is in registers; and expressions of all rows
-# together, as longer code takes long to compile.
-MOST_ROWS, MAX_NODES = 8, 64
-
 
 def emit_row_by_row(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
     """The columns [start, stop). kernel: the `KernelRenderer`. e: the `FunctionEmitter`."""
     b, lanes = e.b, kernel.lanes_of(loop)
     itemsize = max(root.dtype.itemsize for root in loop.body[0].roots)
-    places = max(1, BLOCK_BYTES // (itemsize * lanes))
+    places = max(1, e.tuning.column_bytes // (itemsize * lanes))
     width = I64(places * lanes)
 
     def run(first):
@@ -98,16 +92,16 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
     runs = Runs(e, running, lambda settle: vector_loop(
         e, columns, first, end, [lanes], at_place(settle)))
     sums = [] if isinstance(sweep, Scan) else runs.sums
-    left = emit_row_groups(e, I64(0), extent, _count_rows(sweep), run_rows)
+    left = emit_row_groups(e, I64(0), extent, _count_rows(sweep, e.tuning), run_rows)
     e.loop(left, extent, I64(1), lambda row: run_rows([row]))
     if rest:
         vector_loop(e, columns, first, end, [lanes], at_place(finish))
 
 
-def _count_rows(sweep: Reduce | Scan) -> int:
+def _count_rows(sweep: Reduce | Scan, tuning: Loops) -> int:
     """How many rows at a time."""
     nodes = walk(sweep.roots)
     if count_calls(nodes):
         return 1
-    most = SCANNED_ROWS if isinstance(sweep, Scan) else MOST_ROWS
-    return max(1, min(most, MAX_NODES // len(nodes)))
+    most = tuning.scanned_rows if isinstance(sweep, Scan) else tuning.combined_rows
+    return max(1, min(most, tuning.max_combined_nodes // len(nodes)))

@@ -12,25 +12,18 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from jitcore.backends.cpu.compiler import ProgramLayout
 from jitcore.backends.cpu.mapping.balance import is_little, list_counts
-from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.render.function import FunctionEmitter
 from jitcore.backends.cpu.render.kernel import RANGE_TYPE, KernelRenderer, has_rounds
-from jitcore.backends.cpu.render.loop_functions import (
-    LoopFunction,
-    find_scalar_loops,
-    is_called,
-    is_inline,
-    is_scalar_code,
-)
-from jitcore.backends.cpu.render.polls import Poll, check_stopped, end_stop, find_poll
+from jitcore.backends.cpu.render.loop_functions import LoopFunction
 from jitcore.backends.cpu.render.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.render.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.render.tellers import make_teller
 from jitcore.backends.cpu.runtime.host_calls import SYMBOL as HOST_SYMBOL
+from jitcore.backends.cpu.runtime.interrupts import END_SYMBOL
 from jitcore.backends.cpu.runtime.launch import RAISED
-from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL
-from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, SYMBOL as PARALLEL_SYMBOL
 from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.options import RenderOptions, is_static
 from jitcore.backends.llvm.registers import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
@@ -40,13 +33,6 @@ from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Scan, Swit
 from jitcore.loopir.traversal import find_split, list_buffers, list_roots, outside_kernels
 from jitcore.process.concurrency import available_cores
 from jitcore.schedule.nest import work_of
-
-# Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
-MAX_INLINED_CALLS = 8
-# The same of scalar code in the entry point.
-MAX_INLINED_STRAIGHT = 32
-# More pointers than these are copied together: LLVM's scheduler compares each store with each load.
-MAX_SINGLE_STORES = 16
 
 ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
 HOST_TYPE = ir.FunctionType(I64, [POINTER, I64, TABLE, I64])
@@ -61,6 +47,37 @@ def render_steps(steps: dict[str, Native], layout: ProgramLayout, options: Rende
     return module
 
 
+def is_called(statement) -> bool:
+    """Whether a routine is called that is no scalar code."""
+    return isinstance(statement, Call) and not getattr(statement.routine, "is_scalar_code", False)
+
+
+def find_scalar_loops(body: list) -> list[While]:
+    """The outermost loops that are worth a function."""
+    found: list[While] = []
+    for statement in body:
+        if isinstance(statement, While) and _is_scalar(statement):
+            found.append(statement)
+        elif isinstance(statement, (While, Switch)):
+            found += [loop for inner in statement.bodies for loop in find_scalar_loops(inner)]
+    return found
+
+
+def _is_scalar(loop: While) -> bool:
+    """Whether a loop does without calls and exchanged memory, and has a loop of nothing but scalar code."""
+    inside = outside_kernels([loop])
+    if any(is_called(s) or isinstance(s, LibraryCall) or isinstance(s, While) and s.swaps for s in inside):
+        return False
+    return any(isinstance(s, While) and is_scalar_code(s) for s in inside)
+
+
+def is_scalar_code(loop: While) -> bool:
+    """Whether a loop calls no kernel: all that it does are rounds of scalar code."""
+    inside = outside_kernels([loop])
+    return all(s.is_scalar if isinstance(s, Kernel) else isinstance(s, (Switch, While, Call)) and not is_called(s)
+               for s in inside)
+
+
 class EntryRenderer:
     """Renders one native step."""
 
@@ -71,8 +88,9 @@ class EntryRenderer:
         self.kernels = self.math_calls = 0
         self.loops = find_scalar_loops(step.body)
         self.inside: LoopFunction | None = None  # the function of a loop that is being emitted
-        kernels = [s for s in outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
-        self.shared = find_shared(kernels, layout.table)
+        self.frame: ir.Value | None = None  # for the calls of these
+        kernels = [s for s in outside_kernels(step.body) if isinstance(s, Kernel) and not s.is_scalar]
+        self.shared = find_shared(kernels, layout.table, options.tuning) if len(kernels) > 1 else {}
         self.tellers: dict[str, ir.Function] = {}
         self.own: dict[FunctionEmitter, tuple[ir.Value, ir.Value]] = {}
         self.functions: dict[Kernel, list[ir.Function]] = {}  # by the kernel that shared code is made from
@@ -85,8 +103,9 @@ class EntryRenderer:
         self.given, self.dims = given, dims
         e.loads_late = True  # of hundreds, none would stay in a register
         self._make_table(given, dims)
-        inline = filter(is_inline, outside_kernels(self.step.body, frozenset(self.loops)))
-        e.inlines_math = count_calls(walk(list_roots(inline))) <= MAX_INLINED_STRAIGHT
+        outside = outside_kernels(self.step.body, frozenset(self.loops))
+        inline = [s for s in outside if isinstance(s, Kernel) and s.is_scalar]
+        e.inlines_math = count_calls(walk(list_roots(inline))) <= self.options.tuning.max_inlined_straight
         self._body(self.step.body)
         e.b.ret(I64(0))
         e.finish()
@@ -120,10 +139,11 @@ class EntryRenderer:
         moving = {buffer for loop in loops for buffer in loop.moving}
         tabled = {**dict.fromkeys(self._find_tabled(shared)), **dict.fromkeys(self._sorted(moving))}
         first = [buffer for buffer in tabled if layout.table[buffer] < len(layout.given)]
-        if len(first) > MAX_SINGLE_STORES:  # these stand there in the same order
+        are_many = len(first) > self.options.tuning.max_single_stores
+        if are_many:  # these stand there in the same order
             self.run("memcpy", *(e.b.bitcast(x, POINTER) for x in (table, given)), 8 * len(layout.given))
         for buffer in tabled:
-            if len(first) <= MAX_SINGLE_STORES or layout.table[buffer] >= len(layout.given):
+            if not are_many or layout.table[buffer] >= len(layout.given):
                 e.b.store(self.address_of(buffer), e.b.gep(table, [I64(layout.table[buffer])]))
         e.moving = moving
         e.load_address = lambda buffer: e.b.load(e.b.gep(table, [I64(layout.table[buffer])]))
@@ -163,7 +183,7 @@ class EntryRenderer:
         for statement in outside_kernels(body, closed):
             if statement in closed:
                 continue
-            is_outlined = isinstance(statement, Kernel) and not is_inline(statement)
+            is_outlined = isinstance(statement, Kernel) and not statement.is_scalar
             if is_outlined != in_kernels:
                 continue
             is_whole = isinstance(statement, Kernel)
@@ -187,10 +207,10 @@ class EntryRenderer:
                 self.e.values = {}
                 statement.routine.emit(self, statement)
                 if is_called(statement):
-                    check_stopped(self.e, self._leave)
+                    self.e.leave_if_stopped(self._leave)
             elif isinstance(statement, LibraryCall):
                 self._call_host(statement)
-            elif is_inline(statement):
+            elif statement.is_scalar:
                 self.e.values = {}  # a scalar may have been overwritten since it was last read
                 for store in statement.body:
                     emit_store(self.e, store)
@@ -201,14 +221,16 @@ class EntryRenderer:
         number = self.loops.index(loop)
         LoopFunction(self, loop, self.private[number]).emit(f"{self.name}_{number}", self._leave)
         if not is_scalar_code(loop):
-            check_stopped(self.e, self._leave)
+            self.e.leave_if_stopped(self._leave)
 
     def _leave(self) -> None:
         """Ends the entry point; or the function of a loop, whose caller looks for itself."""
         if self.inside is not None:
             self.e.b.ret_void()
             return
-        end_stop(self.e)
+        end = self.e.declare(END_SYMBOL, ir.VoidType())
+        end.attributes.add("cold")
+        self.e.b.call(end, [])
         self.e.b.ret(I64(RAISED))
 
     def _call_kernel(self, kernel: Kernel) -> None:
@@ -233,7 +255,7 @@ class EntryRenderer:
         for function, count in zip(functions, counts):
             self._call_range(kernel, function, given, count(e))
             if has_rounds(kernel):  # what follows may rely on what it would have computed
-                check_stopped(e, self._leave)
+                e.leave_if_stopped(self._leave)
 
     def _call_range(self, kernel: Kernel, function: ir.Function, given: tuple, extent: ir.Value) -> None:
         if kernel.parallel and self.options.max_threads != 1 and not is_little(kernel, extent):
@@ -302,7 +324,7 @@ class EntryRenderer:
         name = f"{self.name}_kernel{self.kernels}"
         renderer = KernelRenderer(self.module, name, kernel, *places, self.options)
         self.math_calls += renderer.math_calls
-        renderer.inlines_math = self.math_calls <= MAX_INLINED_CALLS
+        renderer.inlines_math = self.math_calls <= self.options.tuning.max_inlined_calls
         return renderer
 
     def _call_parallel(self, function: ir.Function, given: tuple, extent: ir.Value, kernel: Kernel) -> None:
@@ -323,7 +345,7 @@ class EntryRenderer:
         b.position_at_end(shared)
         symbol = SWEEP_SYMBOL if "alternate" in kernel.ways else PARALLEL_SYMBOL
         b.call(self.declare(symbol, PARALLEL_TYPE), [function, *given, extent, grain])
-        check_stopped(e, self._leave)
+        e.leave_if_stopped(self._leave)
         b.branch(after)
         b.position_at_end(after)
 
@@ -400,9 +422,10 @@ class EntryRenderer:
             with self.inside.interruptible():
                 self._emit_rounds(loop)
         else:
-            self._emit_rounds(loop, find_poll(self.e, self._leave))
+            self.e.begin_polls()
+            self._emit_rounds(loop, polls=True)
 
-    def _emit_rounds(self, loop: While, poll: Poll | None = None) -> None:
+    def _emit_rounds(self, loop: While, polls: bool = False) -> None:
         e = self.e
         homes = [(first, self.address_of(first), self.address_of(second)) for first, second in loop.swaps]
         test, after = e.function.append_basic_block("test"), e.function.append_basic_block("ended")
@@ -416,8 +439,8 @@ class EntryRenderer:
         self._body(loop.body)
         for first, second in loop.swaps:
             self._move_to(first, self.address_of(second), second, self.address_of(first))
-        if poll is not None:
-            poll.emit()
+        if polls:
+            e.emit_poll(self._leave)
         e.b.branch(test)
         e.b.position_at_end(after)
         e.values = {}

@@ -16,8 +16,6 @@ from jitcore.backends.llvm.registers import I1, I64, splat
 from jitcore.loopir.expr import Axis, Expr
 from jitcore.loopir.program import Reduce
 
-# Vectors of a stretch.
-STRETCH = 8
 
 def search_extreme(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value,
                    nowhere: ir.Value) -> Accumulator:
@@ -26,7 +24,7 @@ def search_extreme(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value,
     b, lanes, (part,) = e.b, kernel.lanes_of(reduce), reduce.parts
     result, op, expr = part
     best = Accumulator(kernel, e, reduce, part, scalar=True, start=nowhere)
-    axis, length = best.axis, I64(STRETCH * lanes)
+    axis, length = best.axis, I64(e.tuning.stretch * lanes)
     kernel.hoist_roots(e, [expr], [], {axis})
 
     def end_of_stretch(low):

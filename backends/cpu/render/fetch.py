@@ -12,11 +12,6 @@ from llvmlite import ir
 from jitcore.backends.llvm.registers import I32, I64, POINTER, call_function
 from jitcore.loopir.expr import Buffer, Expr, Index, walk
 
-# Elements between an access and what is asked for meanwhile.
-AHEAD = 192
-# Expressions of a place that are worth computing twice.
-MAX_NODES = 24
-
 
 def prefetch(b: ir.IRBuilder, pointer: ir.Value, is_write: bool) -> None:
     """Asks for the cache line of an address, which may be any."""
@@ -27,13 +22,14 @@ def fetch_ahead(e, buffer: Buffer, index: Index) -> None:
     """Asks for the elements that a later vector will gather. e: the `FunctionEmitter`, in whole vectors."""
     axis, b = e.vector_axis, e.b
     nodes = walk(index.exprs)
-    if not nodes or len(nodes) > MAX_NODES or not all(_is_cheap(node, axis) for node in nodes):
+    is_short = 0 < len(nodes) <= e.tuning.max_fetched_nodes
+    if not is_short or not all(_is_cheap(node, axis) for node in nodes):
         return
     values, now = e.values, e.axis_values[axis]
     fixed = {id(node) for node in nodes if axis not in node.axes}
     e.values = {key: value for key, value in values.items()
                 if (key[0] if isinstance(key, tuple) else key) in fixed}
-    later = b.add(now, I64(max(AHEAD, 2 * e.lanes)))
+    later = b.add(now, I64(max(e.tuning.fetched_ahead, 2 * e.lanes)))
     e.axis_values[axis] = b.select(b.icmp_signed("<", later, e.last_vector), later, e.last_vector)
     places = e.stack_slot(e.index(index))
     e.values, e.axis_values[axis] = values, now

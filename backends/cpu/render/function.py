@@ -15,54 +15,33 @@ from jitcore.backends.cpu.mapping.balance import Share
 from jitcore.backends.cpu.mapping.vectors import find_stride, shares_registers
 from jitcore.backends.cpu.render.branches import emit_guarded, find_guarded
 from jitcore.backends.cpu.render.fetch import fetch_ahead
-from jitcore.backends.cpu.render.polls import find_poll
-from jitcore.backends.cpu.render.stores import (
-    can_store,
-    load_apart,
-    load_pair,
-    load_strided,
-    steps_evenly,
-    store_pair,
-    store_past_caches,
-    store_strided,
-)
+from jitcore.backends.cpu.render.stores import (can_store, load_apart, load_pair, load_strided, steps_evenly,
+                                                store_pair, store_past_caches, store_strided)
+from jitcore.backends.cpu.runtime.interrupts import BEGIN_SYMBOL, LOOK_SYMBOL, STOPPED_SYMBOL, Interrupts
 from jitcore.backends.llvm import scalar_ops
 from jitcore.backends.llvm.contraction import CONTRACT_FLAGS, Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter, alignment_of
 from jitcore.backends.llvm.options import RenderOptions, SizeTable, is_static
-from jitcore.backends.llvm.registers import (
-    I1,
-    I8,
-    I32,
-    I64,
-    Pair,
-    call_function,
-    constant,
-    lane_count,
-    map_parts,
-    memory_type,
-    splat,
-    widen,
-)
+from jitcore.backends.llvm.registers import (I1, I8, I32, I64, Pair, call_function, constant, lane_count,
+                                             map_parts, memory_type, splat, widen)
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index
 
 
 class FunctionEmitter(ExpressionEmitter):
-    """An `ExpressionEmitter` with this processor's registers. dims: the array of sizes.
+    """An `ExpressionEmitter` with this processor's registers. dims: the array of sizes. tuning: `Loops`.
 
     unrolled: numbers of the current iterations of loops that are written out.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
     root_share: see `balance`; row: which one of several side by side this is.
-    far: see `Kernel`. streaming: see `stores`. guardable: see `guards`. last_vector: index of lane 0
+    far: see `Kernel`. streaming: see `stores`. guardable: see `branches`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
-    registers on the stack, and the axis whose places these stand for.
-    """
+    registers on the stack, and the axis whose places these stand for."""
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
                  options: RenderOptions, contraction: Contraction | None = None):
         super().__init__(function, options, contraction)
-        self.dims, self.sizes, self.first_size = dims, sizes, first_size
+        self.dims, self.sizes, self.first_size, self.tuning = dims, sizes, first_size, options.tuning
         self.size_values: dict = {}
         self.root_share, self.row, self.vector_bytes = Share.NONE, 0, 16
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
@@ -72,6 +51,7 @@ class FunctionEmitter(ExpressionEmitter):
         self.unrolled: dict[Axis, int] = {}
         self.far: tuple[Buffer, ...] = ()
         self.streaming: dict[Buffer, tuple[int, ir.Value]] = {}  # alignment, where it is kept (None: all)
+        self.may_branch = True  # whether choices are looked at, see `branches`
         self.guardable: dict[int, bool] = {}
         self.last_vector: ir.Value | None = None
         self.places: int | None = None
@@ -79,10 +59,49 @@ class FunctionEmitter(ExpressionEmitter):
         self.kept: dict[tuple[Buffer, Index], tuple[ir.Value, Axis]] = {}
         self.told: dict[tuple[int, int], int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
-        self.poll = self.exit = self.frame = None  # see `polls`
+        self.seen_tick: ir.Value | None = None
+        self.exit: ir.Block | None = None
 
-    def emit_poll(self) -> None:
-        find_poll(self, lambda: self.b.ret_void()).emit()
+    # -- how loops that may run for long end: see `interrupts` --------------------------------------------
+    def declare(self, symbol: str, result: ir.Type, *arguments: ir.Type) -> ir.Function:
+        module = self.function.module
+        found = module.globals.get(symbol)
+        if found is None:
+            found = ir.Function(module, ir.FunctionType(result, arguments), symbol)
+            found.attributes.add("nounwind")
+        return found
+
+    def begin_polls(self) -> None:
+        """Before a loop that polls."""
+        if self.seen_tick is None:
+            module, p = self.function.module, self.prologue
+            if Interrupts.symbol not in module.globals:
+                ir.GlobalVariable(module, I64, Interrupts.symbol)
+            self.seen_tick = p.alloca(I64)
+            p.store(p.call(self.declare(BEGIN_SYMBOL, I64), []), self.seen_tick)
+
+    def emit_poll(self, leave: Callable[[], None] | None = None) -> None:
+        """In a round that takes its time. leave: emits how the function returns when it has to end."""
+        self.begin_polls()
+        b = self.b
+        tick = b.load_atomic(self.function.module.globals[Interrupts.symbol], "monotonic", 8)
+        with b.if_then(b.icmp_signed("!=", tick, b.load(self.seen_tick)), likely=False):
+            b.store(tick, self.seen_tick)
+            self.leave_if(b.call(self.declare(LOOK_SYMBOL, I64), []), leave or b.ret_void)
+
+    def leave_if_stopped(self, leave: Callable[[], None]) -> None:
+        """Behind what may have been left early."""
+        self.leave_if(self.b.call(self.declare(STOPPED_SYMBOL, I64), []), leave)
+
+    def leave_if(self, stops: ir.Value, leave: Callable[[], None]) -> None:
+        """All places of a function leave it by one block."""
+        if self.exit is None:
+            self.exit = self.function.append_basic_block("leave")
+            with self.b.goto_block(self.exit):
+                leave()
+        following = self.function.append_basic_block("goes_on")
+        self.b.cbranch(self.b.icmp_signed("!=", stops, stops.type(0)), self.exit, following)
+        self.b.position_at_end(following)
 
     # -- sizes and addresses ------------------------------------------------------------------------------
     def load_size(self, size) -> ir.Value:
@@ -257,13 +276,11 @@ class FunctionEmitter(ExpressionEmitter):
         self.values[id(node), "inverse"] = scalar_ops.invert(self.b, self.values[id(divisor)], divisor.dtype)
 
     def operands_of(self, node: Expr) -> Sequence[Expr]:
-        guarded = find_guarded(self, node)
-        if guarded is not None:
-            return [arg for arg in node.args if arg is not guarded]
-        return super().operands_of(node)
+        guarded = find_guarded(self, node) if self.may_branch else None
+        return super().operands_of(node) if guarded is None else [x for x in node.args if x is not guarded]
 
     def emit(self, node: Expr) -> ir.Value | Pair:
-        guarded = find_guarded(self, node)
+        guarded = find_guarded(self, node) if self.may_branch else None
         return super().emit(node) if guarded is None else emit_guarded(self, node, guarded)
 
     def emit_operation(self, node: Expr, args: list, name: str | None = None) -> ir.Value | Pair:

@@ -26,7 +26,7 @@ from jitcore.backends.llvm.accumulator import Accumulator, Partials, Runs, count
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, SIZES, TABLE
 from jitcore.backends.llvm.statements import Packing, StatementRenderer, emit_store
-from jitcore.loopir.expr import Axis, Buffer
+from jitcore.loopir.expr import Axis, Buffer, walk
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.loopir.traversal import block_totals, find_split, flatten, list_roots
 from jitcore.loopir.ways import Jam
@@ -40,14 +40,15 @@ WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 class KernelRenderer(StatementRenderer):
     """Renders one kernel into a module. table: slot of each buffer in the table of pointers.
 
-    root_share: see `balance`.
-    """
+    root_share: see `balance`."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, table: dict[Buffer, int],
                  sizes: SizeTable, first_size: int, options: RenderOptions):
         super().__init__(module, name, kernel, options)
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.root_share = share_roots(kernel)
+        self.root_share = share_roots(kernel, options.tuning)
+        nodes = walk(list_roots(kernel.body))
+        self.reads_places = any(node.op == "load" and node.attr[1].exprs for node in nodes)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
 
     def render(self) -> list[ir.Function]:
@@ -98,7 +99,7 @@ class KernelRenderer(StatementRenderer):
         buffers, dims, *ends = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.options, self.contraction)
         emitter.inlines_math, emitter.told = self.inlines_math, self.told
-        emitter.root_share = self.root_share
+        emitter.root_share, emitter.may_branch = self.root_share, self.reads_places
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
@@ -198,7 +199,7 @@ class KernelRenderer(StatementRenderer):
 
     def hoist(self, e: FunctionEmitter, body: list, inside: set) -> dict[int, bool]:
         ready = super().hoist(e, body, inside)
-        for node in find_divisions(list_roots(body), self.kernel.vector):
+        for node in find_divisions(list_roots(body), self.kernel.vector, self.options.tuning):
             if ready[id(node.args[1])]:
                 e.invert_ahead(node)
         return ready

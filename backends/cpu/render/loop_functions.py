@@ -2,7 +2,7 @@
 
 In: a `While` of a native step in which scalars are computed one by one, elements of arrays read and written.
 Out: an internal function `void(i8** table, i64* dims, i8* frame, i8* arrays...)`, whose scalars are
-registers. In a module it is marked by its name, see `loop_modules`; for its frame see `frames`.
+registers. In a module it is marked by its name, see `translate`; for its frame see `interrupts`.
 """
 
 from __future__ import annotations
@@ -16,47 +16,12 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.native.translate import SUFFIX
 from jitcore.backends.cpu.render.function import FunctionEmitter
-from jitcore.backends.cpu.render.polls import call_in_frame, set_inside
-from jitcore.backends.llvm.registers import I64, POINTER, SIZES, TABLE, memory_type
+from jitcore.backends.cpu.runtime import interrupts
+from jitcore.backends.llvm.registers import I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.program import Call, Kernel, LibraryCall, Store, Switch, While
+from jitcore.loopir.program import Call, Kernel, While
 from jitcore.loopir.traversal import list_reads, list_writes, outside_kernels
 from jitcore.loopir.values import is_scalar
-
-
-def is_inline(statement) -> bool:
-    """Whether a kernel is scalar code, emitted in place."""
-    return isinstance(statement, Kernel) and all(isinstance(inner, Store) for inner in statement.body)
-
-
-def is_called(statement) -> bool:
-    """Whether a routine is called that is no scalar code."""
-    return isinstance(statement, Call) and not getattr(statement.routine, "is_scalar_code", False)
-
-
-def find_scalar_loops(body: list) -> list[While]:
-    """The outermost loops that are worth a function."""
-    found: list[While] = []
-    for statement in body:
-        if isinstance(statement, While) and _is_scalar(statement):
-            found.append(statement)
-        elif isinstance(statement, (While, Switch)):
-            found += [loop for inner in statement.bodies for loop in find_scalar_loops(inner)]
-    return found
-
-
-def _is_scalar(loop: While) -> bool:
-    """Whether a loop does without calls and exchanged memory, and has a loop of nothing but scalar code."""
-    inside = outside_kernels([loop])
-    if any(is_called(s) or isinstance(s, LibraryCall) or isinstance(s, While) and s.swaps for s in inside):
-        return False
-    return any(isinstance(s, While) and is_scalar_code(s) for s in inside)
-
-
-def is_scalar_code(loop: While) -> bool:
-    """Whether a loop calls no kernel: all that it does are rounds of scalar code."""
-    inside = outside_kernels([loop])
-    return all(is_inline(s) if isinstance(s, Kernel) else not is_called(s) for s in inside)
 
 
 class Chains:
@@ -72,7 +37,7 @@ class Chains:
         for kernel in outside_kernels(body):
             if not isinstance(kernel, (Kernel, Call)):
                 continue
-            if is_inline(kernel):
+            if isinstance(kernel, Kernel) and kernel.is_scalar:
                 moved = [(store.buffer, self._find_read(store.value)) for store in kernel.body]
             else:
                 read = self._join(self._bits.get(buffer, 0) for buffer in list_reads([kernel]))
@@ -167,7 +132,7 @@ class LoopFunction:
         function = ir.Function(r.module, kind, name + SUFFIX)
         function.linkage = "internal"
         arrays = [r.address_of(buffer) for buffer in self.arrays.values()]
-        call_in_frame(outer, leave, lambda frame: outer.b.call(function, [table, dims, frame, *arrays]))
+        self._call_in_frame(outer, leave, lambda frame: outer.b.call(function, [table, dims, frame, *arrays]))
         outer.values = {}
         r.table, r.dims, self.frame, *addresses = function.args
         r.e = e = FunctionEmitter(function, r.dims, r.layout.sizes, len(r.layout.arena), r.options)
@@ -181,6 +146,27 @@ class LoopFunction:
         e.finish()
         r.e, r.table, r.dims, r.inside = outer, table, dims, None
 
+    def _call_in_frame(self, e: FunctionEmitter, leave: Callable[[], None],
+                       call: Callable[[ir.Value], None]) -> None:
+        """Calls a function that may be left at any instruction at which it says that it is inside of a loop;
+        the emitter has one frame for all calls, which follow each other.
+
+        call: emits the call, and hands the function the frame. leave: see `emit`; it uses no value that was
+        computed before."""
+        if self.renderer.frame is None:
+            slot = e.prologue.alloca(ir.ArrayType(I64, interrupts.FRAME_SIZE // 8))
+            slot.align = 16
+            self.renderer.frame = e.prologue.bitcast(slot, POINTER)
+        frame = self.renderer.frame
+        if not interrupts.has_threads():
+            return call(frame)
+        thread = e.b.call(e.declare(interrupts.ENTER_SYMBOL, POINTER, POINTER), [frame])
+        note = e.declare("_setjmp", I32, POINTER)
+        note.attributes.add("returns_twice")
+        e.leave_if(e.b.call(note, [e.b.gep(frame, [I64(interrupts.PLACE_OFFSET)])]), leave)
+        call(frame)
+        e.b.call(e.declare(interrupts.LEAVE_SYMBOL, ir.VoidType(), POINTER, POINTER), [thread, frame])
+
     @contextlib.contextmanager
     def interruptible(self) -> Iterator[None]:
         """Around a loop of nothing but scalar code."""
@@ -188,10 +174,15 @@ class LoopFunction:
             yield
             return
         self.is_told = True
-        set_inside(self.renderer.e, self.frame, True)
+        self._set_inside(True)
         yield
-        set_inside(self.renderer.e, self.frame, False)
+        self._set_inside(False)
         self.is_told = False
+
+    def _set_inside(self, is_inside: bool) -> None:
+        b = self.renderer.e.b
+        inside = b.bitcast(b.gep(self.frame, [I64(interrupts.INSIDE_OFFSET)]), I64.as_pointer())
+        b.store_atomic(I64(int(is_inside)), inside, "monotonic", 8)
 
     def _open(self, addresses: dict[int, ir.Value]) -> None:
         """Addresses of arrays are arguments, of which LLVM is told where no other way leads to the memory;

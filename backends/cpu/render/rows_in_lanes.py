@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.memory_order import MOST, Access, list_accesses, list_statements
-from jitcore.backends.cpu.render.tiles import MAX_LANES, transpose
+from jitcore.backends.cpu.mapping.memory_order import Access, list_accesses, list_statements
+from jitcore.backends.cpu.render.tiles import transpose
 from jitcore.backends.cpu.render.vector_loops import vector_loop
 from jitcore.backends.llvm.registers import I32, I64, mask_first, memory_type
 from jitcore.loopir.expr import Axis
@@ -22,7 +22,7 @@ def emit_rows_in_lanes(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -
     along = next(s.axes[-1] for s in loop.body if isinstance(s, Reduce))
     accesses, statements = list_accesses(loop, along), list_statements(loop)
     widest = max(access.buffer.dtype.itemsize for access in accesses)
-    lanes = max(2, min(MAX_LANES, kernel.vector_bytes // widest))
+    lanes = max(2, min(e.tuning.max_tile_lanes, kernel.vector_bytes // widest))
     read = {access for s in statements for access in s.loads}
     written = {access for s in statements for access in s.targets}
     squares = [_Squares(e, access, along, lanes) for access in accesses]
@@ -52,7 +52,8 @@ class _Squares:
         self.e, self.along, self.lanes, (self.buffer, self.index) = e, along, lanes, access
         self.itemsize = self.buffer.dtype.itemsize
         self.kind = ir.VectorType(memory_type(self.buffer.dtype), lanes)
-        self.registers = e.prologue.alloca(self.kind, size=I32(MOST * e.vector_bytes // self.itemsize))
+        most = e.tuning.longest_row * e.vector_bytes // self.itemsize
+        self.registers = e.prologue.alloca(self.kind, size=I32(most))
 
     def read(self) -> None:
         align, zeros = I32(self.itemsize), ir.Constant(self.kind, None)

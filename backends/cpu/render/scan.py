@@ -15,19 +15,8 @@ from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.render.stores import register_lanes
 from jitcore.backends.cpu.render.vector_loops import emit_first, emit_vector, end_of_vectors
 from jitcore.backends.llvm.accumulator import Partials, Runs, Total, length_of_run
-from jitcore.backends.llvm.registers import (
-    I32,
-    I64,
-    SIZES,
-    choose,
-    element_constant,
-    join_registers,
-    lane_count,
-    map_parts,
-    shuffle,
-    splat,
-    split_registers,
-)
+from jitcore.backends.llvm.registers import (I32, I64, SIZES, choose, element_constant, join_registers,
+                                             lane_count, map_parts, shuffle, splat, split_registers)
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.monoids import scan_start_of
 from jitcore.loopir.program import Scan

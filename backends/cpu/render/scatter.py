@@ -16,32 +16,12 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.render.fetch import prefetch
 from jitcore.backends.cpu.render.vector_loops import end_of_vectors, vector_loop
-from jitcore.backends.llvm.registers import (
-    I32,
-    I64,
-    POINTER,
-    Pair,
-    call_intrinsic,
-    element_type,
-    from_words,
-    lane_count,
-    part_dtype,
-    splat,
-    split_registers,
-    to_words,
-)
+from jitcore.backends.llvm.registers import (I32, I64, POINTER, Pair, call_intrinsic, element_type,
+                                             from_words, lane_count, part_dtype, splat, split_registers,
+                                             to_words)
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Axis, Dynamic, Expr, Index, walk
 from jitcore.loopir.program import Loop, Store
-
-# Updates of one list, and how many are written out in the loop over it.
-BLOCK = 256
-UNROLLED = 4
-# Updates written out in a loop without lanes: a core waits for the more elements at a time, the fewer
-# instructions are between them.
-UNROLLED_ALONE = 8
-# How many updates ahead of its own an element is fetched that is not in the cache.
-AHEAD = 32
 
 
 def emit_alone(e, axis: Axis, start: ir.Value, stop: ir.Value, body: Callable[[], None]) -> None:
@@ -54,25 +34,26 @@ def emit_alone(e, axis: Axis, start: ir.Value, stop: ir.Value, body: Callable[[]
             e.values, e.axis_values[axis] = dict(known), b.add(first, I64(number))
             body()
 
-    whole = end_of_vectors(e, start, stop, UNROLLED_ALONE)
-    e.loop(start, whole, I64(UNROLLED_ALONE), lambda first: run(first, UNROLLED_ALONE))
+    many = e.tuning.unrolled_alone
+    whole = end_of_vectors(e, start, stop, many)
+    e.loop(start, whole, I64(many), lambda first: run(first, many))
     e.loop(whole, stop, I64(1), lambda first: run(first, 1))
 
 
 def emit_scattered(e, loop: Loop, start: ir.Value, stop: ir.Value, lanes: int, is_far: bool) -> None:
     """The updates of all iterations in [start, stop). e: the `FunctionEmitter`. is_far: whether elements are
     worth fetching ahead."""
-    axis, store = loop.axis, loop.body[0]
+    axis, store, block = loop.axis, loop.body[0], I64(e.tuning.listed_updates)
     pending = _Pending(e, store, axis, lanes)
 
     def run(low):
-        high = e.b.add(low, I64(BLOCK))
+        high = e.b.add(low, block)
         high = e.b.select(e.b.icmp_signed("<", high, stop), high, stop)
         e.b.store(I64(0), pending.count)
         vector_loop(e, axis, low, high, [lanes], pending.append)
         pending.apply(is_far)
 
-    e.loop(start, stop, I64(BLOCK), run)
+    e.loop(start, stop, block, run)
 
 
 class _Pending:
@@ -80,8 +61,8 @@ class _Pending:
     integer of 32 bits and a number that all lanes share."""
 
     def __init__(self, e, store: Store, axis: Axis, lanes: int):
-        self.e, self.store = e, store
-        length = BLOCK + lanes + AHEAD + UNROLLED
+        self.e, self.store, tuning = e, store, e.tuning
+        length = tuning.listed_updates + lanes + tuning.updates_ahead + tuning.unrolled_updates
         self.count = e.stack_slot(I64(0))
         self.narrow, self.rest = _split_place(store.offset, axis)
         self.places, self.values = self._make_list(I64 if self.narrow is None else I32, length), None
@@ -173,15 +154,15 @@ class _Pending:
     # -- updates -------------------------------------------------------------------------------------------
     def apply(self, is_far: bool) -> None:
         """Makes the updates, in order."""
-        e, b = self.e, self.e.b
+        e, b, many = self.e, self.e.b, self.e.tuning.unrolled_updates
         count = b.load(self.count)
-        whole = b.and_(count, I64(-UNROLLED))
+        whole = b.and_(count, I64(-many))
 
         def run(first):
-            for number in range(UNROLLED):
+            for number in range(many):
                 self._update(b.add(first, I64(number)), number, is_far)
 
-        e.loop(I64(0), whole, I64(UNROLLED), run)
+        e.loop(I64(0), whole, I64(many), run)
         e.loop(whole, count, I64(1), lambda position: self._update(position, 0, is_far))
 
     def _update(self, position: ir.Value, number: int, is_far: bool) -> None:
@@ -189,7 +170,7 @@ class _Pending:
         dtype = store.buffer.dtype
         place = self._read_place(position)
         if is_far:
-            self._fetch(self._read_place(b.add(position, I64(AHEAD))))
+            self._fetch(self._read_place(b.add(position, I64(e.tuning.updates_ahead))))
         if store.turns is not None:
             copies, distance = store.turns
             place = b.add(place, b.mul(I64(number % copies), e.size(distance)))

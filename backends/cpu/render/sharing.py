@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu.machine.tuning import Loops
 from jitcore.backends.llvm.options import SizeTable
 from jitcore.backends.llvm.registers import part_dtype
 from jitcore.loopir.expr import Buffer, Expr
@@ -21,8 +22,6 @@ from jitcore.loopir.program import Kernel
 from jitcore.loopir.text import format_kernel
 from jitcore.loopir.traversal import find_split
 
-# Kernels whose text has fewer lines know their constants: their code is made quickly.
-MIN_TOLD_LINES = 12
 # Constants that make code simpler, and are always known.
 _SIMPLE = (0.0, 0.5, 1.0, 2.0)
 
@@ -61,14 +60,14 @@ class Share(NamedTuple):
         return {(id(expr), part): first + k for k, (expr, part) in enumerate(numbers)}
 
 
-def find_shared(kernels: Iterable[Kernel], table: dict[Buffer, int]) -> dict[Kernel, Share]:
+def find_shared(kernels: Iterable[Kernel], table: dict[Buffer, int], tuning: Loops) -> dict[Kernel, Share]:
     """The kernels that have the code of another one. table: slots of buffers; two may be in one place."""
     groups: dict[str, list[Form]] = {}
     for form in (describe_kernel(kernel, table) for kernel in kernels):
         groups.setdefault(form.text, []).append(form)
     shared = {}
     for forms in groups.values():
-        for alike in _split_by_numbers(forms):
+        for alike in _split_by_numbers(forms, tuning.min_told_lines):
             told = _find_different(alike)
             shared |= {form.kernel: Share(form, alike[0], told) for form in alike if len(alike) > 1}
     return shared
@@ -109,9 +108,9 @@ def _name_number(expr: Expr, numbers: list) -> str:
     return f"{','.join(words)}:{kind}"
 
 
-def _split_by_numbers(forms: Sequence[Form]) -> list[list[Form]]:
+def _split_by_numbers(forms: Sequence[Form], min_lines: int) -> list[list[Form]]:
     """Short kernels apart where their constants differ."""
-    if forms[0].text.count("\n") >= MIN_TOLD_LINES:
+    if forms[0].text.count("\n") >= min_lines:
         return [list(forms)]
     groups: dict[tuple, list[Form]] = {}
     for form in forms:

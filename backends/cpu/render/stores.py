@@ -19,47 +19,28 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.mapping.vectors import MAX_STRIDE, find_stride
+from jitcore.backends.cpu.mapping.vectors import find_stride
 from jitcore.backends.cpu.render.fetch import fetch_ahead
-from jitcore.backends.cpu.render.vector_loops import (
-    alignment,
-    count_past,
-    emit_edges,
-    emit_vectors,
-    end_of_vectors,
-    find_line,
-    vector_loop,
-)
+from jitcore.backends.cpu.render.vector_loops import (alignment, count_past, emit_edges, emit_vectors,
+                                                      end_of_vectors, find_line, vector_loop)
 from jitcore.backends.llvm.complex_ops import interleave, list_places, read_pair, separate, write_pair
 from jitcore.backends.llvm.mathlib.emitter import make_numbers
 from jitcore.backends.llvm.options import is_static
-from jitcore.backends.llvm.registers import (
-    I8,
-    I32,
-    I64,
-    Pair,
-    call_function,
-    constant,
-    element_type,
-    join_registers,
-    lane_count,
-    memory_type,
-    part_dtype,
-    shuffle,
-    split_registers,
-    widen,
-)
+from jitcore.backends.llvm.registers import (I8, I32, I64, Pair, call_function, constant, element_type,
+                                             join_registers, lane_count, memory_type, part_dtype, shuffle,
+                                             split_registers, widen)
 from jitcore.backends.llvm.statements import emit_store
 from jitcore.loopir.expr import Axis, Buffer, Index
 from jitcore.loopir.program import Loop, Store
 from jitcore.loopir.traversal import list_reads
+from jitcore.schedule.tuning import Tuning
 
 
 def load_pair(e, buffer: Buffer, index: Index) -> Pair:
     """The element at `index`, or those of all lanes. e: the `FunctionEmitter`."""
     b, align = e.b, buffer.dtype.itemsize // 2
     stride = index.coefficient(e.vector_axis) if e.is_vector(index.axes()) else None
-    if e.mask is None and isinstance(stride, int) and 1 < 2 * abs(stride) <= MAX_STRIDE and stride != 1:
+    if e.mask is None and isinstance(stride, int) and 1 < 2 * abs(stride) <= Tuning.short and stride != 1:
         return Pair(*(load_strided(e, buffer, index, stride, align, part) for part in range(2)))
     pointer, way = e.address(buffer, index)
     if way == "gather":

@@ -14,19 +14,8 @@ from jitcore import dtypes
 from jitcore.backends.cpu.render.fetch import prefetch
 from jitcore.backends.cpu.render.vector_loops import LINE_BYTES
 from jitcore.backends.llvm.complex_ops import separate
-from jitcore.backends.llvm.registers import (
-    I1,
-    I32,
-    I64,
-    POINTER,
-    constant,
-    iota,
-    memory_type,
-    part_dtype,
-    shuffle,
-    splat,
-    widen,
-)
+from jitcore.backends.llvm.registers import (I1, I32, I64, POINTER, constant, iota, memory_type, part_dtype,
+                                             shuffle, splat, widen)
 from jitcore.backends.llvm.statements import count_calls
 from jitcore.loopir.expr import Buffer, Expr, Index, walk
 from jitcore.loopir.program import Loop
@@ -34,13 +23,6 @@ from jitcore.loopir.traversal import list_roots
 from jitcore.schedule.nest import is_across
 from jitcore.schedule.tuning import Tuning
 
-# Lanes of a tile; more of them would be more registers than there are.
-MAX_LANES = 16
-# Lines between what a row of a tile reads along the lanes and what it asks for meanwhile: there are too many
-# rows for the processor to see where each one goes on.
-LINES_AHEAD = 4
-# Rows of formulas longer than this are a loop.
-MAX_UNROLLED_NODES = 12
 # What the processor exchanges fastest within: pieces of registers of this many bytes.
 SEGMENT_BYTES = 16
 
@@ -69,7 +51,7 @@ class _Tiling:
         read = {kernel.table[node.attr[0]] for node in loads}
         self.may_repeat = read.isdisjoint(kernel.table[store.buffer] for store in self.body)
         is_plain = not count_calls(nodes)
-        self.is_short = is_plain and len(nodes) <= MAX_UNROLLED_NODES
+        self.is_short = is_plain and len(nodes) <= self.e.tuning.max_unrolled_nodes
         self.scratch: dict[Expr, ir.Value] = {}
 
     def _goes_straight(self, index: Index) -> bool:
@@ -79,7 +61,7 @@ class _Tiling:
 
     def _count_lanes(self, buffers: set[Buffer]) -> int:
         widest = max(buffer.dtype.itemsize for buffer in buffers)
-        return max(2, min(MAX_LANES, self.e.vector_bytes // widest))
+        return max(2, min(self.e.tuning.max_tile_lanes, self.e.vector_bytes // widest))
 
     # -- the loops over tiles -----------------------------------------------------------------------------
     def run(self) -> None:
@@ -184,7 +166,7 @@ class _Tiling:
         saved, e.values, lanes, e.lanes = e.values, dict(e.values), e.lanes, 1
         e.axis_values[self.rows] = row
         for buffer, index in self.straight:
-            ahead = I64(LINES_AHEAD * LINE_BYTES // buffer.dtype.itemsize)
+            ahead = I64(self.e.tuning.lines_ahead * LINE_BYTES // buffer.dtype.itemsize)
             place = b.gep(e.element_pointer(buffer), [b.add(e.index(index), ahead)])
             prefetch(b, b.bitcast(place, POINTER), is_write=False)
         e.values, e.lanes = saved, lanes

@@ -68,8 +68,6 @@ def emit_first(e, axis: Axis, position: ir.Value, count: ir.Value, lanes: int,
 
 
 LINE_BYTES = 64
-# Vectors of a range below which one more, for the part before the first line, takes longer than it saves.
-MIN_VECTORS = 4
 
 
 def emit_aligned(e, axis: Axis, store: Store, start: ir.Value, stop: ir.Value, lanes: int,
@@ -77,7 +75,7 @@ def emit_aligned(e, axis: Axis, store: Store, start: ir.Value, stop: ir.Value, l
     """The iterations [start, stop) of a loop, so that whole vectors of `store` begin lines. e: the
     `FunctionEmitter`."""
     b = e.b
-    is_short = b.icmp_signed("<", b.sub(stop, start), I64(MIN_VECTORS * lanes))
+    is_short = b.icmp_signed("<", b.sub(stop, start), I64(e.tuning.min_peeled_vectors * lanes))
     first = b.select(is_short, start, find_line(e, store, axis, start, stop, lanes))
     last = end_of_vectors(e, first, stop, lanes)
     emit_vectors(e, axis, first, last, lanes, body)

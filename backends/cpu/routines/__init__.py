@@ -25,13 +25,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images
 from jitcore.backends.cpu.routines.linalg import lapack_symbols
 
 if TYPE_CHECKING:
     from jitcore.core.jaxpr import Equation
 
-#: Module of this package, by primitive: `find_routine(eqn)`.
+#: Module of this package, by primitive: `find_routine(eqn, tuning)`.
 ROOMS: dict[str, str] = {
     **dict.fromkeys(("sort", "top_k"), "sort.routine"),
     **dict.fromkeys(("cholesky", "eigh", "lu", "lu_pivots_to_permutation", "qr", "svd", "triangular_solve"),
@@ -43,7 +44,7 @@ ROOMS: dict[str, str] = {
     "draw": "draws",
 }
 
-#: Module of this package, by prefix of symbol: `render(symbol)` gives the LLVM text that defines it.
+#: Module of this package, by prefix of symbol: `render(symbol, tuning)` gives the LLVM text that defines it.
 CODE: dict[str, str] = {
     "jitcore_sort_": "sort.modules",
     "jitcore_lapack": "linalg.lapack_code",
@@ -56,7 +57,11 @@ CODE: dict[str, str] = {
 def find_routine(eqn: Equation):
     """The routine for an equation, or None where loops or its NumPy implementation serve it."""
     room = ROOMS.get(eqn.primitive.name)
-    return None if room is None else _import(room).find_routine(eqn)
+    return None if room is None else _import(room).find_routine(eqn, _find_tuning(room))
+
+
+def _find_tuning(room: str) -> Any:
+    return getattr(host.MACHINE.tuning, room.split(".")[0])
 
 
 def _import(room: str):
@@ -71,7 +76,7 @@ def _describe_module(symbol: str) -> dict[str, Any]:
     room = next(room for prefix, room in CODE.items() if symbol.startswith(prefix))
     # Passes would find nothing to do in parts.
     opt_level = 0 if symbol.startswith("jitcore_part_") else None
-    render = lambda: _import(room).render(symbol)  # noqa: E731
+    render = lambda: _import(room).render(symbol, _find_tuning(room))  # noqa: E731
     return {"name": symbol, "facts": "", "render": render, "opt_level": opt_level}
 
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["Operand", "TextWriter"]
-
 Operand = str | int
 
 
 class TextWriter:
-    """Text of one module under construction."""
+    """Text of one module under construction. tuning: the numbers of its room."""
 
-    def __init__(self):
+    def __init__(self, tuning: tuple = ()):
+        self.tuning = tuning
         self._lines: list[str] = []
         self._declared: dict[str, None] = {}
         self._count = 0

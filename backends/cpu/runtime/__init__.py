@@ -6,10 +6,9 @@ Modules:
     host_calls  Programs that call Python: library calls between native steps, and from within native loops
                 and branches.
     interrupts  How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.
-    launch      Calls of compiled kernels from Python: one trampoline for all of them.
+    launch      Calls of compiled programs from Python: plans, functions that carry them out, and one
+                trampoline for all.
     memory      Memory of large arrays: where it begins, and what becomes of it when an array is gone.
-    plans       Plans of calls, and the functions that carry them out; no compiler is needed.
     pool        The pool of POSIX threads that a process keeps for the loops of its kernels.
-    stored      Programs on disk, for processes that do without a compiler.
     threads     Threads of compiled kernels: the native function `jitcore_parallel_for`.
 """

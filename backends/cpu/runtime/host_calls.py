@@ -24,16 +24,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jitcore.backends.cpu.compiler import ProgramLayout
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram
-from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.runtime.launch import RAISED
 from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.loopir.traversal import list_buffers
-
-__all__ = ["SYMBOL", "write_steps"]
 
 SYMBOL = "jitcore_call_host"
 

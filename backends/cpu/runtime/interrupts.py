@@ -1,8 +1,8 @@
 """How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.
 
 In: loops that ask in their rounds whether time has passed, and loops of scalar code, whose rounds are too
-short to ask anything (`polls` renders both). Out: where a signal's handler has raised, native code that
-returns `RAISED`, with the exception set. Stage: run time.
+short to ask anything (`render.function` and `render.loop_functions` have them). Out: where a signal's
+handler has raised, native code that returns `RAISED`, with the exception set. Stage: run time.
 
 A thread of its own, the ticker, counts: a tick is a word in memory that loops compare with what they saw
 last. It counts only while somebody listens: who looks asks for one more tick. At a tick the main thread lets
@@ -10,16 +10,21 @@ Python run the handlers of signals, whoever has installed them, as only it may. 
 that stops is published, and threads that work for the main thread leave their loops too. Levels count
 handlers that call native code themselves: what they interrupt is not what they were called from.
 
-Loops of scalar code are told by a signal: see `frames`. The code of both stands in the library of `threads`.
+Loops of scalar code are told: who calls one keeps a frame for it, and the ticker sends the threads that are
+in frames a signal of its own, as Go's runtime does. Its handler looks. It may, though handlers of signals may
+do next to nothing, because it does so only where the thread is in a round of such a loop (`inside`), which
+holds no lock and calls nothing but arithmetic. Then the loop goes on at the next instruction, or its frame is
+left by `longjmp`. The rounds themselves cost nothing.
 
     i64 jitcore_begin_loops()   the tick as it is, there will be another one; where something stops, one
                                 that is past, so that the first round of each piece of a loop looks
     i64 jitcore_look()          run handlers; whether what this thread works for stops
     i64 jitcore_poll(i64 *seen) look, if there was a tick that was not seen
     i64 jitcore_is_stopped()    whether what this thread works for was stopped
-    void jitcore_end_stop()     takes the level back
+    void jitcore_end_stop()     takes the level back, at the end of the entry point: all threads have left
+    Thread *jitcore_enter_frame(Frame *)          the thread is told while `inside` is set; null: too many are
+    void jitcore_leave_frame(Thread *, Frame *)
 
-The entry point that ends does the last: by then all threads have left.
 Other threads are not interrupted, as none of Python's is; those that keep the GIL give it to others.
 """
 
@@ -27,25 +32,22 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
 
-from jitcore.backends.cpu.native import images
-from jitcore.backends.cpu.render import frames
-
-__all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "END_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS",
-           "STOPPED_SYMBOL", "SYMBOLS", "cells", "has_threads", "locate_cell", "render", "reset"]
+from jitcore.backends.cpu.native.images import Cells, fill
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
-SYMBOLS = BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, STOPPED_SYMBOL, END_SYMBOL, *frames.SYMBOLS
-CELLS_SYMBOL = "jitcore_interrupt_cells"
-CELLS_TEXT = f"@{CELLS_SYMBOL} = external global i8"
+ENTER_SYMBOL, LEAVE_SYMBOL = "jitcore_enter_frame", "jitcore_leave_frame"
+SYMBOLS = BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, STOPPED_SYMBOL, END_SYMBOL, ENTER_SYMBOL, LEAVE_SYMBOL
 
 #: Threads of the pool that leave loops early.
 MAX_WORKERS = 256
-# Microseconds between ticks: twice in the half second that Ctrl-C may take, and seldom enough that waiting
-# for the GIL, up to 5 ms where other threads compute in Python, does not count.
-_INTERVAL = 150_000
+#: Threads that are told.
+MAX_THREADS = 256
+#: A frame: the one around it, whether its thread is inside of a loop, where `setjmp` notes the place.
+INSIDE_OFFSET, PLACE_OFFSET, FRAME_SIZE = 8, 16, 16 + 1024
 
 
 class _Worker(ctypes.Structure):
@@ -54,9 +56,14 @@ class _Worker(ctypes.Structure):
     _fields_ = (("ident", ctypes.c_int64), ("level", ctypes.c_int64))
 
 
-class _Cells(ctypes.Structure):
-    """What native code reads and writes; it lives as long as the process."""
+class _Thread(ctypes.Structure):
+    """A thread that has run loops of scalar code, its innermost frame, whether it is being told."""
 
+    _fields_ = (("ident", ctypes.c_int64), ("frame", ctypes.c_int64), ("told", ctypes.c_int64))
+
+
+class Interrupts(Cells):
+    symbol = "jitcore_interrupt_cells"
     _fields_ = (
         ("tick", ctypes.c_int64),  # where the cells begin: loops read it there
         ("armed", ctypes.c_int64),  # whether there will be another tick
@@ -67,25 +74,20 @@ class _Cells(ctypes.Structure):
         ("mutex", ctypes.c_int64 * 16),
         ("condition", ctypes.c_int64 * 16),
         ("workers", _Worker * (MAX_WORKERS + 1)),  # the last one is of all that have none
-        ("threads", frames.Thread * frames.MAX_THREADS),
+        ("threads", _Thread * MAX_THREADS),
     )
 
 
-cells = _Cells()
-
-
-def locate_cell(name: str) -> str:
-    """A field of the cells as an LLVM constant."""
-    return f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
+cells = Interrupts()
 
 
 def reset() -> None:
     """Makes the cells those of a process without a ticker, whose main thread is the one that forked."""
-    ctypes.memset(ctypes.addressof(cells), 0, ctypes.sizeof(cells))
+    cells.clear()
     cells.level, cells.main = 1, threading.main_thread().ident
     library = ctypes.CDLL(None)
-    library.pthread_mutex_init(ctypes.byref(cells, _Cells.mutex.offset), None)
-    library.pthread_cond_init(ctypes.byref(cells, _Cells.condition.offset), None)
+    library.pthread_mutex_init(ctypes.byref(cells, Interrupts.mutex.offset), None)
+    library.pthread_cond_init(ctypes.byref(cells, Interrupts.condition.offset), None)
 
 
 def has_threads() -> bool:
@@ -93,24 +95,26 @@ def has_threads() -> bool:
     return hasattr(os, "fork")
 
 
-images.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(cells))
-
-
 # -- native code --------------------------------------------------------------------------------------------
-def render() -> str:
-    """LLVM text of the functions. They stand in one library with those of `threads`."""
+def _list_signals() -> list[int]:
+    """The signals that the ticker may send: it takes the first that nobody else handles. Go's, which means
+    nothing by itself, then those of the highest numbers."""
+    last = int(getattr(signal, "SIGRTMAX", signal.SIGURG))
+    return [int(signal.SIGURG), *range(last, last - 4, -1)]
+
+
+def render(tick: int) -> str:
+    """LLVM text of the functions. They stand in one library with those of `threads`. tick: microseconds."""
     if not has_threads():
         heads = f"{BEGIN_SYMBOL}()", f"{LOOK_SYMBOL}()", f"{STOPPED_SYMBOL}()", f"{POLL_SYMBOL}(ptr)"
         answers = "\n".join(f"define i64 @{head} {{\n  ret i64 0\n}}" for head in heads)
         return f"{answers}\ndefine void @{END_SYMBOL}() {{\n  ret void\n}}"
-    text = _TEXT + frames.render()
-    for name, _ in _Cells._fields_:
-        text = text.replace(f"${name.upper()}", locate_cell(name))
-    for name, value in (("INTERVAL", _INTERVAL), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
-                        ("POLL", POLL_SYMBOL), ("STOPPED", STOPPED_SYMBOL), ("END", END_SYMBOL),
-                        ("COUNT", MAX_WORKERS)):
-        text = text.replace(f"%%{name}%%", str(value))
-    return f"{CELLS_TEXT}\n{text}"
+    signals = _list_signals()
+    text = fill(_TEXT, Interrupts, interval=tick, begin=BEGIN_SYMBOL, look=LOOK_SYMBOL, poll=POLL_SYMBOL,
+                stopped=STOPPED_SYMBOL, end=END_SYMBOL, count=MAX_WORKERS, enter=ENTER_SYMBOL,
+                leave=LEAVE_SYMBOL, told=MAX_THREADS, place=PLACE_OFFSET, unblock=int(signal.SIG_UNBLOCK),
+                candidates=len(signals), signals=", ".join(map("i32 {}".format, signals)))
+    return f"{Interrupts.declaration}\n{text}"
 
 
 _TEXT = """
@@ -143,7 +147,7 @@ sleep:
   br label %check
 wait:
   %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
-  %waited = call i32 @usleep(i32 %%INTERVAL%%)
+  %waited = call i32 @usleep(i32 $INTERVAL)
   store atomic i64 0, ptr $ARMED seq_cst, align 8
   %before = atomicrmw add ptr $TICK, i64 1 seq_cst
   call void @tell_threads()
@@ -179,7 +183,7 @@ done:
   ret void
 }
 
-define i64 @%%BEGIN%%() {
+define i64 @$BEGIN() {
 enter:
   %tick = load atomic i64, ptr $TICK seq_cst, align 8
   %armed = load atomic i64, ptr $ARMED seq_cst, align 8
@@ -203,7 +207,7 @@ define internal void @let_others_run() {
   ret void
 }
 
-define i64 @%%LOOK%%() {
+define i64 @$LOOK() {
 enter:
   call void @arm()
   %stop = load atomic i64, ptr $STOP seq_cst, align 8
@@ -234,7 +238,7 @@ other:
   br label %search
 search:
   %k = phi i64 [ 0, %other ], [ %k_1, %next ]
-  %more = icmp ult i64 %k, %%COUNT%%
+  %more = icmp ult i64 %k, $COUNT
   br i1 %more, label %compare, label %pythons
 pythons:
   %has_gil = call i32 @PyGILState_Check()
@@ -264,25 +268,25 @@ stay:
   ret i64 0
 }
 
-define i64 @%%STOPPED%%() {
+define i64 @$STOPPED() {
 enter:
   %stop = load atomic i64, ptr $STOP monotonic, align 8
   %is_none = icmp eq i64 %stop, 0
   br i1 %is_none, label %go_on, label %look
 look:
-  %stops = call i64 @%%LOOK%%()
+  %stops = call i64 @$LOOK()
   ret i64 %stops
 go_on:
   ret i64 0
 }
 
-define void @%%END%%() {
+define void @$END() {
 enter:
   store atomic i64 0, ptr $STOP seq_cst, align 8
   ret void
 }
 
-define i64 @%%POLL%%(ptr %seen.at) {
+define i64 @$POLL(ptr %seen.at) {
 enter:
   %seen = load i64, ptr %seen.at
   %tick = load atomic i64, ptr $TICK monotonic, align 8
@@ -290,9 +294,188 @@ enter:
   br i1 %is_new, label %look, label %stay
 look:
   store i64 %tick, ptr %seen.at
-  %stops = call i64 @%%LOOK%%()
+  %stops = call i64 @$LOOK()
   ret i64 %stops
 stay:
   ret i64 0
+}
+
+%Thread = type { i64, i64, i64 }
+@signals = private constant [$CANDIDATES x i32] [$SIGNALS]
+
+declare i32 @pthread_kill(i64, i32)
+declare i32 @pthread_sigmask(i32, ptr, ptr)
+declare i32 @sigaction(i32, ptr, ptr)
+declare ptr @signal(i32, ptr)
+declare i32 @sigemptyset(ptr)
+declare i32 @sigaddset(ptr, i32)
+declare void @_longjmp(ptr, i32) noreturn
+
+; A signal that is handled by `hear` and by nobody else; 0: there is none.
+define internal i32 @choose_signal() {
+enter:
+  %action = alloca [64 x i64]
+  br label %next
+next:
+  %k = phi i64 [ 0, %enter ], [ %k_1, %skip ]
+  %number.at = getelementptr i32, ptr @signals, i64 %k
+  %number = load i32, ptr %number.at
+  %failure = call i32 @sigaction(i32 %number, ptr null, ptr %action)
+  %handler = load i64, ptr %action
+  %is_mine = icmp eq i64 %handler, ptrtoint (ptr @hear to i64)
+  br i1 %is_mine, label %done, label %check
+check:
+  %is_free = icmp ult i64 %handler, 2 ; SIG_DFL, SIG_IGN
+  br i1 %is_free, label %install, label %skip
+install:
+  %replaced = call ptr @signal(i32 %number, ptr @hear)
+  br label %done
+done:
+  ret i32 %number
+skip:
+  %k_1 = add i64 %k, 1
+  %is_last = icmp eq i64 %k_1, $CANDIDATES
+  br i1 %is_last, label %none, label %next
+none:
+  ret i32 0
+}
+
+; Send the signal to threads that have frames. They stay until they have been told.
+define internal void @tell_threads() {
+enter:
+  br label %next
+next:
+  %k = phi i64 [ 0, %enter ], [ %k_1, %after ]
+  %thread = getelementptr %Thread, ptr $THREADS, i64 %k
+  %ident = load atomic i64, ptr %thread seq_cst, align 8
+  %is_end = icmp eq i64 %ident, 0
+  br i1 %is_end, label %done, label %mark
+mark:
+  %frame.at = getelementptr %Thread, ptr %thread, i32 0, i32 1
+  %told.at = getelementptr %Thread, ptr %thread, i32 0, i32 2
+  store atomic i64 1, ptr %told.at seq_cst, align 8
+  %frame = load atomic i64, ptr %frame.at seq_cst, align 8
+  %is_out = icmp eq i64 %frame, 0
+  br i1 %is_out, label %after, label %tell
+tell:
+  %number = call i32 @choose_signal()
+  %is_none = icmp eq i32 %number, 0
+  br i1 %is_none, label %after, label %send
+send:
+  %sent = call i32 @pthread_kill(i64 %ident, i32 %number)
+  br label %after
+after:
+  store atomic i64 0, ptr %told.at seq_cst, align 8
+  %k_1 = add i64 %k, 1
+  %more = icmp ult i64 %k_1, $TOLD
+  br i1 %more, label %next, label %done
+done:
+  ret void
+}
+
+; The entry of this thread, made if there is none; null where there is no room.
+define internal ptr @find_thread() {
+enter:
+  %self = call i64 @pthread_self()
+  br label %next
+next:
+  %k = phi i64 [ 0, %enter ], [ %k_1, %skip ]
+  %more = icmp ult i64 %k, $TOLD
+  br i1 %more, label %look, label %none
+look:
+  %thread = getelementptr %Thread, ptr $THREADS, i64 %k
+  %ident = load atomic i64, ptr %thread monotonic, align 8
+  %is_self = icmp eq i64 %ident, %self
+  br i1 %is_self, label %found, label %check
+check:
+  %is_free = icmp eq i64 %ident, 0
+  br i1 %is_free, label %take, label %skip
+take:
+  %taking = cmpxchg ptr %thread, i64 0, i64 %self seq_cst seq_cst
+  %is_taken = extractvalue { i64, i1 } %taking, 1
+  br i1 %is_taken, label %found, label %skip
+skip:
+  %k_1 = add i64 %k, 1
+  br label %next
+found:
+  ret ptr %thread
+none:
+  ret ptr null
+}
+
+define ptr @$ENTER(ptr %frame) {
+enter:
+  %thread = call ptr @find_thread()
+  %is_none = icmp eq ptr %thread, null
+  br i1 %is_none, label %done, label %link
+link:
+  %frame.at = getelementptr %Thread, ptr %thread, i32 0, i32 1
+  %around = load i64, ptr %frame.at
+  store i64 %around, ptr %frame
+  %inside.at = getelementptr i64, ptr %frame, i64 1
+  store atomic i64 0, ptr %inside.at monotonic, align 8
+  %address = ptrtoint ptr %frame to i64
+  store atomic i64 %address, ptr %frame.at release, align 8
+  %tick = call i64 @$BEGIN()
+  br label %done
+done:
+  ret ptr %thread
+}
+
+define void @$LEAVE(ptr %thread, ptr %frame) {
+enter:
+  %is_none = icmp eq ptr %thread, null
+  br i1 %is_none, label %done, label %unlink
+unlink:
+  %frame.at = getelementptr %Thread, ptr %thread, i32 0, i32 1
+  %told.at = getelementptr %Thread, ptr %thread, i32 0, i32 2
+  %around = load i64, ptr %frame
+  store atomic i64 %around, ptr %frame.at seq_cst, align 8
+  br label %wait
+wait:
+  %told = load atomic i64, ptr %told.at seq_cst, align 8
+  %is_told = icmp ne i64 %told, 0
+  br i1 %is_told, label %wait, label %done
+done:
+  ret void
+}
+
+; The handler of the signal.
+define internal void @hear(i32 %number) {
+enter:
+  %set = alloca [32 x i64]
+  %thread = call ptr @find_thread()
+  %is_none = icmp eq ptr %thread, null
+  br i1 %is_none, label %done, label %find
+find:
+  %frame.at = getelementptr %Thread, ptr %thread, i32 0, i32 1
+  %address = load i64, ptr %frame.at
+  %is_out = icmp eq i64 %address, 0
+  br i1 %is_out, label %done, label %check
+check:
+  %frame = inttoptr i64 %address to ptr
+  %inside.at = getelementptr i64, ptr %frame, i64 1
+  %inside = load atomic i64, ptr %inside.at monotonic, align 8
+  %is_inside = icmp ne i64 %inside, 0
+  br i1 %is_inside, label %look, label %done
+look:
+  ; Handlers of Python's may call native loops, and the signal's handler may not return.
+  %emptied = call i32 @sigemptyset(ptr %set)
+  %added = call i32 @sigaddset(ptr %set, i32 %number)
+  %unblocked = call i32 @pthread_sigmask(i32 $UNBLOCK, ptr %set, ptr null)
+  store atomic i64 0, ptr %inside.at monotonic, align 8
+  %stops = call i64 @$LOOK()
+  %has_to_leave = icmp ne i64 %stops, 0
+  br i1 %has_to_leave, label %leave, label %stay
+leave:
+  call void @$LEAVE(ptr %thread, ptr %frame)
+  %place = getelementptr i8, ptr %frame, i64 $PLACE
+  call void @_longjmp(ptr %place, i32 1)
+  unreachable
+stay:
+  store atomic i64 1, ptr %inside.at monotonic, align 8
+  br label %done
+done:
+  ret void
 }
 """

@@ -1,26 +1,34 @@
-"""Calls of compiled kernels from Python: one trampoline for all of them.
+"""Calls of compiled programs from Python: plans, functions that carry them out, and one trampoline for all.
 
-In: the address of an entry point `int64 entry(i8** buffers, int64* dims)`, the address of its extents, and
-the ndarrays whose memory it works on. Out: the entry point's status as an int (0: success). Stage: run time.
+In: what a call of a native program allocates and passes on, from the scheduler or from disk: no compiler is
+needed. Out: a function of the input ndarrays. Stage: binding a program to sizes; run time.
 
-The trampoline is a built-in function of CPython whose body is LLVM code made by this module.
-It reads each ndarray's data pointer from the array object itself, which takes a nanosecond where
-`array.ctypes.data` takes a microsecond. Whether array objects are laid out as assumed is checked when the
-trampoline is made; if not, a slower one in Python takes its place.
+Machine code is called by the address of an entry point `int64 entry(i8** buffers, int64* dims)`, the address
+of its extents, and the ndarrays whose memory it works on; its status is an int (0: success). The trampoline
+is a built-in function of CPython whose body is LLVM code made by this module. It reads each ndarray's data
+pointer from the array object itself, which takes a nanosecond where `array.ctypes.data` takes a microsecond.
+Whether array objects are laid out as assumed is checked when the trampoline is made; if not, a slower one in
+Python takes its place.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import math
+import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from jitcore import dtypes
+from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of native code on whole buffers
 from jitcore.backends.cpu.native import images, libraries
-
-__all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "make_builtin", "open_launchers"]
+from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
+from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
+from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
+from jitcore.dispatch import disk_cache
 
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
@@ -30,9 +38,9 @@ RAISED = -(1 << 63)
 
 _TYPE_OFFSET = 8  # PyObject.ob_type
 _DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject
-_METH_FASTCALL = 0x0080
 
 
+# -- launchers ----------------------------------------------------------------------------------------------
 class Launchers(NamedTuple):
     """Two functions `launch(entry_address, dims_address, *arrays) -> int`.
 
@@ -46,8 +54,7 @@ class Launchers(NamedTuple):
     Attributes:
         holding: keeps the GIL; for programs of a few microseconds.
         releasing: lets other Python threads run meanwhile (10 ns more when none waits).
-        kind: "native", or "ctypes" where the object layout is unknown or arrays are many.
-    """
+        kind: "native", or "ctypes" where the object layout is unknown or arrays are many."""
 
     holding: Callable[..., int]
     releasing: Callable[..., int]
@@ -81,39 +88,10 @@ def _layout_is_known() -> bool:
     )
 
 
-class _MethodDef(ctypes.Structure):
-    """CPython's PyMethodDef."""
-
-    _fields_ = (
-        ("ml_name", ctypes.c_char_p),
-        ("ml_meth", ctypes.c_void_p),
-        ("ml_flags", ctypes.c_int),
-        ("ml_doc", ctypes.c_char_p),
-    )
-
-
-# CPython reads a method definition for as long as its function lives, and code for as long as it is called.
-_kept_alive: list[object] = []
-
-
-def make_builtin(name: str, address: int, doc: str) -> Callable:
-    """A built-in function of Python around native code `PyObject *(PyObject *self, PyObject *const *args,
-    Py_ssize_t nargs)`, which has to stay loaded."""
-    new_function = ctypes.pythonapi.PyCFunction_NewEx
-    new_function.restype = ctypes.py_object
-    new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    method = _MethodDef(name.encode(), address, _METH_FASTCALL, doc.encode())
-    _kept_alive.append(method)
-    return new_function(ctypes.addressof(method), None, None)
-
-
 def _make_native_launchers() -> Launchers:
     library, _ = libraries.find_or_compile("launch", "", _render_trampolines)
-    _kept_alive.append(library)
-    functions = [
-        make_builtin(name, library.address(name), f"{name}(entry_address, dims_address, *arrays) -> status")
-        for name in ("launch_holding", "launch_releasing")
-    ]
+    parameters = "(entry_address, dims_address, *arrays) -> status"
+    functions = (library.make_builtin(name, name, name + parameters) for name in library.symbols)
     return Launchers(*functions, "native")
 
 
@@ -266,3 +244,129 @@ def _make_ctypes_launcher(function_type) -> Callable[..., int]:
         return entry(table, dims_address)
 
     return launch
+
+
+# -- plans --------------------------------------------------------------------------------------------------
+Run = Callable[..., list[np.ndarray]]
+
+
+class Output(NamedTuple):
+    """An output: the number of the input whose memory it takes over, or -1 for an array of its own."""
+
+    source: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class CallPlan(NamedTuple):
+    """What a call allocates and passes on, for inputs of certain shapes.
+
+    dims: what the entry point gets beside arrays. arena_bytes: of temporaries. releases: whether a call lets
+    other Python threads run meanwhile. parts: symbols that code finds in tables, opened before a call.
+    owners: what addresses among dims belong to; a plan that has any is of this process alone."""
+
+    num_inputs: int
+    outputs: tuple[Output, ...]
+    dims: tuple[int, ...]
+    arena_bytes: int
+    releases: bool
+    parts: tuple[str, ...] = ()
+    owners: tuple[object, ...] = ()
+
+    def open_parts(self) -> None:
+        for symbol in self.parts:
+            images.address_of(symbol)
+
+
+_KEY_BYTES, _PARTS_SIZE = 32, struct.Struct("<q")
+
+
+def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
+    """(a plan, the key of its machine code or None where it has no code), as `store_plan` got them."""
+    cache = disk_cache.open_cache()
+    stored = None if cache is None else cache.find(key)
+    if stored is None:
+        return None
+    try:
+        return decode_plan(stored)
+    except (ValueError, IndexError):  # what was written is not what is read: it will be replaced
+        return None
+
+
+def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
+    cache = disk_cache.open_cache()
+    if cache is not None and not plan.owners:
+        cache.add(key, encode_plan(plan, code_key))
+
+
+def encode_plan(plan: CallPlan, code_key: bytes | None) -> bytes:
+    numbers = [plan.num_inputs, plan.arena_bytes, plan.releases, len(plan.dims), *plan.dims]
+    for output in plan.outputs:
+        numbers += [output.source, dtypes.SUPPORTED.index(output.dtype), len(output.shape), *output.shape]
+    parts = " ".join(plan.parts).encode()
+    head = (code_key or bytes(_KEY_BYTES)) + _PARTS_SIZE.pack(len(parts)) + parts
+    return head + np.array(numbers, np.int64).tobytes()
+
+
+def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
+    """Raises: ValueError or IndexError for bytes that `encode_plan` did not make."""
+    code_key = stored[:_KEY_BYTES]
+    try:
+        (size,) = _PARTS_SIZE.unpack_from(stored, _KEY_BYTES)
+    except struct.error as damage:
+        raise ValueError(str(damage)) from None
+    start = _KEY_BYTES + _PARTS_SIZE.size
+    parts = tuple(stored[start : start + size].decode().split())
+    numbers = np.frombuffer(stored, np.int64, offset=start + size).tolist()
+    num_inputs, arena_bytes, releases, n_dims, *rest = numbers
+    dims, at, outputs = tuple(rest[:n_dims]), n_dims, []
+    while at < len(rest):
+        source, dtype, ndim = rest[at : at + 3]
+        at += 3 + ndim
+        shape = tuple(rest[at - ndim : at])
+        is_array = 0 <= dtype and len(shape) == ndim and min(shape, default=0) >= 0
+        if not (is_array and -1 <= source < num_inputs):
+            raise ValueError("the plan of a call is damaged")
+        outputs.append(Output(source, shape, dtypes.SUPPORTED[dtype]))
+    plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts)
+    return plan, code_key if any(code_key) else None
+
+
+def write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
+    """The function for a program of one native step, written out for its numbers of inputs and outputs: it
+    allocates outputs and arena, and calls."""
+    launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
+    dims = np.array(plan.dims, dtype=np.int64)
+    launch = launchers.releasing if plan.releases else launchers.holding
+    names = {"launch": launch, "dims": dims, "keep": (compiled, plan.owners), "__name__": __name__}
+    inputs = [f"a{k}" for k in range(plan.num_inputs)]
+    lines, given, outputs = [], list(inputs), []
+    for k, output in enumerate(plan.outputs):
+        if output.source >= 0:
+            outputs.append(inputs[output.source])
+            continue
+        outputs.append(f"o{k}")
+        names[f"shape{k}"], names[f"dtype{k}"] = output.shape, output.dtype
+        names[f"make{k}"] = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
+        lines.append(f"o{k} = make{k}(shape{k}, dtype{k})")
+        given.append(f"o{k}")
+    if plan.arena_bytes:
+        lines.append(write_arena(plan.arena_bytes, names))
+        given.append("arena")
+    if compiled.addresses:
+        lines.append(f"launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
+    lines.append(f"return [{', '.join(outputs)}]")
+    source = f"def run({', '.join(inputs)}):\n" + "".join(f"    {line}\n" for line in lines)
+    exec(compile(source, "<jitcore call>", "exec"), names)
+    return names["run"]
+
+
+def open_program(data: bytes) -> Run:
+    """A program on disk (see `CpuExecutable.store`), for processes that do without a compiler. Raises:
+    LookupError where its machine code is gone."""
+    plan, key = decode_plan(data)
+    compiled = NativeProgram() if key is None else find_program(key, libraries.DEFAULT_OPT_LEVEL)
+    if compiled is None:
+        raise LookupError("the machine code of a program is not on disk any more")
+    plan.open_parts()
+    return write_call(plan, compiled)

@@ -24,31 +24,24 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
-from jitcore.backends.cpu.runtime.launch import make_builtin
-
-__all__ = ["LARGE", "choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
-
-#: Bytes of arrays from which on their memory is made here.
-LARGE = 1 << 15
+from jitcore.backends.cpu.native.images import Cells, fill
 
 _NAME = b"jitcore"
-_CELLS_SYMBOL = "jitcore_memory_cells"
 _LINE = 64  # bytes of a cache line; also those before an array's memory, which tell its block and capacity
 _LINES_BITS = 6  # lines of a page, at one of which an array begins
 _HUGE_PAGE = 1 << 21
-_HUGE = 2 * _HUGE_PAGE  # bytes of blocks that are made of huge pages
 _MAX_BLOCKS = 64
-_MOST_KEPT = 1 << 30  # bytes
-_SHARE_KEPT = 16  # part of the machine's memory
 _SET_HANDLER = 304  # in NumPy's table of functions
 _POINTER, _INT64 = ctypes.c_void_p, ctypes.c_int64
 
 
-class _Cells(ctypes.Structure):
-    """What native code reads and writes; it lives as long as the process. blocks: pairs of address and
-    capacity of what is kept, the oldest first."""
+class _Cells(Cells):
+    """blocks: pairs of address and capacity of what is kept, the oldest first."""
 
+    symbol = "jitcore_memory_cells"
     _fields_ = (
         ("lock", _INT64),
         ("limit", _INT64),
@@ -76,18 +69,19 @@ class _Handler(ctypes.Structure):
 
 
 _cells, _handler = _Cells(), _Handler()
-images.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 
 
 def choose_allocator(nbytes: int) -> Callable[..., np.ndarray]:
     """A function of shape and dtype that makes arrays of about this size, their elements undefined."""
-    return np.empty if nbytes < LARGE else _open()[0]
+    tuning = host.MACHINE.tuning.runtime
+    return np.empty if nbytes < tuning.large_bytes else _open(tuning)[0]
 
 
 def foresee_allocator(nbytes: int) -> None:
     """Says that `choose_allocator` will soon be asked for arrays of about this size."""
-    if nbytes >= LARGE and not _open.cache_info().currsize and hasattr(os, "fork"):
-        libraries.compile_ahead(*_describe_module())
+    tuning = host.MACHINE.tuning.runtime
+    if nbytes >= tuning.large_bytes and not _open.cache_info().currsize and hasattr(os, "fork"):
+        libraries.compile_ahead(*_describe_module(tuning))
 
 
 def count_kept_bytes() -> int:
@@ -98,11 +92,11 @@ def count_kept_bytes() -> int:
 def drop_blocks() -> None:
     """Gives the blocks that are kept back to the C library."""
     if _cells.count:
-        _open()[1]()
+        _open(host.MACHINE.tuning.runtime)[1]()
 
 
 @functools.cache
-def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
+def _open(tuning: Runtime) -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
     """(what makes arrays, what gives kept blocks back), NumPy's own where this process allows no other."""
     with images.link_lock:
         plain = np.empty, lambda: None
@@ -111,7 +105,7 @@ def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
         table = _find_numpy_table()
         if table is None:
             return plain
-        library, _ = libraries.find_or_compile(*_describe_module())
+        library, _ = libraries.find_or_compile(*_describe_module(tuning))
         _handler.name, _handler.version = _NAME, 1
         for name in ("malloc", "calloc", "realloc", "free"):
             setattr(_handler, name, library.address(f"jitcore_{name}"))
@@ -120,12 +114,12 @@ def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
         name = ctypes.create_string_buffer(b"mem_handler")
         capsule = new_capsule(ctypes.addressof(_handler), ctypes.cast(name, ctypes.c_char_p), None)
         _cells.set_handler, _cells.handler, _cells.empty = table[_SET_HANDLER], id(capsule), id(np.empty)
-        _cells.limit = min(_MOST_KEPT, _count_memory() // _SHARE_KEPT)
+        _cells.limit = min(tuning.max_kept_bytes, _count_memory(tuning.max_kept_bytes) // tuning.kept_part)
         _keep_for_ever((library, name, capsule, _cells, _handler))
         doc = "allocate(shape, dtype) -> ndarray whose elements are undefined"
-        allocate = make_builtin("allocate", library.address("jitcore_allocate"), doc)
+        allocate = library.make_builtin("allocate", "jitcore_allocate", doc)
         drop = ctypes.PYFUNCTYPE(None)(library.address("jitcore_drop"))
-        return (allocate, drop) if _is_ours(allocate((LARGE,), np.uint8)) else plain
+        return (allocate, drop) if _is_ours(allocate((tuning.large_bytes,), np.uint8)) else plain
 
 
 def _find_numpy_table():
@@ -151,32 +145,26 @@ def _is_ours(array: np.ndarray) -> bool:
     return start % _LINE == 0 and capacity >= array.nbytes + _LINE and array.flags.owndata
 
 
-def _count_memory() -> int:
+def _count_memory(usual: int) -> int:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        return _MOST_KEPT
+        return usual
 
 
 def _asks_for_huge_pages() -> bool:
     return sys.platform == "linux" and os.environ.get("NUMPY_MADVISE_HUGEPAGE") != "0"
 
 
-def _describe_module() -> tuple[str, str, Callable[[], str]]:
-    return "memory", f"huge pages: {_asks_for_huge_pages()}", _render
+def _describe_module(tuning: Runtime) -> tuple[str, str, Callable[[], str]]:
+    return "memory", f"huge pages: {_asks_for_huge_pages()}", functools.partial(_render, tuning)
 
 
-def _render() -> str:
+def _render(tuning: Runtime) -> str:
     advise = f"call i32 @madvise(ptr %block, i64 %capacity, i32 {14})" if _asks_for_huge_pages() else ""
-    text = _TEXT.replace("$ADVISE", f"%advised = {advise}" if advise else "")
-    for field, _ in _Cells._fields_:
-        place = f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, field).offset})"
-        text = text.replace(f"${field.upper()}$", place)
-    numbers = {"LINE": _LINE, "SLACK": _LINE << _LINES_BITS, "SHIFT": 64 - _LINES_BITS, "LARGE": LARGE,
-               "MOST": _MAX_BLOCKS, "HUGE_PAGE": _HUGE_PAGE, "HUGE": _HUGE}
-    for name, value in numbers.items():
-        text = text.replace(f"%{name}%", str(value))
-    return text
+    return fill(_TEXT, _Cells, line=_LINE, slack=_LINE << _LINES_BITS, shift=64 - _LINES_BITS,
+                large=tuning.large_bytes, most=_MAX_BLOCKS, huge_page=_HUGE_PAGE, huge=tuning.huge_bytes,
+                advise=f"%advised = {advise}" if advise else "")
 
 
 # The line before an array's memory tells the capacity of its block, and the block. Capacities are rounded up
@@ -202,7 +190,7 @@ define internal void @lock() noinline optnone {
 enter:
   br label %try
 try:
-  %before = atomicrmw xchg ptr $LOCK$, i64 1 acquire
+  %before = atomicrmw xchg ptr $LOCK, i64 1 acquire
   %is_mine = icmp eq i64 %before, 0
   br i1 %is_mine, label %done, label %wait
 wait:
@@ -213,12 +201,12 @@ done:
 }
 
 define internal void @unlock() noinline optnone {
-  store atomic i64 0, ptr $LOCK$ release, align 8
+  store atomic i64 0, ptr $LOCK release, align 8
   ret void
 }
 
 define internal i64 @round(i64 %size) noinline optnone {
-  %total = add i64 %size, %SLACK%
+  %total = add i64 %size, $SLACK
   %zeros = call i64 @llvm.ctlz.i64(i64 %total, i1 true)
   %shift = sub i64 60, %zeros  ; an eighth of the power of two below
   %is_small = icmp slt i64 %shift, 12
@@ -233,16 +221,16 @@ define internal i64 @round(i64 %size) noinline optnone {
 
 ; Takes block %place out of those that are kept, under the lock.
 define internal ptr @take(i64 %place) noinline optnone {
-  %at = getelementptr %Block, ptr $BLOCKS$, i64 %place
+  %at = getelementptr %Block, ptr $BLOCKS, i64 %place
   %block = load ptr, ptr %at
   %capacity.at = getelementptr %Block, ptr %at, i32 0, i32 1
   %capacity = load i64, ptr %capacity.at
-  %kept = load i64, ptr $KEPT$
+  %kept = load i64, ptr $KEPT
   %kept_now = sub i64 %kept, %capacity
-  store i64 %kept_now, ptr $KEPT$
-  %count = load i64, ptr $COUNT$
+  store i64 %kept_now, ptr $KEPT
+  %count = load i64, ptr $COUNT
   %count_now = sub i64 %count, 1
-  store i64 %count_now, ptr $COUNT$
+  store i64 %count_now, ptr $COUNT
   %next = getelementptr %Block, ptr %at, i64 1
   %later = sub i64 %count_now, %place
   %bytes = shl i64 %later, 4
@@ -254,7 +242,7 @@ define internal ptr @take(i64 %place) noinline optnone {
 define internal ptr @find(i64 %capacity) noinline optnone {
 enter:
   call void @lock()
-  %count = load i64, ptr $COUNT$
+  %count = load i64, ptr $COUNT
   br label %test
 test:
   %left = phi i64 [ %count, %enter ], [ %place, %look ]
@@ -262,7 +250,7 @@ test:
   br i1 %is_none, label %done, label %look
 look:
   %place = sub i64 %left, 1
-  %at = getelementptr %Block, ptr $BLOCKS$, i64 %place, i32 1
+  %at = getelementptr %Block, ptr $BLOCKS, i64 %place, i32 1
   %have = load i64, ptr %at
   %fits = icmp eq i64 %have, %capacity
   br i1 %fits, label %found, label %test
@@ -280,7 +268,7 @@ enter:
   call void @lock()
   br label %test
 test:
-  %count = load i64, ptr $COUNT$
+  %count = load i64, ptr $COUNT
   %is_done = icmp eq i64 %count, 0
   br i1 %is_done, label %done, label %drop
 drop:
@@ -296,8 +284,8 @@ done:
 define internal ptr @make(i64 %capacity) noinline optnone {
 enter:
   %slot = alloca ptr
-  %is_huge = icmp uge i64 %capacity, %HUGE%
-  %align = select i1 %is_huge, i64 %HUGE_PAGE%, i64 %LINE%
+  %is_huge = icmp uge i64 %capacity, $HUGE
+  %align = select i1 %is_huge, i64 $HUGE_PAGE, i64 $LINE
   %failure = call i32 @posix_memalign(ptr %slot, i64 %align, i64 %capacity)
   %has_failed = icmp ne i32 %failure, 0
   br i1 %has_failed, label %again, label %made
@@ -333,13 +321,13 @@ start:
   %address = ptrtoint ptr %block to i64
   %page = lshr i64 %address, 12
   %mixed = mul i64 %page, -7046029254386353131  ; a random line, always the same for a block
-  %line = lshr i64 %mixed, %SHIFT%
-  %distance = mul i64 %line, %LINE%
+  %line = lshr i64 %mixed, $SHIFT
+  %distance = mul i64 %line, $LINE
   %head = getelementptr i8, ptr %block, i64 %distance
   store i64 %capacity, ptr %head
   %block.at = getelementptr i8, ptr %head, i64 8
   store ptr %block, ptr %block.at
-  %memory = getelementptr i8, ptr %head, i64 %LINE%
+  %memory = getelementptr i8, ptr %head, i64 $LINE
   ret ptr %memory
 fail:
   ret ptr null
@@ -363,12 +351,12 @@ enter:
   %is_null = icmp eq ptr %memory, null
   br i1 %is_null, label %done, label %read
 read:
-  %head = getelementptr i8, ptr %memory, i64 -%LINE%
+  %head = getelementptr i8, ptr %memory, i64 -$LINE
   %capacity = load i64, ptr %head
   %block.at = getelementptr i8, ptr %head, i64 8
   %block = load ptr, ptr %block.at
-  %limit = load i64, ptr $LIMIT$
-  %is_small = icmp slt i64 %capacity, %LARGE%
+  %limit = load i64, ptr $LIMIT
+  %is_small = icmp slt i64 %capacity, $LARGE
   %is_large = icmp sgt i64 %capacity, %limit
   %goes = or i1 %is_small, %is_large
   br i1 %goes, label %give, label %keep
@@ -379,10 +367,10 @@ keep:
   call void @lock()
   br label %test
 test:
-  %count = load i64, ptr $COUNT$
-  %kept = load i64, ptr $KEPT$
+  %count = load i64, ptr $COUNT
+  %kept = load i64, ptr $KEPT
   %kept_now = add i64 %kept, %capacity
-  %is_full = icmp eq i64 %count, %MOST%
+  %is_full = icmp eq i64 %count, $MOST
   %is_over = icmp sgt i64 %kept_now, %limit
   %has_no_room = or i1 %is_full, %is_over
   br i1 %has_no_room, label %drop, label %add
@@ -391,13 +379,13 @@ drop:
   call void @free(ptr %oldest)
   br label %test
 add:
-  %at = getelementptr %Block, ptr $BLOCKS$, i64 %count
+  %at = getelementptr %Block, ptr $BLOCKS, i64 %count
   store ptr %block, ptr %at
   %capacity.at = getelementptr %Block, ptr %at, i32 0, i32 1
   store i64 %capacity, ptr %capacity.at
   %count_now = add i64 %count, 1
-  store i64 %count_now, ptr $COUNT$
-  store i64 %kept_now, ptr $KEPT$
+  store i64 %count_now, ptr $COUNT
+  store i64 %kept_now, ptr $KEPT
   call void @unlock()
   br label %done
 done:
@@ -412,9 +400,9 @@ enter:
   %has_no_old = or i1 %is_null, %is_first
   br i1 %has_no_old, label %done, label %move
 move:
-  %head = getelementptr i8, ptr %memory, i64 -%LINE%
+  %head = getelementptr i8, ptr %memory, i64 -$LINE
   %capacity = load i64, ptr %head
-  %old_size = sub i64 %capacity, %SLACK%
+  %old_size = sub i64 %capacity, $SLACK
   %grows = icmp slt i64 %old_size, %size
   %bytes = select i1 %grows, i64 %old_size, i64 %size
   call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %memory, i64 %bytes, i1 false)
@@ -427,13 +415,13 @@ done:
 ; numpy.empty under our handler.
 define ptr @jitcore_allocate(ptr %self, ptr %args, i64 %nargs) noinline optnone {
 enter:
-  %set = load ptr, ptr $SET_HANDLER$
-  %ours = load ptr, ptr $HANDLER$
+  %set = load ptr, ptr $SET_HANDLER
+  %ours = load ptr, ptr $HANDLER
   %before = call ptr %set(ptr %ours)
   %has_failed = icmp eq ptr %before, null
   br i1 %has_failed, label %fail, label %make
 make:
-  %empty = load ptr, ptr $EMPTY$
+  %empty = load ptr, ptr $EMPTY
   %array = call ptr @PyObject_Vectorcall(ptr %empty, ptr %args, i64 %nargs, ptr null)
   %after = call ptr %set(ptr %before)
   call void @Py_DecRef(ptr %before)

@@ -20,31 +20,22 @@ from __future__ import annotations
 import ctypes
 import platform
 
+from jitcore.backends.cpu.machine.tuning import Runtime
+from jitcore.backends.cpu.native.images import Cells, fill
 from jitcore.backends.cpu.runtime import interrupts
-
-__all__ = ["CELLS_SYMBOL", "PoolCells", "render_pool", "reset_pool"]
-
-CELLS_SYMBOL = "jitcore_pool_cells"
 
 _SLOTS = 32
 _LINE = 8  # words of a cache line: of each slot, and of each field that many threads read
-_SPINS = 1000  # how often a caller looks whether its job has users left before it sleeps
-# How often an idle thread looks for a job before it sleeps: a fifth of a millisecond, twice what it may take
-# to wake it, so that those of a loop who are done before others are there for the next loop. In between it
-# lets others have its processor, as the one that works may wait for it.
-_YIELDS = 1000
 _X86 = "void @llvm.x86.sse2.pause()", "void @llvm.x86.sse2.pause()"
 _ARM = "void @llvm.aarch64.hint(i32)", "void @llvm.aarch64.hint(i32 1)"
 #: Machine -> how the instruction is declared and called that tells the processor that a thread waits.
 _PAUSES = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}
 
 
-class PoolCells(ctypes.Structure):
-    """What the native code of the pool reads and writes; lives as long as the process.
+class PoolCells(Cells):
+    """slots: a job, how many threads use it, whether it is taken, how many may, whether its caller sleeps."""
 
-    A slot: its job, how many threads use it, whether it is taken, how many may, whether its caller sleeps.
-    """
-
+    symbol = "jitcore_pool_cells"
     _fields_ = (
         ("mutex", ctypes.c_int64 * 2 * _LINE),
         ("work", ctypes.c_int64 * 2 * _LINE),  # the condition on which idle threads sleep
@@ -59,25 +50,18 @@ class PoolCells(ctypes.Structure):
 def reset_pool(cells: PoolCells) -> None:
     """Makes the cells those of a pool without threads. The system has POSIX threads."""
     library = ctypes.CDLL(None)
-    ctypes.memset(ctypes.addressof(cells), 0, ctypes.sizeof(cells))
+    cells.clear()
     library.pthread_mutex_init(ctypes.byref(cells, PoolCells.mutex.offset), None)
     for condition in (PoolCells.work, PoolCells.done):
         library.pthread_cond_init(ctypes.byref(cells, condition.offset), None)
 
 
-def render_pool() -> str:
+def render_pool(tuning: Runtime) -> str:
     """LLVM text of `void share_by_pool(%Job *job, i64 pieces, i64 threads)`. It calls `run_pieces`."""
-    text = _TEXT.replace("$MAX_WORKERS", str(interrupts.MAX_WORKERS))
-    for name in ("level", "main", "workers"):
-        text = text.replace(f"${name.upper()}", interrupts.locate_cell(name))
-    for name in ("mutex", "work", "done", "started", "sleeping", "epoch", "slots"):
-        address = f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(PoolCells, name).offset})"
-        text = text.replace(f"${name.upper()}", address)
     declared, called = _PAUSES.get(platform.machine(), ("", ""))
-    text = text.replace("$PAUSE", f"call {called}" if called else "")
-    for name, number in (("$COUNT", _SLOTS), ("$SPINS", _SPINS), ("$YIELDS", _YIELDS)):
-        text = text.replace(name, str(number))
-    head = f"@{CELLS_SYMBOL} = external global i8\n{interrupts.CELLS_TEXT}\n"
+    text = fill(_TEXT, interrupts.Interrupts, PoolCells, max_workers=interrupts.MAX_WORKERS, count=_SLOTS,
+                spins=tuning.spins, yields=tuning.yields, pause=f"call {called}" if called else "")
+    head = f"{PoolCells.declaration}\n{interrupts.Interrupts.declaration}\n"
     return head + (f"declare {declared}\n" if declared else "") + text
 
 

@@ -43,14 +43,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
+from jitcore.backends.cpu.native.images import Cells, fill
 from jitcore.backends.cpu.runtime import interrupts
-from jitcore.backends.cpu.runtime.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
+from jitcore.backends.cpu.runtime.pool import PoolCells, render_pool, reset_pool
 from jitcore.config import config
 from jitcore.process.concurrency import available_cores, default_threads
-
-__all__ = ["LAYERS", "SWEEP_SYMBOL", "SYMBOL", "describe", "get_num_threads", "open_pool",
-           "set_layer", "set_num_threads"]
 
 SYMBOL = "jitcore_parallel_for"
 SWEEP_SYMBOL = "jitcore_parallel_sweep"
@@ -59,25 +59,13 @@ SWEEP_SYMBOL = "jitcore_parallel_sweep"
 LAYERS = ("serial", "pool", "tbb")
 
 _SERIAL, _POOL, _TBB = range(3)
-_CELLS_SYMBOL = "jitcore_thread_cells"
-_CELLS_DECLARATION = f"@{_CELLS_SYMBOL} = external global i8"
 _TBB_POOL = "numba.np.ufunc.tbbpool"
 _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
 
-# Pieces per thread: one, in which a thread finds again what it left in its cache; for loops of many grains
-# so many that a thread which starts late, or has the harder part or the last piece, delays the end little,
-# and for loops that go back so many that the second caches hold several of each thread.
-_MANY_GRAINS = 16
-_PIECES_EACH = 16
-# Pieces of many iterations are multiples of so many: their vectors begin at lines of the caches where the
-# first piece does.
-_WHOLE_LINES, _FINE_PIECE = 64, 1024
 
-
-class _Cells(ctypes.Structure):
-    """What native code reads at each call; it lives as long as the process."""
-
+class _Cells(Cells):
+    symbol = "jitcore_thread_cells"
     _fields_ = (
         ("num_threads", ctypes.c_int64),
         ("layer", ctypes.c_int64),
@@ -99,8 +87,7 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Let parallel kernels of all Python threads use `count` threads; 0: the default, as it is now.
 
-    Raises: ValueError for a count that is not an int of at least 0.
-    """
+    Raises: ValueError for a count that is not an int of at least 0."""
     if not isinstance(count, int) or count < 0:
         raise ValueError(f"number of threads is an int of at least 0, not {count!r}")
     _cells.num_threads = count or default_threads()
@@ -109,8 +96,7 @@ def set_num_threads(count: int) -> None:
 def open_pool() -> str:
     """Make `jitcore_parallel_for`; later calls return at once. Returns: the layer.
 
-    Cost: 3 ms the first time.
-    """
+    Cost: 3 ms the first time."""
     with images.link_lock:
         _open_symbol()
         return LAYERS[_cells.layer]
@@ -120,8 +106,7 @@ def set_layer(name: str) -> None:
     """Use the layer `name` from now on.
 
     Raises: ValueError for an unknown name; RuntimeError for a layer that is missing here, as TBB is in a
-        forked child and until the main thread has asked for it.
-    """
+        forked child and until the main thread has asked for it."""
     if name not in LAYERS:
         raise ValueError(f"threading layer is one of {', '.join(LAYERS)}, not {name!r}")
     open_pool()
@@ -162,7 +147,8 @@ def _open_symbol() -> libraries.Library:
 
 
 def _describe_adapter() -> tuple[str, str, Callable[[], str]]:
-    return "threads", f"pool: {interrupts.has_threads()}", _render_adapter
+    render = functools.partial(_render_adapter, host.MACHINE.tuning.runtime)
+    return "threads", f"pool: {interrupts.has_threads()}", render
 
 
 def _open_parallel_for(symbol: str) -> int:
@@ -175,8 +161,6 @@ def _foresee_parallel_for(symbol: str) -> None:
 
 for _symbol in (SYMBOL, SWEEP_SYMBOL, *interrupts.SYMBOLS):
     images.provide(_symbol, _open_parallel_for, _foresee_parallel_for)
-images.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
-images.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_pool_cells))
 
 
 def _keep_for_ever(*objects: object) -> None:
@@ -268,26 +252,21 @@ def _list_tbb_paths() -> Iterator[str]:
     yield name
 
 
-def _field_address(name: str) -> str:
-    """A field of `_cells` as an LLVM constant."""
-    return f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
-
-
 def locate_count() -> tuple[str, str]:
     """How LLVM text declares, and addresses, the number of threads that loops are shared out to."""
-    return _CELLS_DECLARATION, _field_address("num_threads")
+    return _Cells.declaration, _Cells.locate("num_threads")
 
 
-def _render_adapter() -> str:
+def _render_adapter(tuning: Runtime) -> str:
     """LLVM text of the front end, of all layers this system can have, and of what ends loops."""
     text = _join_texts((
-        _CELLS_DECLARATION,
+        _Cells.declaration,
         _JOB_TEXT,
         _USER_TEXT if interrupts.has_threads() else _ANY_USER_TEXT,
-        _render_front(),
-        _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
-        render_pool() if interrupts.has_threads() else _NO_POOL_TEXT,
-        interrupts.render(),
+        _render_front(tuning),
+        fill(_TBB_TEXT, _Cells),
+        render_pool(tuning) if interrupts.has_threads() else _NO_POOL_TEXT,
+        interrupts.render(tuning.tick),
     ))
     # Not optimised by LLVM, which takes a fifth of the time: what they do beside their loops takes no longer.
     return _DEFINITION.sub(r"\1 noinline optnone {", text)
@@ -364,7 +343,7 @@ done:
 """
 
 
-def _render_front() -> str:
+def _render_front(tuning: Runtime) -> str:
     """The exported functions: cut the range into pieces and hand them to the layer."""
     return f"""
 define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
@@ -373,9 +352,9 @@ define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
 }}
 
 define void @{SWEEP_SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
-  %sweeps = load atomic i64, ptr {_field_address("sweeps")} monotonic, align 8
+  %sweeps = load atomic i64, ptr {_Cells.locate("sweeps")} monotonic, align 8
   %sweeps_1 = add i64 %sweeps, 1
-  store atomic i64 %sweeps_1, ptr {_field_address("sweeps")} monotonic, align 8
+  store atomic i64 %sweeps_1, ptr {_Cells.locate("sweeps")} monotonic, align 8
   %is_odd = trunc i64 %sweeps to i1
   call void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain, i1 %is_odd)
   ret void
@@ -387,13 +366,13 @@ enter:
   %is_empty = icmp sle i64 %n, 0
   br i1 %is_empty, label %done, label %cut
 cut:
-  %threads = load atomic i64, ptr {_field_address("num_threads")} monotonic, align 8
+  %threads = load atomic i64, ptr {_Cells.locate("num_threads")} monotonic, align 8
   %grain = call i64 @llvm.smax.i64(i64 %asked_grain, i64 1)
   %most_of_grain = udiv i64 %n, %grain
-  %many = mul i64 %threads, {_MANY_GRAINS}
+  %many = mul i64 %threads, {tuning.many_grains}
   %is_long = icmp sgt i64 %most_of_grain, %many
   %is_cut = or i1 %is_long, %goes_back
-  %pieces_each = select i1 %is_cut, i64 {_PIECES_EACH}, i64 1
+  %pieces_each = select i1 %is_cut, i64 {tuning.pieces_each}, i64 1
   %most_of_threads = mul i64 %threads, %pieces_each
   %most = select i1 %goes_back, i64 %n, i64 %most_of_grain
   %few = call i64 @llvm.smin.i64(i64 %most, i64 %most_of_threads)
@@ -401,8 +380,8 @@ cut:
   %n_1 = sub i64 %n, 1
   %least_length_1 = udiv i64 %n_1, %wanted
   %least_length = add i64 %least_length_1, 1
-  %is_fine = icmp sge i64 %least_length, {_FINE_PIECE}
-  %up = select i1 %is_fine, i64 {_WHOLE_LINES - 1}, i64 0
+  %is_fine = icmp sge i64 %least_length, {tuning.fine_piece}
+  %up = select i1 %is_fine, i64 {tuning.whole_lines - 1}, i64 0
   %least_up = add i64 %least_length, %up
   %length_mask = xor i64 %up, -1
   %length = and i64 %least_up, %length_mask
@@ -420,7 +399,7 @@ cut:
   %is_alone = icmp sle i64 %most_threads, 1
   br i1 %is_alone, label %run_here, label %choose
 choose:
-  %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
+  %layer = load atomic i64, ptr {_Cells.locate("layer")} monotonic, align 8
   %is_serial = icmp eq i64 %layer, {_SERIAL}
   br i1 %is_serial, label %run_here, label %hand_out
 run_here:
@@ -450,7 +429,7 @@ define internal i1 @may_enter_tbb(i64 %layer) {{
   br i1 %is_tbb, label %compare, label %refuse
 compare:
   %self = call i64 @pthread_self()
-  %user = load i64, ptr {_field_address("tbb_user")}
+  %user = load i64, ptr {_Cells.locate("tbb_user")}
   %is_user = icmp eq i64 %self, %user
   ret i1 %is_user
 refuse:
@@ -483,7 +462,7 @@ define internal void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads) {
   store i64 0, ptr %args
   store i64 %pieces, ptr %dimensions
   store i64 1, ptr %steps
-  %parallel_for = load ptr, ptr $PARALLEL_FOR
+  %parallel_for = load ptr, ptr $TBB_PARALLEL_FOR
   %most = trunc i64 %threads to i32
   call void %parallel_for(ptr @run_tbb_task, ptr %args, ptr %dimensions, ptr %steps, ptr %job,
                           i64 0, i64 1, i32 %most)

@@ -12,8 +12,6 @@ from jitcore.backends.cuda.emulated import ptx
 from jitcore.backends.cuda.emulated.ptx import Instruction, width_of
 from jitcore.backends.cuda.emulated.translate import Body, rule
 
-__all__ = ["apply", "join", "split"]
-
 _WIDE = "x = {ext} {t} {a} to {w}; y = {ext} {t} {b} to {w}; p = mul {w} {x}, {y}"
 _HIGH = _WIDE + "; h = lshr {w} {p}, {n}; l = trunc {w} {h} to {t}"
 # A divisor for which no processor traps.

@@ -13,8 +13,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["LAUNCH", "THREAD", "as_pointer", "call_address", "compile_cached"]
-
 
 def _make_record(words: str, numbers: str) -> np.dtype:
     fields = [(name, "i8") for name in numbers.split()] + [(name, "i4") for name in words.split()]

@@ -18,8 +18,6 @@ from jitcore.backends.cuda.emulated.memory import Memory
 from jitcore.backends.cuda.emulated.module import Kernel, Module
 from jitcore.process.concurrency import Lock
 
-__all__ = ["EmulatedDevice"]
-
 
 class EmulatedDevice:
     """A device for tests, and for machines without a GPU.
@@ -28,8 +26,7 @@ class EmulatedDevice:
         arch: what it says that it is.
         seed: None for threads and blocks in order; a number for random orders, in which either all threads of
             a block take turns, or one warp after the other goes as far as it gets.
-        check_races: without, only addresses are checked.
-    """
+        check_races: without, only addresses are checked."""
 
     #: How many jumps backwards a thread may make before it counts as one that never ends.
     step_limit = 1 << 26
@@ -68,8 +65,7 @@ class EmulatedDevice:
     def load(self, ptx: str) -> Module:
         """The same text is translated once in a process, and its variables exist once on a device.
 
-        Raises: DeviceError with the line that is not understood.
-        """
+        Raises: DeviceError with the line that is not understood."""
         with self._lock:
             if ptx not in self._modules:
                 self._modules[ptx] = Module(ptx, self._memory)
@@ -83,8 +79,7 @@ class EmulatedDevice:
             grid, block: extents along x, y and z.
             arguments: one uint64 for each parameter; those of fewer bytes use their low ones.
             shared_bytes: of the shared variable without a size.
-        Raises: DeviceError.
-        """
+        Raises: DeviceError."""
         with self._lock:
             extents = tuple(grid), tuple(block)
             launch = Launch(kernel, *extents, arguments, shared_bytes, self._memory, self._clock)

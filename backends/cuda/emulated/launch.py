@@ -13,8 +13,6 @@ from jitcore.backends.cuda.emulated.errors import DeviceError
 from jitcore.backends.cuda.emulated.module import Kernel
 from jitcore.backends.cuda.emulated.translate import SHARED_LIMIT
 
-__all__ = ["Launch"]
-
 _LIMITS = {"grid": ((1 << 31) - 1, 65535, 65535), "block": (1024, 1024, 64)}
 
 

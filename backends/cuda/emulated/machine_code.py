@@ -6,8 +6,6 @@ import llvmlite.binding as llvm
 
 from jitcore.backends.cuda.emulated.races import access
 
-__all__ = ["compile_text"]
-
 
 def compile_text(text: str):
     """The engine that has the machine code; keep it for as long as that may run.

@@ -11,8 +11,6 @@ import numpy as np
 from jitcore.backends.cuda.emulated.errors import DeviceError
 from jitcore.backends.cuda.emulated.races import RANGE, SPACES
 
-__all__ = ["Allocation", "Memory", "allocate_aligned", "make_cells", "make_ranges"]
-
 _GUARD = 256  # bytes around an allocation
 _FAR = 1 << 20  # from there on an address is near to nothing
 _KEPT_BYTES = 1 << 26  # of freed memory, so that its addresses are not used again soon

@@ -8,14 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore.backends.cuda.emulated import collectives, movement, ptx  # noqa: F401  the rules register themselves
+from jitcore.backends.cuda.emulated import collectives, movement, ptx  # noqa: F401  for their rules
 from jitcore.backends.cuda.emulated.errors import DeviceError
 from jitcore.backends.cuda.emulated.machine_code import compile_text
 from jitcore.backends.cuda.emulated.memory import Memory
 from jitcore.backends.cuda.emulated.translate import RUNTIME, Body, Layout
 from jitcore.process.concurrency import Lock
-
-__all__ = ["Kernel", "Module"]
 
 _lock = Lock()
 _programs: dict[str, _Program] = {}

@@ -15,9 +15,6 @@ from typing import NamedTuple
 
 from jitcore.backends.cuda.emulated.errors import DeviceError
 
-__all__ = ["Assembly", "Function", "Instruction", "Statement", "Variable", "parse_literal", "parse_ptx",
-           "parse_variable", "split_operands", "width_of"]
-
 
 class Statement(NamedTuple):
     """A brace, a label with its colon, a directive or an instruction, without semicolon."""

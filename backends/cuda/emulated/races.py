@@ -24,9 +24,6 @@ from numba import carray, cfunc, from_dtype, njit, types
 
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD, as_pointer, compile_cached
 
-__all__ = ["FAILURES", "RANGE", "READ", "RELEASE", "SPACES", "STRONG", "TRAP", "WRITE", "access",
-           "pack_access", "unpack_access", "unpack_record"]
-
 READ, WRITE, STRONG, RELEASE, TRAP = 1, 2, 4, 8, 16
 SPACES = ("generic", "global", "shared", "local", "const")
 _GENERIC, _GLOBAL, _SHARED, _LOCAL, _CONSTANT = range(5)

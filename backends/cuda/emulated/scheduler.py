@@ -5,14 +5,10 @@ launch's record. A warp goes on when all lanes of a mask that have not ended wai
 instruction, which is carried out here; a block when all its threads wait at one barrier. Else nothing can.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import carray, from_dtype, njit, types
 
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD, as_pointer, call_address, compile_cached
-
-__all__ = ["AT_BARRIER", "AT_COLLECTIVE", "COLLECTIVES", "DONE", "ENDLESS", "STUCK", "run_block"]
 
 RUNNING, AT_COLLECTIVE, AT_BARRIER, DONE = range(4)  # states of a thread
 COLLECTIVES = {name: number for number, name in enumerate(

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from jitcore.backends.cuda.emulated import ptx, races, scheduler
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD
 
-__all__ = ["RUNTIME", "SHARED_LIMIT", "Body", "Layout", "rule"]
-
 SHARED_LIMIT = 227 * 1024  # bytes of shared memory that a block can have, on the largest GPUs
 _RULES: dict[str, Callable[[Body, ptx.Instruction], None]] = {}
 _ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\w+))?\s*\]")
@@ -110,8 +108,7 @@ class Body:
     """The text of one function while it is being written.
 
     Values are texts of LLVM, `%v7` or `42`, and integers unless a rule makes them floats. Attributes: uses:
-    names of shared variables and of functions; declarations: of LLVM's functions that it calls.
-    """
+    names of shared variables and of functions; declarations: of LLVM's functions that it calls."""
 
     def __init__(self, function: ptx.Function, layout: Layout):
         self.function, self.layout = function, layout

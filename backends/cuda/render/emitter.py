@@ -18,20 +18,8 @@ from jitcore.backends.llvm.complex_ops import interleave, separate
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
 from jitcore.backends.llvm.options import RenderOptions
-from jitcore.backends.llvm.registers import (
-    I1,
-    I8,
-    I32,
-    I64,
-    POINTER,
-    Pair,
-    call_function,
-    lane_count,
-    map_parts,
-    memory_type,
-    splat,
-    widen,
-)
+from jitcore.backends.llvm.registers import (I1, I8, I32, I64, POINTER, Pair, call_function, lane_count,
+                                             map_parts, memory_type, splat, widen)
 from jitcore.loopir.expr import Axis, Buffer, Index
 
 VOID = ir.VoidType()

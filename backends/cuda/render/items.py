@@ -35,8 +35,7 @@ class ItemRenderer(StatementRenderer):
 
     Attributes:
         is_atomic: whether updates may be made in any order.
-        shared: loops whose iterations are shared out among threads, and where each begins.
-    """
+        shared: loops whose iterations are shared out among threads, and where each begins."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
         super().__init__(module, name, kernel, options)

@@ -16,15 +16,8 @@ from jitcore.backends.cuda.render.items import ItemRenderer
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
-from jitcore.backends.gpu.mapping import (
-    WARP,
-    Function,
-    Mapping,
-    can_add_atomically,
-    is_ordered,
-    list_parts,
-    map_kernel,
-)
+from jitcore.backends.gpu.mapping import (WARP, Function, Mapping, can_add_atomically, is_ordered, list_parts,
+                                          map_kernel)
 from jitcore.backends.llvm.accumulator import Accumulator, Partials, count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant

@@ -24,16 +24,8 @@ import numpy as np
 from jitcore.backends.cuda.architectures import choose_arch, find_oldest_cuda
 from jitcore.backends.cuda.libraries.bindings import Libraries
 from jitcore.backends.cuda.runtime import linking
-from jitcore.backends.cuda.runtime.driver import (
-    STICKY,
-    CudaError,
-    CudaMemoryError,
-    LostDriver,
-    describe_status,
-    open_driver,
-    read_name,
-    watch_forks,
-)
+from jitcore.backends.cuda.runtime.driver import (STICKY, CudaError, CudaMemoryError, LostDriver,
+                                                  describe_status, open_driver, read_name, watch_forks)
 from jitcore.backends.cuda.runtime.graphs import DeviceLoop, Graph, Kernel, Launch, Module, Pack, Spares
 from jitcore.config import config
 from jitcore.errors import build_error

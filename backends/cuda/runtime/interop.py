@@ -12,13 +12,8 @@ from typing import Any
 
 from jitcore import dtypes
 from jitcore.backends.cuda.runtime.device import DeviceBuffer, Memory
-from jitcore.backends.cuda.runtime.protocols import (
-    DEFAULT_STREAM,
-    DLPACK_CUDA,
-    DLPACK_MANAGED,
-    read_capsule,
-    read_interface,
-)
+from jitcore.backends.cuda.runtime.protocols import (DEFAULT_STREAM, DLPACK_CUDA, DLPACK_MANAGED,
+                                                     read_capsule, read_interface)
 from jitcore.backends.gpu.mapping import ACCESS_BYTES
 from jitcore.errors import build_error
 from jitcore.sharding import Device

@@ -93,7 +93,6 @@ def find_element(b: ir.IRBuilder, row: ir.Value, at: ir.Value, n: ir.Value, inne
     return b.add(b.mul(b.add(b.mul(outer, n), at), inner), across)
 
 
-
 # -- passes ------------------------------------------------------------------------------------------------
 class Step(NamedTuple):
     """One pass. is_first: whether it reads an operand, whose elements may lie apart. reads_order: whether in

@@ -1,37 +1,16 @@
 """The mathematical functions of the CPU backend, as LLVM IR for scalars and explicit vectors alike.
 
-In: an `ir.IRBuilder`, the name of a function and values of type float, double or a vector of them. Out:
-the result, from a call to an internal `alwaysinline` function that the module gets on first use. Stage:
-rendering. The same formulas serve all widths, so the scalar rest of a loop gives the same bits as its
-vector body.
+In: a formula by name, and values of type float, double or a vector of them. Out: the result, from a call to
+an internal `alwaysinline` function that the module gets on first use (`emitter.emit_call`). Stage: rendering.
+The same formulas serve all widths, so the scalar rest of a loop gives the same bits as its vector body.
 
 The fast path of a function has no branches on lanes. What is rare and costly (sin of 1e22, erf_inv at the
 edge, gamma functions left of zero, fmod of far quotients) is a cold function behind one branch for the
 whole vector. Fused multiply-add is taken for granted: LLVM calls a library function per lane where the
 processor has none.
 
-    exponential            exp exp2 expm1 logistic      2**k times a polynomial; two factors reach subnormals
-    logarithmic            log log2 log10 log1p         k ln2 + log(1 + f), f exact
-                           logaddexp                    the larger one plus log1p(exp(-distance))
-    trigonometric, angle   sin cos tan                  three-float pi/2, two short polynomials, a quadrant
-    huge_angle             the same, any size           Payne and Hanek's reduction in 192-bit integers
-    inverse_trigonometric  asin acos atan atan2         a multiple of pi/2 plus an odd polynomial
-    hyperbolic             sinh cosh tanh, inverses     even and odd part of exp; log1p of two floats
-    error                  erf erfc erf_inv             a polynomial up to one, then exp(Q(x))
-    gamma                  lgamma digamma               recurrence to a polynomial; Stirling; reflection
-    bessel                 bessel_i0e bessel_i1e        exp(-x) P(x**2); P(1 / x) / sqrt(x)
-    normal                 ndtri log_ndtr               P(-log(4 p (1 - p))); Mills' ratio and a logarithm
-    zeta                   zeta polygamma               first terms, then Euler and Maclaurin's formula
-    power                  pow cbrt hypot               log in double precision; Halley; exact scaling
-    roots                  sqrt rsqrt                   LLVM's instruction, or Newton's steps instead
-    rounding               floor ceil ... fmod          LLVM's instructions, integer steps, exact remainder
-
-    piecewise              erf, tanh of float32         a polynomial for each of 16 intervals, with AVX-512
-    tables                 logarithms, pow, cbrt        what their forms for AVX-512 look up
-    avx512                 instructions that formulas ask for; each has another form without them
-
-Polynomials are minimax fits (`fit.py`, which reproduces `coefficients.py`; `fit_pieces.py` and `pieces.py`).
-`fit_tables.py` reproduces `tables.py`.
+Each module says its method. Polynomials are minimax fits: `tests/backends/llvm/fitting` reproduces
+`coefficients.py`, `pieces.py` and `tables.py`.
 
 Modules:
     angle                  The part of sin, cos and tan that is common to all sizes of argument: the reduced
@@ -39,65 +18,44 @@ Modules:
     avx512                 Instructions of AVX-512 that formulas ask for: tables in registers, exponent and
                            significand, scaling.
     bessel                 bessel_i0e, bessel_i1e: exp(-|x|) times the modified Bessel functions; one lane
-                           value in, one out. Stage: rendering.
+                           value in, one out.
     coefficients           Coefficients of the minimax polynomials, lowest power first; made by `fit.py`, not
                            edited by hand.
     double_word            Sums of two floats ("double words"): in, floats; out, a rounded result and its
                            exact or nearly exact rounding error.
     emitter                The emission layer of the mathematical functions: Python operators on lanes become
                            LLVM instructions.
-    error                  erf, erfc: one lane value in, one out. Stage: rendering.
-    exponential            exp, exp2, expm1, logistic: one lane value in, one out. Stage: rendering.
-    fitting/               Programs that make the coefficients and tables of `mathlib`. Nothing else imports
-                           them.
-    gamma                  lgamma, digamma: one lane value in, one out. Stage: rendering. float32 goes through
-                           float64.
+    error                  erf, erfc: one lane value in, one out.
+    exponential            exp, exp2, expm1, logistic: one lane value in, one out.
+    gamma                  lgamma, digamma: one lane value in, one out.
     huge_angle             sin, cos, tan of scalar arguments of any size: the cold path of `trigonometric`.
-                           Stage: rendering.
-    hyperbolic             sinh, cosh, tanh, asinh, acosh, atanh: one lane value in, one out. Stage:
-                           rendering.
-    inverse_trigonometric  asin, acos, atan, atan2: lane values in, angles in radians out. Stage: rendering.
-    logarithmic            log, log2, log10, log1p, logaddexp: lane values in, one out. Stage: rendering.
+    hyperbolic             sinh, cosh, tanh, asinh, acosh, atanh: one lane value in, one out.
+    inverse_trigonometric  asin, acos, atan, atan2: lane values in, angles in radians out.
+    logarithmic            log, log2, log10, log1p, logaddexp: lane values in, one out.
     normal                 log_ndtr, ndtri: the logarithm of the normal distribution function and its inverse;
-                           one lane value in, one out. Stage: rendering.
+                           one lane value in, one out.
     pieces                 Functions in pieces: the polynomial of each interval; made by `fit_pieces.py`, not
                            edited by hand.
     piecewise              Functions as one polynomial for each interval, its coefficients looked up in
-                           registers. Stage: rendering.
-    power                  pow, cbrt, hypot: lane values in, one out. Stage: rendering.
+                           registers.
+    power                  pow, cbrt, hypot: lane values in, one out.
     quotient               Quotients of many numbers by one whose inverse is known: x / y, rounded correctly.
     roots                  Square roots: sqrt, rounded correctly, and its inverse rsqrt.
     rounding               Exact functions: rounding to integers, sign, copysign, nextafter, fmod.
     tables                 What formulas look up in registers of AVX-512; made by `fit_tables.py`, not edited
                            by hand.
-    trigonometric          sin, cos, tan: one lane value in, one out. Stage: rendering.
+    trigonometric          sin, cos, tan: one lane value in, one out.
     zeta                   zeta, polygamma: Hurwitz's zeta function and derivatives of digamma; lane values
-                           in, one out. Stage: rendering. float32 goes through float64.
+                           in, one out.
 """
 from collections.abc import Callable
 from typing import NamedTuple
 
-import llvmlite.ir as ir
+from jitcore.backends.llvm.mathlib import (bessel, error, exponential, gamma, hyperbolic,
+                                           inverse_trigonometric, logarithmic, normal, power, roots, rounding,
+                                           trigonometric, zeta)
 
-from jitcore.backends.llvm.mathlib import (
-    bessel,
-    error,
-    exponential,
-    gamma,
-    hyperbolic,
-    inverse_trigonometric,
-    logarithmic,
-    normal,
-    power,
-    quotient,
-    roots,
-    rounding,
-    trigonometric,
-    zeta,
-)
-from jitcore.backends.llvm.mathlib.emitter import define_function
-
-__all__ = ["FUNCTIONS", "Function", "emit", "emit_quotient", "names"]
+__all__ = ["FUNCTIONS", "Function", "names"]
 
 
 class Function(NamedTuple):
@@ -105,8 +63,7 @@ class Function(NamedTuple):
 
     `single`, `double`: largest error for float32 and float64 in units in the last place of the exact
     result. `absolute`: an error that is also allowed, in units in the last place of one, near zeros that
-    the formula does not resolve.
-    """
+    the formula does not resolve."""
     arity: int
     build: Callable
     single: float
@@ -169,30 +126,3 @@ FUNCTIONS = {
 def names():
     """The names of all functions, in the order of the table."""
     return tuple(FUNCTIONS)
-
-
-def emit(builder, name, *args):
-    """Emit a call of a function and return its result.
-
-    Args:
-        builder: where the call goes; its module gets the function.
-        name: a key of `FUNCTIONS`.
-        args: values of one type: float, double, or a vector of either of at most 64 lanes.
-    Returns: a value of that type.
-    Raises: KeyError for an unknown name, TypeError for another number of arguments or other types.
-    """
-    row, value_type = FUNCTIONS[name], args[0].type
-    element = value_type.element if isinstance(value_type, ir.VectorType) else value_type
-    if len(args) != row.arity or any(arg.type != value_type for arg in args):
-        given = ", ".join(str(arg.type) for arg in args)
-        raise TypeError(f"{name} takes {row.arity} arguments of one type, not {given}")
-    if not isinstance(element, (ir.FloatType, ir.DoubleType)):
-        raise TypeError(f"{name} is made for float and double, not {value_type}")
-    return builder.call(define_function(builder.module, row.build, value_type, row.arity), args)
-
-
-def emit_quotient(builder, x, divisor, inverse):
-    """Emit x / divisor, rounded correctly. All of one type; inverse: 1 / divisor, which is the same in every
-    lane."""
-    return builder.call(define_function(builder.module, quotient.build_quotient, x.type, 3),
-                        [x, divisor, inverse])

@@ -19,8 +19,7 @@ CURRENT_ROUNDING = 4
 def lookup(e, table, index):
     """table[index] for each lane; only the low bits of the integer `index` count.
 
-    table: numbers for one or two registers (float64: 8 or 16, float32: 16 or 32).
-    """
+    table: numbers for one or two registers (float64: 8 or 16, float32: 16 or 32)."""
     width = REGISTER_BITS // e.bits
     halves = _list_registers(table, e.bits)
     register = halves[0].type
@@ -53,8 +52,7 @@ def get_significand(e, x, interval=FROM_ONE, sign=NAN_BELOW_ZERO):
     """m with x = m * 2**k for an integer k; 1 at zero and inf, NaN at NaN.
 
     interval: FROM_ONE, m in [1, 2), or AROUND_ONE, m in [3/4, 3/2). sign: NAN_BELOW_ZERO, or WITHOUT_SIGN
-    for the significand of |x|.
-    """
+    for the significand of |x|."""
     return _call_masked(e, "getmant", [x], [interval | sign])
 
 

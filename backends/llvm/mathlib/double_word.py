@@ -42,8 +42,7 @@ def half_inverse(e, x):
     """1 / x to more than half the precision, for x whose inverse is a normal number.
 
     Of float32 an approximation takes a fourth of a division's time; that of float64 would need a step of
-    Newton's method.
-    """
+    Newton's method."""
     return approximate_inverse(e, x) if e.bits == 32 and e.has_avx512 else 1.0 / x
 
 

@@ -13,7 +13,6 @@ Constants are sums of floats of one format: in, digits; out, `Constant.split`.
 """
 
 
-
 import functools
 import math
 import struct
@@ -106,8 +105,7 @@ class Lanes:
     """An LLVM value, scalar or vector, with Python's operators; plain numbers become constants of its type.
 
     Floats: + - * / and ordered comparisons (`!=` is true for NaN). Integers: + - * & | ^ << and the
-    arithmetic >>. Masks (i1): & | ^ and ~.
-    """
+    arithmetic >>. Masks (i1): & | ^ and ~."""
     __slots__ = ("emitter", "value")
 
     def __init__(self, emitter, value):
@@ -205,8 +203,7 @@ class Emitter:
 
     Facts of the format that formulas use: `bits` (32, 64), `mantissa` (23, 52 stored bits), `bias` (127,
     1023), `smallest_normal`, `largest`, `inf`, `nan`, and `magic`, 1.5 * 2**mantissa: adding it rounds to
-    an integer that then stands in the low bits.
-    """
+    an integer that then stands in the low bits."""
 
     def __init__(self, builder, value_type):
         self.builder, self.type = builder, value_type
@@ -315,8 +312,7 @@ class Emitter:
 
     def poly(self, x, coefficients):
         """sum c[i] * x**i as two interleaved chains in x**2: half the latency of Horner's rule for one
-        multiplication.
-        """
+        multiplication."""
         if len(coefficients) < 6:
             return self.horner(x, coefficients)
         square = x * x
@@ -324,8 +320,7 @@ class Emitter:
 
     def round_magic(self, x, factor):
         """(k, bits) with k = x * factor rounded to an integer, for |k| < 2**(mantissa - 2); bits: its low
-        bits are k's.
-        """
+        bits are k's."""
         shifted = self.fma(x, factor, self.magic)
         return shifted - self.magic, self.to_bits(shifted)
 
@@ -350,8 +345,7 @@ class Emitter:
 
     def call(self, build, *args, cold=False):
         """The function that `build` describes, of lanes of this type; see `start_function`."""
-        function = define_function(self.builder.module, build, self.type, len(args), cold)
-        return self.lanes(self.builder.call(function, [arg.value for arg in args]))
+        return self.lanes(emit_call(self.builder, build, *[arg.value for arg in args], cold=cold))
 
     def load(self, table, place):
         """table[place] for each lane: a global array, integers."""
@@ -389,8 +383,7 @@ class Emitter:
         """`fast`, with the lanes of `hard` replaced by what a cold function makes of `build(emitter, *args)`.
 
         The cold function walks the hard lanes and treats each as a scalar, so the formula may hold tables,
-        loops and wide integers.
-        """
+        loops and wide integers."""
         builder = self.builder
         values = [arg.value for arg in args]
 
@@ -422,8 +415,7 @@ class Emitter:
 def start_function(module, symbol, function_type, cold):
     """A new internal function of the module and the builder at its entry.
 
-    Cold functions are not optimised: that would cost more compile time than all of the fast path.
-    """
+    Cold functions are not optimised: that would cost more compile time than all of the fast path."""
     function = ir.Function(module, function_type, symbol)
     function.linkage = "internal"
     for attribute in ("noinline", "optnone", "cold", "nounwind") if cold else ("alwaysinline", "nounwind"):
@@ -444,11 +436,16 @@ def define_function(module, build, value_type, arity, cold=False):
     return function
 
 
+def emit_call(builder, build, *args, cold=False):
+    """A call of the function that `build` describes, where the builder is. args: values of one type: float,
+    double, or a vector of either of at most 64 lanes."""
+    return builder.call(define_function(builder.module, build, args[0].type, len(args), cold), args)
+
+
 def through_double(e, build, *args):
     """`build` of float32 lanes, computed by the float64 function."""
     wide = [e.widen(arg) for arg in args]
-    function = define_function(e.builder.module, build, wide[0].value.type, len(args))
-    return e.narrow(Lanes(wide[0].emitter, e.builder.call(function, [arg.value for arg in wide])))
+    return e.narrow(Lanes(wide[0].emitter, emit_call(e.builder, build, *[arg.value for arg in wide])))
 
 
 def define_lane_loop(module, build, value_type, arity):

@@ -6,13 +6,8 @@ beyond 1/2 is exp(-x**2) times a polynomial in (x - 4) / (x + 4) divided by 1 + 
 rounding error.
 """
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.double_word import (
-    fast_two_sum,
-    multiply_words,
-    split_quotient,
-    two_product,
-    two_sum,
-)
+from jitcore.backends.llvm.mathlib.double_word import (fast_two_sum, multiply_words, split_quotient,
+                                                       two_product, two_sum)
 from jitcore.backends.llvm.mathlib.exponential import scale, split_exp
 from jitcore.backends.llvm.mathlib.logarithmic import evaluate_positive_log
 from jitcore.backends.llvm.mathlib.piecewise import evaluate_pieces

@@ -26,8 +26,7 @@ def round_exponent(e, x, factor, offset):
 
 def reduce_natural(e, x, offset):
     """(power, r, low): x = k ln2 + r + low with low the rounding error of r; power as in
-    `round_exponent`.
-    """
+    `round_exponent`."""
     high, low = LN2.split(e.bits, 2)
     power = round_exponent(e, x, LOG2_E.split(e.bits, 1)[0], offset)
     first = e.fma(power.k, -high, x)
@@ -57,16 +56,14 @@ def clamp_exponent(e, x):
 
 def skip_zeros(e, x, low, evaluate):
     """evaluate(x), and 0 below `low`, which is not scaled there: processors take 200 cycles for a result that
-    vanishes, and masked softmax has many. Masks of AVX-512 are part of the instruction that scales.
-    """
+    vanishes, and masked softmax has many. Masks of AVX-512 are part of the instruction that scales."""
     is_zero = x < low
     return e.select(is_zero, 0.0, evaluate(x if e.has_avx512 else e.select(is_zero, 0.0, x)))
 
 
 def split_exp(e, x, low=None, offset=None):
     """(rise, power): exp(x + low) = (1 + rise) 2**k, x within `clamp_exponent`, low an optional small
-    addend.
-    """
+    addend."""
     power, r, r_low = reduce_natural(e, x, 2 * e.bias if offset is None else offset)
     rise = e.fma(r * r, e.poly(r, COEFFICIENTS["exp", e.bits]), r)
     if low is not None:
@@ -100,8 +97,7 @@ def build_exp2(e, x):
 
 def build_expm1(e, x):
     """2**k - 1 + 2**k r is kept with its rounding error, so that only small terms are rounded; all
-    halved, for 2**128.
-    """
+    halved, for 2**128."""
     low, high = e.pick((-20.0, 89.0), (-40.0, 710.0))
     power, r, r_low = reduce_natural(e, e.at_most(e.at_least(x, low), high), e.bias - 1)
     half = e.to_float(power.field << e.mantissa)

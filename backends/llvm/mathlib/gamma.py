@@ -46,8 +46,7 @@ def build_lgamma(e, x):
 
 def evaluate_sinpi(e, a):
     """(sin(pi a), cos(pi a)) up to the signs that whole turns give, a scalar a >= 0; exact zeros at the
-    integers.
-    """
+    integers."""
     double = a + a
     nearest = e.intrinsic("roundeven", double)
     r = (double - nearest) * 0.5

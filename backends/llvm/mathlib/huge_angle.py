@@ -43,8 +43,7 @@ def load_window(e, bit):
 
 def reduce_huge(e, magnitude):
     """(quadrant, r, low): magnitude = quadrant * pi/2 + r + low modulo 2 pi, |r| <= pi/4; double, at
-    least 2**-8.
-    """
+    least 2**-8."""
     b = e.builder
     bits = e.to_bits(magnitude).value
     mantissa = b.zext(b.or_(b.and_(bits, I64(2**52 - 1)), I64(2**52)), I128)

@@ -21,8 +21,7 @@ DOUBLED_ROOTS = tuple(2.0 * root for root in FOLDED_ROOTS)
 
 def build_tanh(e, x):
     """An odd polynomial up to 0.55, then 1 - 2 / (1 + exp(2 |x|)), where the quotient's errors shrink.
-    Where registers hold tables, float32 in pieces, whose coefficients would be too many for float64.
-    """
+    Where registers hold tables, float32 in pieces, whose coefficients would be too many for float64."""
     if e.has_avx512:
         return look_up_tanh(e, x) if e.bits == 64 else e.copysign(evaluate_pieces(e, "tanh", e.abs(x)), x)
     magnitude = e.at_most(e.abs(x), e.pick(10.0, 20.0))
@@ -44,8 +43,7 @@ def look_up_tanh(e, x):
 
     2 |x| = k ln2 / 16 + 2 (r + low), where r is exact and no instruction but the last ones waits for low; a
     table has 2**(k / 16), of which less one is exact. Few vectors fit into the processor at a time, so that
-    the longest chain decides about the time: Estrin's scheme for the exponential.
-    """
+    the longest chain decides about the time: Estrin's scheme for the exponential."""
     magnitude = e.at_most(e.abs(x), 20.0)
     major, minor = LN2.split(64, 2)
     shifted = e.fma(magnitude, LOG2_E.value * 32.0, e.magic)
@@ -68,8 +66,7 @@ def split_exponential(e, magnitude):
     """(difference, total, r, odd, even) for a = |x|, a = k ln2 + r.
 
     total, difference = (2**k +- 2**-k) / 4; odd = sinh(r) - r; even = cosh(r) - 1. The quarter keeps 2**k
-    finite.
-    """
+    finite."""
     power, r, _ = reduce_natural(e, magnitude, 0)
     k = power.field << e.mantissa
     exponent_one = e.int_const((e.bias - 2) << e.mantissa)

@@ -42,8 +42,7 @@ def build_acos(e, x):
 
 def evaluate_arc(e, t):
     """atan(t) - t for |t| <= 1. As the signs alternate, chains in z**2 would cancel; Horner's rule for each
-    half of many coefficients has half the latency, too.
-    """
+    half of many coefficients has half the latency, too."""
     z = t * t
     coefficients = COEFFICIENTS["atan", e.bits]
     if e.bits == 32:

@@ -19,8 +19,7 @@ from jitcore.backends.llvm.mathlib.tables import LOGARITHMS
 
 class Reduced(NamedTuple):
     """A number as 2**k (1 + f + f_low), k a float, f_low an optional addend of the size of f's rounding
-    error; with AVX-512 as 2**k exp(start) (1 + f + f_low).
-    """
+    error; with AVX-512 as 2**k exp(start) (1 + f + f_low)."""
     k: Lanes
     f: Lanes
     f_low: Lanes | None = None
@@ -46,8 +45,7 @@ def split_positive(e, x):
 def find_entry(e, x, name="log"):
     """(k, m, inverse, start) of x = 2**k m with 3/4 <= m < 3/2: m * inverse is near one, start is
     -log(inverse) to the base of the table of that name. AVX-512. At zero and inf k is infinite, below zero
-    m is NaN, so that logarithms are right there.
-    """
+    m is NaN, so that logarithms are right there."""
     table = LOGARITHMS[name, e.bits]
     m = avx512.get_significand(e, x, avx512.AROUND_ONE)
     k = avx512.get_exponent(e, x) - avx512.get_exponent(e, m)
@@ -80,8 +78,7 @@ def finish_table(e, reduced, unit=ONE, name="log"):
     """The logarithm of what `look_up` leaves, to the base whose logarithm is 1 / unit.
 
     The upper parts of what k and the table add are exact. As f may cancel half of them, it is added with the
-    sum's rounding error.
-    """
+    sum's rounding error."""
     k, f, f_low, start = reduced
     upper, lower = LOGARITHMS[name, e.bits].unit
     major, minor = unit.split(e.bits, 2)
@@ -168,8 +165,7 @@ def split_log1p(e, x, low=None):
 
 def split_sum(e, x, low):
     """f = x 2**-k + (2**-k - 1): where k = 0 that is x itself, elsewhere f_low holds its rounding error.
-    Where the one no longer counts 2**-k would leave the format: there f comes from the bits of x.
-    """
+    Where the one no longer counts 2**-k would leave the format: there f comes from the bits of x."""
     total = x + 1.0
     k, f_large = split_normal(e, total)
     scale = e.to_float(e.int_const(e.bias << e.mantissa) - (k << e.mantissa))
@@ -182,8 +178,7 @@ def split_sum(e, x, low):
 
 def look_up_sum(e, x, low):
     """The rounding error of 1 + x, scaled as the sum is, belongs to f; where the sum is near one f is
-    exactly x. The result is right at -1, at inf and beyond -1 too, given that low is.
-    """
+    exactly x. The result is right at -1, at inf and beyond -1 too, given that low is."""
     total = x + 1.0
     reduced, inverse = look_up(e, total)
     larger, smaller = e.at_least(x, 1.0), e.at_most(x, 1.0)

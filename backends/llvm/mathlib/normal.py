@@ -8,13 +8,8 @@ w = -log(4 p (1 - p)), which has the same value at p and 1 - p: for float32 one 
 one up to w = 6, and what lies beyond, one number in eight hundred of uniform data, is cold.
 """
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.llvm.mathlib.double_word import (
-    fast_two_sum,
-    multiply_words,
-    split_quotient,
-    two_product,
-    two_sum,
-)
+from jitcore.backends.llvm.mathlib.double_word import (fast_two_sum, multiply_words, split_quotient,
+                                                       two_product, two_sum)
 from jitcore.backends.llvm.mathlib.exponential import scale, split_exp
 from jitcore.backends.llvm.mathlib.logarithmic import evaluate_log_of_parts, evaluate_positive_log
 

@@ -30,13 +30,8 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.rewriter.bytecode.instructions import read_raw
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import ContainerLocation
-from jitcore.rewriter.objects import (
-    copy_contents,
-    has_changed,
-    is_changeable,
-    is_user_class,
-    is_user_function,
-)
+from jitcore.rewriter.objects import (copy_contents, has_changed, is_changeable, is_user_class,
+                                      is_user_function)
 
 #: Types of variables of classes and functions that are data, whatever has their names.
 DATA = (type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, np.ndarray)

@@ -43,17 +43,8 @@ from jitcore.process.streams import is_generator
 from jitcore.rewriter.control_flow.arms import make_final
 from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.objects import (
-    BOUND_METHODS,
-    OWNERLESS,
-    find_in_class,
-    find_owner,
-    find_special,
-    is_compiled_by_numba,
-    is_library_file,
-    is_user_class,
-    is_user_code,
-)
+from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, find_owner, find_special,
+                                      is_compiled_by_numba, is_library_file, is_user_class, is_user_code)
 from jitcore.rewriter.operations.redirects import REDIRECTS
 
 #: Attribute of the function that `autojit` returns: the function that it was given.

@@ -28,15 +28,8 @@ from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.views import (
-    Axis,
-    Broadcast,
-    Diagonal,
-    Part,
-    Reshape,
-    Window,
-    is_same_view,
-)
+from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Part, Reshape, Window,
+                                                  is_same_view)
 from jitcore.process.generated import Constants
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable

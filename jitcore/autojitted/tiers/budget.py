@@ -29,15 +29,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jitcore.autojitted.entry import Entry, Signature
-from jitcore.autojitted.inputs.specs import (
-    ArraySpec,
-    DictSpec,
-    InstanceSpec,
-    ScalarSpec,
-    SequenceSpec,
-    Spec,
-    StaticSpec,
-)
+from jitcore.autojitted.inputs.specs import (ArraySpec, DictSpec, InstanceSpec, ScalarSpec, SequenceSpec,
+                                             Spec, StaticSpec)
 from jitcore.autojitted.recording.purity import ORIGINAL
 from jitcore.autojitted.recording.recorder import silence
 from jitcore.autojitted.tiers.native import copy_values

@@ -12,17 +12,8 @@ from collections.abc import Sequence
 from itertools import compress
 
 from jitcore.config import config
-from jitcore.core.jaxpr import (
-    ClosedJaxpr,
-    Jaxpr,
-    Literal,
-    ShapedArray,
-    Var,
-    aval_of,
-    eval_jaxpr,
-    find_dependent,
-    slice_eqns,
-)
+from jitcore.core.jaxpr import (ClosedJaxpr, Jaxpr, Literal, ShapedArray, Var, aval_of, eval_jaxpr,
+                                find_dependent, slice_eqns)
 from jitcore.core.primitive import registry
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow.control import split_operands

@@ -19,13 +19,8 @@ from jitcore.core.trace import Tracer, to_numpy
 from jitcore.lax.bits import or_
 from jitcore.lax.define import canonicalize_shape, define, product, to_operands
 from jitcore.lax.elementwise import div, eq, mul, ne, neg, select_n
-from jitcore.lax.indexing.dimension_numbers import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    gather_aval,
-    scatter_aval,
-)
+from jitcore.lax.indexing.dimension_numbers import (GatherDimensionNumbers, GatherScatterMode,
+                                                    ScatterDimensionNumbers, gather_aval, scatter_aval)
 from jitcore.lax.indexing.gather_numpy import default_fill, gather_ndarray, scatter_ndarray
 from jitcore.lax.shape import empty, iota, reshape
 from jitcore.transforms.batch_rules import make_empty_batch, shift

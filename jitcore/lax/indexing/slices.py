@@ -18,11 +18,8 @@ from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, to_numpy
 from jitcore.lax.define import canonicalize_axis, canonicalize_shape, define, to_operands
 from jitcore.lax.elementwise import add, convert_element_type, lt, select_n
-from jitcore.lax.indexing.dimension_numbers import (
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-)
+from jitcore.lax.indexing.dimension_numbers import (GatherDimensionNumbers, GatherScatterMode,
+                                                    ScatterDimensionNumbers)
 from jitcore.lax.indexing.gather_scatter import gather, scatter
 from jitcore.lax.joining import concatenate
 from jitcore.lax.pad import pad

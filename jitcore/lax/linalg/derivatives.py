@@ -20,23 +20,8 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.dot import batch_matmul
-from jitcore.lax.elementwise import (
-    abs_,
-    add,
-    complex_,
-    conj,
-    convert_element_type,
-    div,
-    eq,
-    ge,
-    imag,
-    mul,
-    neg,
-    real,
-    reciprocal,
-    select,
-    sub,
-)
+from jitcore.lax.elementwise import (abs_, add, complex_, conj, convert_element_type, div, eq, ge, imag, mul,
+                                     neg, real, reciprocal, select, sub)
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers
 from jitcore.lax.indexing.gather_scatter import gather
 from jitcore.lax.indexing.slices import slice as slice_array

@@ -26,14 +26,8 @@ from jitcore.numpy.ufuncs import arithmetic, logic, rounding
 # Dtypes whose NumPy loops for these kinds of operators give what the primitives give, Python scalars
 # included.
 _DIRECT = {
-    "arithmetic": {
-        dtypes.int32,
-        dtypes.int64,
-        dtypes.float32,
-        dtypes.float64,
-        dtypes.complex64,
-        dtypes.complex128,
-    },
+    "arithmetic": {dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.complex64,
+                   dtypes.complex128},
     "division": {dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128},
     "comparison": {dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64},
 }

@@ -18,16 +18,8 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.core.symbolic import DimExpr
-from jitcore.core.trace import (
-    NOT_HERE,
-    Tracer,
-    context,
-    eval_trace,
-    origin_of,
-    own_ndarray,
-    to_numpy,
-    user_snippet,
-)
+from jitcore.core.trace import (NOT_HERE, Tracer, context, eval_trace, origin_of, own_ndarray, to_numpy,
+                                user_snippet)
 from jitcore.errors import arguments
 from jitcore.lax.define import canonicalize_axis, cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray

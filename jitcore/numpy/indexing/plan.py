@@ -19,13 +19,8 @@ from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.errors import arguments as argument_errors
-from jitcore.numpy.arrays.promotion import (
-    apply_elementwise,
-    apply_select,
-    broadcast_shapes,
-    convert_dtype,
-    promote,
-)
+from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, broadcast_shapes, convert_dtype,
+                                            promote)
 from jitcore.numpy.creation import array
 
 

@@ -14,14 +14,8 @@ from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import reductions
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    convert_dtype,
-    ensure_array,
-    ensure_arrays,
-    promote_arrays,
-    require_static,
-)
+from jitcore.numpy.arrays.promotion import (apply_select, convert_dtype, ensure_array, ensure_arrays,
+                                            promote_arrays, require_static)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item

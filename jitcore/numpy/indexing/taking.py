@@ -15,17 +15,9 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
 from jitcore.lax.define import canonicalize_axis
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    broadcast_array,
-    broadcast_shapes,
-    convert_dtype,
-    ensure_array,
-    ensure_arrays,
-    promote_arrays,
-    reject_out,
-    require_static,
-)
+from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, broadcast_shapes, convert_dtype,
+                                            ensure_array, ensure_arrays, promote_arrays, reject_out,
+                                            require_static)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.cumulative import cumsum
 from jitcore.numpy.indexing.reading import get_item, read_with_mode

@@ -14,14 +14,8 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core.trace import Tracer, context, eval_trace, user_snippet
 from jitcore.errors import arguments
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    broadcast_array,
-    convert_dtype,
-    ensure_array,
-    is_operand,
-    promote_arrays,
-)
+from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, convert_dtype, ensure_array,
+                                            is_operand, promote_arrays)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing.plan import RULES, UNCHECKED, Entry, parse_index, plan_index
 from jitcore.numpy.indexing.reading import is_plain, read_with_mode

@@ -17,17 +17,8 @@ from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace
-from jitcore.numpy.arrays.promotion import (
-    apply_elementwise,
-    apply_select,
-    convert_dtype,
-    ensure_array,
-    operand_type,
-    promote,
-    promote_arrays,
-    promote_typed,
-    to_numeric,
-)
+from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, convert_dtype, ensure_array,
+                                            operand_type, promote, promote_arrays, promote_typed, to_numeric)
 
 
 class Ufunc:

@@ -12,13 +12,8 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
-from jitcore.numpy.arrays.promotion import (
-    apply_elementwise,
-    apply_select,
-    ensure_array,
-    promote,
-    promote_typed,
-)
+from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, ensure_array, promote,
+                                            promote_typed)
 from jitcore.numpy.ufuncs.arithmetic import Ufunc, absolute, compare_complex, imag, real
 
 

@@ -10,13 +10,8 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy import reductions
-from jitcore.numpy.arrays.promotion import (
-    canonicalize_axes,
-    convert_dtype,
-    ensure_array,
-    ensure_arrays,
-    reject_out,
-)
+from jitcore.numpy.arrays.promotion import (canonicalize_axes, convert_dtype, ensure_array, ensure_arrays,
+                                            reject_out)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item

@@ -13,32 +13,12 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy.arrays.dtype_names import finfo
-from jitcore.numpy.arrays.promotion import (
-    apply_elementwise,
-    apply_select,
-    convert_dtype,
-    ensure_array,
-    ensure_arrays,
-    promote,
-    promote_arrays,
-    reject_out,
-)
+from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, convert_dtype, ensure_array,
+                                            ensure_arrays, promote, promote_arrays, reject_out)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.ufuncs import logic
-from jitcore.numpy.ufuncs.arithmetic import (
-    absolute,
-    add,
-    divide,
-    exp,
-    fmod,
-    maximum,
-    minimum,
-    multiply,
-    nextafter,
-    sign,
-    subtract,
-    ufunc,
-)
+from jitcore.numpy.ufuncs.arithmetic import (absolute, add, divide, exp, fmod, maximum, minimum, multiply,
+                                             nextafter, sign, subtract, ufunc)
 from jitcore.transforms.custom_derivatives import custom_jvp
 
 

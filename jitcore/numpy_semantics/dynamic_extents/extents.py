@@ -16,16 +16,8 @@ from jitcore.array import Array
 from jitcore.numpy_semantics.values import arithmetic
 from jitcore.numpy_semantics.values.equality import find_first
 from jitcore.numpy_semantics.values.mixed import Mixed
-from jitcore.numpy_semantics.values.numbers import (
-    Form,
-    Number,
-    Term,
-    as_int,
-    form_of,
-    interval_of,
-    is_at_most,
-    make_int,
-)
+from jitcore.numpy_semantics.values.numbers import (Form, Number, Term, as_int, form_of, interval_of,
+                                                    is_at_most, make_int)
 from jitcore.rewriter.handles import Handle
 
 

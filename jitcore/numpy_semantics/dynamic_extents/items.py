@@ -22,20 +22,10 @@ from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, assign, find_frame, join_items, list_items
 from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray, wrap
 from jitcore.numpy_semantics.dynamic_extents.moving import run_early
-from jitcore.numpy_semantics.dynamic_extents.reading import (
-    check_number,
-    compact_array,
-    expand_index,
-    has_picks,
-    is_integer_array,
-    is_mask,
-    move_forward,
-    needs_numbers,
-    plan_view,
-    runs_backwards,
-    share,
-    view_item,
-)
+from jitcore.numpy_semantics.dynamic_extents.reading import (check_number, compact_array, expand_index,
+                                                             has_picks, is_integer_array, is_mask,
+                                                             move_forward, needs_numbers, plan_view,
+                                                             runs_backwards, share, view_item)
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.items import scatter_entries, whole_entry

@@ -5,8 +5,6 @@ In: two operands. Out: as `np.matmul`, `np.dot`, `np.inner`, `np.outer`, `np.vdo
 matrices are products of the frames, with zeros outside.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, finish, join_items, list_items

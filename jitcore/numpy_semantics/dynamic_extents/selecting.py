@@ -13,20 +13,15 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy_semantics.dynamic_extents.align import (
-    adapt,
-    find_frame,
-    finish,
-    is_single,
-    join_items,
-    list_items,
-)
+from jitcore.numpy_semantics.dynamic_extents.align import (adapt, find_frame, finish, is_single, join_items,
+                                                           list_items)
 from jitcore.numpy_semantics.dynamic_extents.array import PaddedArray, accepts_padded, wrap
 from jitcore.numpy_semantics.dynamic_extents.moving import number_true, take
 from jitcore.numpy_semantics.dynamic_extents.reading import join_axes, move_forward
 from jitcore.numpy_semantics.dynamic_extents.reductions import list_axes
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span, Whole, find_axes, join_masks
-from jitcore.numpy_semantics.functions import searching  # noqa: F401  it fills the table that is extended here
+from jitcore.numpy_semantics.functions import \
+    searching  # noqa: F401  it fills the table that is extended here
 from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.promotion import as_operand, to_raw

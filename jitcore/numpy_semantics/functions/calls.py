@@ -16,13 +16,8 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
-from jitcore.numpy_semantics.values.promotion import (
-    as_operand,
-    cast_raw,
-    promotion_type,
-    result_dtype,
-    to_raw,
-)
+from jitcore.numpy_semantics.values.promotion import (as_operand, cast_raw, promotion_type, result_dtype,
+                                                      to_raw)
 
 #: What NumPy's signatures have for arguments that were not given.
 NO_VALUE = np._NoValue

@@ -19,14 +19,8 @@ from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, to_commo
 from jitcore.numpy_semantics.functions.tables import creates, implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
-from jitcore.numpy_semantics.values.promotion import (
-    as_operand,
-    cast_raw,
-    check_dtype,
-    is_python_number,
-    to_item,
-    to_raw,
-)
+from jitcore.numpy_semantics.values.promotion import (as_operand, cast_raw, check_dtype, is_python_number,
+                                                      to_item, to_raw)
 from jitcore.numpy_semantics.values.sequences import has_handle, stack_sequence
 from jitcore.numpy_semantics.values.storage import Order, find_own_order, name_order
 from jitcore.rewriter.functions import resolve

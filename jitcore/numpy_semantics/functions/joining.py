@@ -15,14 +15,8 @@ from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import CREATION, implements
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
-from jitcore.numpy_semantics.values.promotion import (
-    as_operand,
-    cast_raw,
-    is_python_number,
-    result_dtype,
-    shape_of,
-    to_raw,
-)
+from jitcore.numpy_semantics.values.promotion import (as_operand, cast_raw, is_python_number, result_dtype,
+                                                      shape_of, to_raw)
 from jitcore.numpy_semantics.values.sequences import has_handle
 from jitcore.rewriter.handles import Handle
 from jitcore.tree_util import tree_flatten, tree_unflatten

@@ -13,15 +13,8 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import (
-    as_operands,
-    finish,
-    is_given,
-    to_common,
-    to_common_inexact,
-    to_inexact,
-    to_inexacts,
-)
+from jitcore.numpy_semantics.functions.calls import (as_operands, finish, is_given, to_common,
+                                                     to_common_inexact, to_inexact, to_inexacts)
 from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail

@@ -18,14 +18,8 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.numpy.statistics import pick_quantiles
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import (
-    as_operands,
-    ask_numpy,
-    dtype_of,
-    to_flags,
-    to_inexact,
-    to_inexacts,
-)
+from jitcore.numpy_semantics.functions.calls import (as_operands, ask_numpy, dtype_of, to_flags, to_inexact,
+                                                     to_inexacts)
 from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import new_array

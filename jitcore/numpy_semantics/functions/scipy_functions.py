@@ -15,16 +15,8 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, scipy
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import (
-    as_arrays,
-    as_given,
-    as_operands,
-    dtype_of,
-    to_common,
-    to_common_inexact,
-    to_inexact,
-    to_own,
-)
+from jitcore.numpy_semantics.functions.calls import (as_arrays, as_given, as_operands, dtype_of, to_common,
+                                                     to_common_inexact, to_inexact, to_own)
 from jitcore.numpy_semantics.functions.rows import adapts_scipy
 from jitcore.numpy_semantics.functions.scipy_table import UFUNCS, implements_scipy
 from jitcore.numpy_semantics.functions.shaping import as_array

@@ -13,18 +13,8 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import (
-    as_operands,
-    dtype_of,
-    finish,
-    given,
-    is_given,
-    to_common,
-    to_inexact,
-    to_inexacts,
-    to_own,
-    unpack,
-)
+from jitcore.numpy_semantics.functions.calls import (as_operands, dtype_of, finish, given, is_given,
+                                                     to_common, to_inexact, to_inexacts, to_own, unpack)
 from jitcore.numpy_semantics.functions.dispatch import run_source
 from jitcore.numpy_semantics.functions.rows import adapts, rows
 from jitcore.numpy_semantics.functions.shaping import as_array
@@ -32,14 +22,8 @@ from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
 from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.numpy_semantics.values.promotion import (
-    as_operand,
-    cast_raw,
-    result_dtype,
-    shape_of,
-    to_item,
-    to_raw,
-)
+from jitcore.numpy_semantics.values.promotion import (as_operand, cast_raw, result_dtype, shape_of, to_item,
+                                                      to_raw)
 from jitcore.numpy_semantics.values.sequences import has_handle
 from jitcore.numpy_semantics.values.storage import find_joint_order, find_own_order
 from jitcore.rewriter.functions import resolve

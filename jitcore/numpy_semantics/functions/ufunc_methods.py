@@ -19,14 +19,8 @@ from jitcore.numpy_semantics.functions.calls import finish, given
 from jitcore.numpy_semantics.functions.dispatch import apply_function
 from jitcore.numpy_semantics.values.items import NUMPY_RULES, TracedExtent
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
-from jitcore.numpy_semantics.values.promotion import (
-    as_operand,
-    cast_raw,
-    check_aval,
-    promotion_type,
-    shape_of,
-    to_raw,
-)
+from jitcore.numpy_semantics.values.promotion import (as_operand, cast_raw, check_aval, promotion_type,
+                                                      shape_of, to_raw)
 
 #: Running folds that NumPy has as functions.
 _RUNNING_FOLDS = ("cumsum", "cumprod")

@@ -27,18 +27,9 @@ from jitcore.numpy_semantics.values.arithmetic import fail, float_divmod
 from jitcore.numpy_semantics.values.mixed import Mixed, distribute, find_mixed, see_through_ufunc
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array, wrap_result
 from jitcore.numpy_semantics.values.operators import OPERATORS, multiply_parts
-from jitcore.numpy_semantics.values.promotion import (
-    SUPPORTED,
-    as_operand,
-    cast_raw,
-    check_aval,
-    is_python_number,
-    is_weak_type,
-    promotion_type,
-    shape_of,
-    to_raw,
-    to_scalar_operand,
-)
+from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, check_aval,
+                                                      is_python_number, is_weak_type, promotion_type,
+                                                      shape_of, to_raw, to_scalar_operand)
 from jitcore.numpy_semantics.values.storage import find_joint_order, leaves_order_open
 from jitcore.numpy_semantics.values.views import broadcast_raw
 from jitcore.rewriter.handles import Handle

@@ -20,19 +20,8 @@ from jitcore.array import Array
 from jitcore.core import algebra
 from jitcore.core.algebra import COMPARISONS, UNKNOWN, Interval
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.values.numbers import (
-    LARGE,
-    LARGEST_INT,
-    NUMBER_DTYPES,
-    RANKS,
-    Form,
-    Number,
-    as_int,
-    form_of,
-    interval_of,
-    is_large,
-    make_int,
-)
+from jitcore.numpy_semantics.values.numbers import (LARGE, LARGEST_INT, NUMBER_DTYPES, RANKS, Form, Number,
+                                                    as_int, form_of, interval_of, is_large, make_int)
 from jitcore.numpy_semantics.values.operators import as_arrays, divide_parts, multiply_parts
 from jitcore.rewriter.handles import current
 

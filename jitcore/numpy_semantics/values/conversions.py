@@ -21,14 +21,8 @@ from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.lists import TracedList
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
-from jitcore.numpy_semantics.values.promotion import (
-    SUPPORTED,
-    as_operand,
-    cast_raw,
-    int_of_scalar,
-    to_item,
-    to_raw,
-)
+from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, int_of_scalar, to_item,
+                                                      to_raw)
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import for_handles
 from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator

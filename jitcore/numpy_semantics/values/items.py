@@ -17,15 +17,8 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import context
-from jitcore.numpy.indexing.plan import (
-    Entry,
-    IndexRules,
-    check_known_array,
-    check_known_index,
-    parse_index,
-    parse_known_slice,
-    plan_index,
-)
+from jitcore.numpy.indexing.plan import (Entry, IndexRules, check_known_array, check_known_index, parse_index,
+                                         parse_known_slice, plan_index)
 from jitcore.numpy.indexing.reading import gather_plan
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables

@@ -21,40 +21,15 @@ from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.operators import WithoutValue
-from jitcore.numpy_semantics.values.promotion import (
-    CONVERSIONS,
-    as_operand,
-    check_aval,
-    check_dtype,
-    complete_shape,
-    drop_leading_ones,
-    repeat_elements,
-    to_item,
-)
+from jitcore.numpy_semantics.values.promotion import (CONVERSIONS, as_operand, check_aval, check_dtype,
+                                                      complete_shape, drop_leading_ones, repeat_elements,
+                                                      to_item)
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.storage import (
-    C_ORDER,
-    Order,
-    Storage,
-    Store,
-    find_dense_order,
-    find_own_order,
-)
-from jitcore.numpy_semantics.values.views import (
-    Part,
-    Reshape,
-    Step,
-    Steps,
-    Window,
-    add_step,
-    broadcast_raw,
-    find_strides,
-    is_same_view,
-    read_steps,
-    reshape_strides,
-    whole_window,
-    write_steps,
-)
+from jitcore.numpy_semantics.values.storage import (C_ORDER, Order, Storage, Store, find_dense_order,
+                                                    find_own_order)
+from jitcore.numpy_semantics.values.views import (Part, Reshape, Step, Steps, Window, add_step, broadcast_raw,
+                                                  find_strides, is_same_view, read_steps, reshape_strides,
+                                                  whole_window, write_steps)
 from jitcore.rewriter.control_flow.iterators import iterate_elements
 from jitcore.rewriter.handles import Alias, ConflictError, Handle, Kind, LeafType
 

@@ -19,13 +19,8 @@ from jitcore.numpy_semantics.functions.dispatch import apply_function
 from jitcore.numpy_semantics.values.lists import Run, find_runs
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.operators import ACCEPTED
-from jitcore.numpy_semantics.values.promotion import (
-    CONVERSIONS,
-    check_dtype,
-    promotion_type,
-    shape_of,
-    to_item,
-)
+from jitcore.numpy_semantics.values.promotion import (CONVERSIONS, check_dtype, promotion_type, shape_of,
+                                                      to_item)
 from jitcore.rewriter.handles import Handle
 
 

@@ -12,29 +12,11 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from jitcore.rewriter.bytecode.graph import Block, Graph
-from jitcore.rewriter.bytecode.instructions import (
-    CELL_SLOT_OPS,
-    Branch,
-    ForIter,
-    Instruction,
-    Jump,
-    NoneBranch,
-    Position,
-    read_handlers,
-)
-from jitcore.rewriter.bytecode.versions import (
-    CACHES,
-    HAS_BACKWARD_BRANCHES,
-    HAS_CHECKED_LOAD,
-    HAS_PRECALL,
-    HAS_TO_BOOL,
-    LOAD_ATTR_SHIFT,
-    LOAD_CELL,
-    LOOP_ENDS,
-    MATRIX_MULTIPLY,
-    NULL_BELOW,
-    OPCODES,
-)
+from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, Branch, ForIter, Instruction, Jump,
+                                                    NoneBranch, Position, read_handlers)
+from jitcore.rewriter.bytecode.versions import (CACHES, HAS_BACKWARD_BRANCHES, HAS_CHECKED_LOAD, HAS_PRECALL,
+                                                HAS_TO_BOOL, LOAD_ATTR_SHIFT, LOAD_CELL, LOOP_ENDS,
+                                                MATRIX_MULTIPLY, NULL_BELOW, OPCODES)
 
 _SLOT_OPS = {ours: theirs for theirs, ours in CELL_SLOT_OPS.items()}
 _EXTENDED_ARG = OPCODES["EXTENDED_ARG"]

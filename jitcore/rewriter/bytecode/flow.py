@@ -12,21 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jitcore.rewriter.bytecode.graph import (
-    ROOT,
-    VALUE,
-    Block,
-    Graph,
-    Node,
-    dominates,
-    find_dominators,
-    find_reachable,
-    is_reducible,
-    is_site,
-    list_successors,
-    reverse_edges,
-    stack_effect,
-)
+from jitcore.rewriter.bytecode.graph import (ROOT, VALUE, Block, Graph, Node, dominates, find_dominators,
+                                             find_reachable, is_reducible, is_site, list_successors,
+                                             reverse_edges, stack_effect)
 from jitcore.rewriter.bytecode.instructions import ForIter, Instruction, Jump, Raise
 
 #: Ends of ways through a loop's body or a function: the next iteration, a return, and what is behind both.
@@ -277,16 +265,16 @@ def note_assigned(bound: set[str], instructions: Iterable[Instruction], with_cel
     return bound
 
 
-def normalize_graph(code, variables: frozenset[str] | None = None) -> Graph:
-    """The graph of a code object with tails merged and sites in blocks of their own.
+def normalize_graph(code, variables: frozenset[str] | None = None, leaders: Iterable[int] = ()) -> Graph:
+    """The graph of a code object with tails merged and sites in blocks of their own. leaders: see `Graph`.
 
     A merge of parts of loops can make the graph irreducible; then it is left as the compiler wrote it."""
-    graph = Graph(code, variables)
+    graph = Graph(code, variables, leaders)
     merge_tails(graph)
     split_sites(graph)
     if is_reducible(graph):
         return graph
-    graph = Graph(code, variables)
+    graph = Graph(code, variables, leaders)
     split_sites(graph)
     return graph
 

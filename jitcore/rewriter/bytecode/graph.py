@@ -15,21 +15,9 @@ import dis
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 
-from jitcore.rewriter.bytecode.instructions import (
-    CELL_SLOT_OPS,
-    NEXT,
-    POP_NEXT,
-    Branch,
-    Decoded,
-    ForIter,
-    Instruction,
-    Jump,
-    Position,
-    Raise,
-    Return,
-    Terminator,
-    decode,
-)
+from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, NEXT, POP_NEXT, Branch, Decoded, ForIter,
+                                                    Instruction, Jump, Position, Raise, Return, Terminator,
+                                                    decode)
 from jitcore.rewriter.bytecode.versions import HAS_PRECALL, NULL_BELOW, OPCODES
 
 VALUE, NULL, MAYBE = "V", "N", "D"
@@ -78,9 +66,9 @@ class Block:
 
 class Graph:
     """The blocks of a function by number. entry: the first. max_depth: of the stack. variables: see
-    `decode`."""
+    `decode`. leaders: offsets at which blocks begin, beside those where control comes together."""
 
-    def __init__(self, code: CodeType, variables: frozenset[str] | None = None):
+    def __init__(self, code: CodeType, variables: frozenset[str] | None = None, leaders: Iterable[int] = ()):
         self.code, self.variables = code, variables or frozenset()
         self.blocks: dict[int, Block] = {}
         self.entry = 0
@@ -88,7 +76,7 @@ class Graph:
         self._next = 0
         #: For each call instruction, by identity, how deep below the top its callable lies (1 is the top).
         self.callee_depths: dict[int, int] = {}
-        _Builder(self, decode(code, variables)).build()
+        _Builder(self, decode(code, variables)).build(leaders)
         self.remove_empty()
         self.find_layouts()
 
@@ -171,8 +159,8 @@ class _Builder:
         self.offsets = [step.offset for step in decoded.steps]
         self.block_at: dict[int, Block] = {}
 
-    def build(self) -> None:
-        for offset in sorted(self._find_leaders()):
+    def build(self, leaders: Iterable[int]) -> None:
+        for offset in sorted(self._find_leaders() | {*leaders} & {*self.offsets}):
             self.block_at[offset] = self.graph.new_block(offset)
         handler_of = self._find_handlers()
         block: Block | None = None

@@ -18,15 +18,8 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import NamedTuple
 
-from jitcore.rewriter.bytecode.versions import (
-    CACHES,
-    COMPARE_TO_BOOL,
-    JUMPS,
-    LOADS_WITH_NULL,
-    LOOP_ENDS,
-    NAMES,
-    NULL_BELOW,
-)
+from jitcore.rewriter.bytecode.versions import (CACHES, COMPARE_TO_BOOL, JUMPS, LOADS_WITH_NULL, LOOP_ENDS,
+                                                NAMES, NULL_BELOW)
 
 Position = tuple[int | None, int | None, int | None, int | None]
 

@@ -20,28 +20,13 @@ from jitcore.lax.control_flow.cond import cond, join_consts
 from jitcore.lax.control_flow.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.process.effort import spend
-from jitcore.rewriter.control_flow.raising import (
-    check_callers,
-    fail,
-    is_explicit,
-    make_conditional,
-    note_place,
-)
+from jitcore.rewriter.control_flow.raising import (check_callers, fail, is_explicit, make_conditional,
+                                                   note_place)
 from jitcore.rewriter.errors import iterator_error, name_container, reordered_error
 from jitcore.rewriter.handles import UNDEFINED, LeafType, current
-from jitcore.rewriter.journal import (
-    ArrayLocation,
-    AttributeLocation,
-    ContainerLocation,
-    GlobalLocation,
-    ItemLocation,
-    Location,
-    Snapshot,
-    find_container,
-    find_variables,
-    logs,
-    watch_captures,
-)
+from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, ContainerLocation, GlobalLocation,
+                                      ItemLocation, Location, Snapshot, find_container, find_variables, logs,
+                                      watch_captures)
 from jitcore.rewriter.objects import Place
 from jitcore.rewriter.values import Flat, is_made_in
 from jitcore.rewriter.writing.resumable import Point

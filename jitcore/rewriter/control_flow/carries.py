@@ -37,17 +37,8 @@ from jitcore.rewriter.control_flow.arms import Arm
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
 from jitcore.rewriter.handles import Alias, Handle, current
 from jitcore.rewriter.journal import Location, change
-from jitcore.rewriter.values import (
-    Flat,
-    Poison,
-    as_flag,
-    count_memory,
-    list_containers,
-    make_zeros,
-    memory_of,
-    type_of,
-    wrap,
-)
+from jitcore.rewriter.values import (Flat, Poison, as_flag, count_memory, list_containers, make_zeros,
+                                     memory_of, type_of, wrap)
 
 if TYPE_CHECKING:
     from jitcore.rewriter.control_flow.fixpoint import CarriedState

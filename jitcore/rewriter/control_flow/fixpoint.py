@@ -17,40 +17,17 @@ from jitcore.process.effort import spend
 from jitcore.rewriter import errors
 from jitcore.rewriter.bytecode.flow import Loop
 from jitcore.rewriter.control_flow.arms import Arm
-from jitcore.rewriter.control_flow.carries import (
-    NO_ALIASES,
-    Aliases,
-    Carry,
-    Cycle,
-    Key,
-    assign_memory,
-    choose_memory,
-    count_entries,
-    find_cycles,
-    has_other_names,
-    is_same,
-    make_unbound,
-)
+from jitcore.rewriter.control_flow.carries import (NO_ALIASES, Aliases, Carry, Cycle, Key, assign_memory,
+                                                   choose_memory, count_entries, find_cycles, has_other_names,
+                                                   is_same, make_unbound)
 from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
 from jitcore.rewriter.handles import UNDEFINED, Alias, CompoundHandle, ConflictError, Handle, current
 from jitcore.rewriter.journal import CellLocation, Location
 from jitcore.rewriter.objects import Place
-from jitcore.rewriter.values import (
-    LEAF,
-    Flat,
-    Poison,
-    count_containers,
-    count_memory,
-    find_joint,
-    have_other_kinds,
-    is_same_leaf,
-    join_types,
-    list_containers,
-    memory_of,
-    type_of,
-    wrap,
-)
+from jitcore.rewriter.values import (LEAF, Flat, Poison, count_containers, count_memory, find_joint,
+                                     have_other_kinds, is_same_leaf, join_types, list_containers, memory_of,
+                                     type_of, wrap)
 from jitcore.rewriter.writing.resumable import Point
 
 

@@ -29,30 +29,13 @@ from jitcore.rewriter.control_flow.driver import Driver, lift_slot
 from jitcore.rewriter.control_flow.fixpoint import CarriedState, binds_cell
 from jitcore.rewriter.control_flow.growing import Growth, note_growth
 from jitcore.rewriter.control_flow.raising import fail, negate, note_place
-from jitcore.rewriter.control_flow.while_loops import (
-    ImpureTest,
-    Test,
-    find_test,
-    go_back,
-    join_predicates,
-    run_test,
-    trace_test,
-)
+from jitcore.rewriter.control_flow.while_loops import (ImpureTest, Test, find_test, go_back, join_predicates,
+                                                       run_test, trace_test)
 from jitcore.rewriter.handles import UNDEFINED, current
 from jitcore.rewriter.journal import ArrayLocation, AttributeLocation, CellLocation, ItemLocation, change
 from jitcore.rewriter.objects import copy_contents, has_changed
-from jitcore.rewriter.values import (
-    Flat,
-    as_predicate,
-    convert,
-    is_same_leaf,
-    is_traced,
-    join_types,
-    list_containers,
-    make_zeros,
-    type_of,
-    wrap,
-)
+from jitcore.rewriter.values import (Flat, as_predicate, convert, is_same_leaf, is_traced, join_types,
+                                     list_containers, make_zeros, type_of, wrap)
 from jitcore.rewriter.writing.resumable import Point, name_slot
 
 _MAX_ATTEMPTS = 12

@@ -19,55 +19,20 @@ from jitcore.lax.control_flow.cond import cond, join_consts
 from jitcore.lax.control_flow.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter import errors
-from jitcore.rewriter.control_flow.arms import (
-    KIND,
-    Arm,
-    Outcome,
-    Scope,
-    raise_where,
-    refuse_advanced,
-    refuse_reordered,
-)
+from jitcore.rewriter.control_flow.arms import (KIND, Arm, Outcome, Scope, raise_where, refuse_advanced,
+                                                refuse_reordered)
 from jitcore.rewriter.control_flow.growing import note_growth
 from jitcore.rewriter.control_flow.iterators import join_iterators
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
 from jitcore.rewriter.errors import RESULT
-from jitcore.rewriter.handles import (
-    UNDEFINED,
-    Alias,
-    CompoundHandle,
-    ConflictError,
-    Handle,
-    LeafType,
-    current,
-)
-from jitcore.rewriter.journal import (
-    ArrayLocation,
-    ContainerLocation,
-    ItemLocation,
-    Location,
-    find_container,
-    find_variables,
-    record,
-)
+from jitcore.rewriter.handles import (UNDEFINED, Alias, CompoundHandle, ConflictError, Handle, LeafType,
+                                      current)
+from jitcore.rewriter.journal import (ArrayLocation, ContainerLocation, ItemLocation, Location,
+                                      find_container, find_variables, record)
 from jitcore.rewriter.objects import copy_contents
-from jitcore.rewriter.values import (
-    Flat,
-    Poison,
-    PoisonedAttribute,
-    as_flag,
-    convert,
-    count_containers,
-    count_memory,
-    find_joint,
-    is_same_leaf,
-    join_types,
-    list_containers,
-    make_zeros,
-    memory_of,
-    type_of,
-    wrap,
-)
+from jitcore.rewriter.values import (Flat, Poison, PoisonedAttribute, as_flag, convert, count_containers,
+                                     count_memory, find_joint, is_same_leaf, join_types, list_containers,
+                                     make_zeros, memory_of, type_of, wrap)
 
 Read = Callable[[Sequence], Any]
 

@@ -21,39 +21,17 @@ import numpy as np
 from jitcore.process.effort import spend
 from jitcore.rewriter.bytecode.versions import REMAINDER, REMAINDER_IN_PLACE
 from jitcore.rewriter.control_flow.iterators import TracedIterator, as_traced_iterator
-from jitcore.rewriter.control_flow.raising import (
-    choose_caught,
-    choose_suppressed,
-    enter_handler,
-    is_doubtful,
-    is_refusal,
-    negate,
-    pass_refusal,
-    read_variable,
-)
+from jitcore.rewriter.control_flow.raising import (choose_caught, choose_suppressed, enter_handler,
+                                                   is_doubtful, is_refusal, negate, pass_refusal,
+                                                   read_variable)
 from jitcore.rewriter.control_flow.while_loops import ROLL_GUARD
 from jitcore.rewriter.handles import Handle, current
-from jitcore.rewriter.journal import (
-    ArrayLocation,
-    AttributeLocation,
-    CellLocation,
-    GlobalLocation,
-    ItemLocation,
-    Location,
-    change,
-    logs,
-    record,
-)
+from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, CellLocation, GlobalLocation,
+                                      ItemLocation, Location, change, logs, record)
 from jitcore.rewriter.objects import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.operations.texts import find_converter, find_formatter, join_parts, remainder
-from jitcore.rewriter.values import (
-    Poison,
-    as_predicate,
-    find_recording,
-    is_traced,
-    is_undecided,
-    wrap_predicate,
-)
+from jitcore.rewriter.values import (Poison, as_predicate, find_recording, is_traced, is_undecided,
+                                     wrap_predicate)
 
 # -- special methods -----------------------------------------------------------------------------------------
 #: BINARY_OP's arguments are the places of these, in-place forms behind them all.

@@ -24,25 +24,12 @@ from jitcore.core.primitive import Effect
 from jitcore.core.trace import to_array
 from jitcore.lax.control_flow.callback import debug_callback
 from jitcore.lax.elementwise import convert_element_type
-from jitcore.rewriter.control_flow.iterators import (
-    TracedIterable,
-    find_length,
-    make_enumerate,
-    make_range,
-    make_zip,
-)
+from jitcore.rewriter.control_flow.iterators import (TracedIterable, find_length, make_enumerate, make_range,
+                                                     make_zip)
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.journal import logs
-from jitcore.rewriter.operations.texts import (
-    Code,
-    Items,
-    Text,
-    express,
-    find_formatter,
-    holds_traced,
-    make_now,
-    make_text,
-)
+from jitcore.rewriter.operations.texts import (Code, Items, Text, express, find_formatter, holds_traced,
+                                               make_now, make_text)
 from jitcore.rewriter.values import as_predicate, is_traced, wrap_predicate
 
 # -- print ---------------------------------------------------------------------------------------------------

@@ -67,6 +67,8 @@ class _LoopWriter(BlockWriter):
             out.load_const(-1)
             out.store(INDEX)
         if loop.takes_iterable:
+            if loop.is_once:
+                out.load_const(None)  # in the place of an iterator
             out.load(ITERABLE)
         for instruction in loop.head:
             out.add(instruction)

@@ -16,30 +16,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from jitcore.rewriter.bytecode.flow import (
-    CELL_READS,
-    STORES,
-    Flow,
-    Loop,
-    find_assigned,
-    find_live,
-    normalize_graph,
-    note_assigned,
-)
+from jitcore.rewriter.bytecode.flow import (CELL_READS, STORES, Flow, Loop, find_assigned, find_live,
+                                            normalize_graph, note_assigned)
 from jitcore.rewriter.bytecode.graph import CALLS, VALUE, Block, Graph, find_reachable, stack_effect
-from jitcore.rewriter.bytecode.instructions import (
-    CELL_SLOT_OPS,
-    INDEX,
-    LIMIT,
-    ForIter,
-    Instruction,
-    Jump,
-    Unsupported,
-    count_arguments,
-    decode,
-    is_generator,
-    read_raw,
-)
+from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, INDEX, LIMIT, ForIter, Instruction, Jump,
+                                                    Unsupported, count_arguments, decode, is_generator,
+                                                    read_raw)
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT
 
 #: What shows the variables of a frame.
@@ -84,7 +66,8 @@ class OutlinedLoop(NamedTuple):
             iterations that it may do as one more argument; it leaves there when it has done as many, as if by
             one more exit; what is left of it is one more result, `LIMIT`. make_element: of a `for` over
             numbers whose elements are made by a function of columns, which are so many more arguments, and
-            the number; that is one more result, `INDEX`.
+            the number; that is one more result, `INDEX`. is_once: whether it is left in each iteration; of a
+            `for` the argument is then no iterable, but the number.
     """
 
     number: int
@@ -109,6 +92,7 @@ class OutlinedLoop(NamedTuple):
     head_block: int | None = None
     is_limited: bool = False
     make_element: FunctionType | None = None
+    is_once: bool = False
 
 
 class Outline:
@@ -117,6 +101,7 @@ class Outline:
     Args:
         code: of a function; or of a module, of whose names `variables` are variables of its loops, all of
             which come out of these: anybody may read them then.
+        leaders: offsets at which blocks begin, so that a loop can be left there.
 
     Attributes:
         code, graph: of the function.
@@ -124,12 +109,12 @@ class Outline:
         size: number of instructions of the function.
     """
 
-    def __init__(self, code: CodeType, variables: frozenset[str] | None = None):
+    def __init__(self, code: CodeType, variables: frozenset[str] | None = None, leaders: Iterable[int] = ()):
         """Raises: Unsupported for generators and other code that cannot be decoded."""
         if is_generator(code):
             raise Unsupported("a generator")
         self.code = code
-        self.graph = normalize_graph(code, variables)
+        self.graph = normalize_graph(code, variables, leaders)
         self._raw = list(read_raw(code))
         arguments = frozenset(code.co_varnames[: count_arguments(code)])
         self.flow = Flow(self.graph, arguments)
@@ -187,6 +172,7 @@ class Outline:
         offset to which the iterations of a `while` go back, behind the condition that its header decides.
         make_element: see `OutlinedLoop`."""
         blocks, natural, exits = self.graph.blocks, loop.loop, list(loop.exits)
+        header, is_once = blocks[natural.header], False
         if sides:
             cut = [number for number in natural.body if blocks[number].order in sides]
             inside = natural.body - {*cut}
@@ -195,34 +181,39 @@ class Outline:
             natural = copy.copy(natural)
             natural.body = {*reached}
             left = {one for number in reached for one in blocks[number].successors}
+            is_once = natural.header not in left
+            if is_once and natural.iterates:  # there is an element
+                natural.body -= {natural.header}
+                left = {one for number in natural.body for one in blocks[number].successors}
             exits = [one for one in exits if one.block in left]
             for number in cut:
                 if number in left:
                     offset = _find_offset(blocks[number])
                     exits.append(Exit(number, offset, len(blocks[number].layout) - natural.base))
-            if natural.header not in left:
-                return None
-        header = blocks[natural.header]
         instructions = [one for number in natural.body for one in blocks[number].instructions]
         read = _list_reads(instructions)
         assigned = {one.arg for one in instructions if one.op in STORES}
         start = header.number if natural.iterates else self._find_start(natural, head)
-        ends = [*(one.block for one in exits), start]  # where it has done a part of its iterations
+        if is_once and natural.iterates:
+            start = header.terminator.body
+        ends = [*(one.block for one in exits), *[start][is_once:]]  # it may have done some iterations
         behind = self.graph.variables.union(*(self.live[number] for number in ends))
         grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned}
         grown -= self._list_otherwise_read(instructions)
-        results = (assigned & behind | grown) - {*loop.free}
+        counter = self.find_counter(loop._replace(loop=natural)) if sides else None
+        results = (assigned & (behind | {counter}) | grown) - {*loop.free}
         known = self.live[start] | self.graph.variables & results
         into = known & (read | results) - {*loop.free} - grown
         bound = frozenset(self.assigned[start]) - self._cleared
         certain = frozenset.intersection(*(frozenset(self.assigned[number]) for number in ends)) | grown
-        head = (Instruction("GET_ITER"),) if natural.iterates else ()
+        head = (Instruction("GET_ITER"),) if natural.iterates and not is_once else ()
         own = (INDEX,) if make_element is not None else () if natural.iterates else (LIMIT,)
         return loop._replace(
             loop=natural, head=head, takes_iterable=natural.iterates, is_limited=not natural.iterates,
             parameters=tuple(sorted(into)), unsure=into - bound, varying=loop.varying | into & natural.stored,
             results=(*sorted(results), *own), unsure_results=frozenset(results) - (certain - self._cleared),
-            exits=tuple(exits), grown=tuple(sorted(grown)), head_block=start, make_element=make_element)
+            exits=tuple(exits), grown=tuple(sorted(grown)), head_block=start, make_element=make_element,
+            is_once=is_once)
 
     def find_loop(self, body: Iterable[int]) -> OutlinedLoop | None:
         """The smallest loop that has instructions at all these offsets of the code object which it reads."""

@@ -26,24 +26,10 @@ import numpy as np
 from jitcore.rewriter.bytecode.assembler import Assembler, BlockWriter, Label
 from jitcore.rewriter.bytecode.flow import Flow, normalize_graph
 from jitcore.rewriter.bytecode.graph import MAYBE, NULL, VALUE, Block, Graph
-from jitcore.rewriter.bytecode.instructions import (
-    Branch,
-    ForIter,
-    Instruction,
-    NoneBranch,
-    Unsupported,
-    count_arguments,
-    find_first_position,
-    is_generator,
-)
-from jitcore.rewriter.bytecode.versions import (
-    COMPARE_SHIFT,
-    COMPARISONS,
-    IN_PLACE,
-    LOAD_ATTR_SHIFT,
-    REMAINDER,
-    REMAINDER_IN_PLACE,
-)
+from jitcore.rewriter.bytecode.instructions import (Branch, ForIter, Instruction, NoneBranch, Unsupported,
+                                                    count_arguments, find_first_position, is_generator)
+from jitcore.rewriter.bytecode.versions import (COMPARE_SHIFT, COMPARISONS, IN_PLACE, LOAD_ATTR_SHIFT,
+                                                REMAINDER, REMAINDER_IN_PLACE)
 from jitcore.rewriter.handles import UNDEFINED
 
 

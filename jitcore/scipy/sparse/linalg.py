@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore import lax
-from jitcore import numpy as jnp
+from jitcore import lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.flatten_util import ravel_pytree
 

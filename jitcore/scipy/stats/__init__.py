@@ -22,23 +22,8 @@ Modules:
     uniform    The uniform distribution on [loc, loc + scale].
 """
 
-from jitcore.scipy.stats import (
-    bernoulli,
-    beta,
-    binom,
-    cauchy,
-    chi2,
-    expon,
-    gamma,
-    geom,
-    laplace,
-    logistic,
-    norm,
-    pareto,
-    poisson,
-    t,
-    uniform,
-)
+from jitcore.scipy.stats import (bernoulli, beta, binom, cauchy, chi2, expon, gamma, geom, laplace, logistic,
+                                 norm, pareto, poisson, t, uniform)
 
 __all__ = ["bernoulli", "beta", "binom", "cauchy", "chi2", "expon", "gamma", "geom", "laplace", "logistic",
            "norm", "pareto", "poisson", "t", "uniform"]

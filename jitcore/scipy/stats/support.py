@@ -5,8 +5,7 @@ In: points and parameters, which broadcast. Out: Arrays of one floating dtype; l
 
 from __future__ import annotations
 
-from jitcore import dtypes
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import promote_arrays
 

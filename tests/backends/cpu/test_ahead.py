@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from jitcore.backends.cpu.native import images as symbols
-from jitcore.backends.cpu.native import libraries, objects, translate
+from jitcore.backends.cpu.native import images as symbols, libraries, objects, translate
 from jitcore.config import config
 
 TEXT = "define double @f{0}(double %x) {{\n  %y = fadd double %x, {0}.0\n  ret double %y\n}}\n"

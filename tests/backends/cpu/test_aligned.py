@@ -8,7 +8,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import jit, lax
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping import memory_order
+from tests.backends.cpu.tuning import tune
 
 LENGTHS = [3, 9, 17, 40, 63, 64, 65, 130, 200, 257, 1003]
 
@@ -85,7 +85,7 @@ def test_both_edges_share_their_code():
 
 @pytest.fixture
 def small_caches(monkeypatch):
-    monkeypatch.setattr(memory_order, "NEAR_BYTES", 1)
+    tune(monkeypatch, loops={"near_bytes": 1})
     sizes = host.cache_sizes()._replace(l2=1 << 12)
     monkeypatch.setattr(host, "cache_sizes", lambda: sizes)
     monkeypatch.setattr(host, "cpu_name", lambda: "znver5")

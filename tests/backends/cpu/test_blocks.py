@@ -11,9 +11,10 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
+from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.runtime import memory
 
-LARGE = memory.LARGE
+LARGE = host.MACHINE.tuning.runtime.large_bytes
 allocate = memory.choose_allocator(LARGE)
 
 if allocate is np.empty:

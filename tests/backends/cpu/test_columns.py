@@ -8,7 +8,6 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import jit
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping.vectors import WORKING_REGISTERS
 
 SHAPES = [(9, 1), (40, 15), (100, 64), (33, 130), (200, 333), (17, 1000), (3, 500)]
 
@@ -59,7 +58,7 @@ def test_positions_of_extremes(shape):
 def test_groups_are_wide_while_sums_stay_in_registers():
     x = np.ones((100, 200), np.float32)
     size = host.native_vector_bytes()
-    usual, free = 2 * size // 4, host.Machine().registers - WORKING_REGISTERS
+    usual, free = 2 * size // 4, host.MACHINE.registers - host.MACHINE.loops.working_registers
     for count in (1, 2, 3, 4, 6):
         f = jit(lambda x, count=count: add_powers(jnp, x, count))
         f(x)

@@ -3,8 +3,7 @@ reductions, loops and conversions."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, jit, lax, vmap

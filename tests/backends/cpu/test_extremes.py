@@ -6,7 +6,6 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import autojit, jit, lax, vmap
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.render import extremes
 
 SIZES = [1, 2, 31, 32, 33, 64, 255, 256, 257, 1000, 4096, 4097, 300_001]
 DTYPES = ["float32", "float64", "int8", "uint8", "int32", "int64", "uint64"]
@@ -98,7 +97,7 @@ def test_others_note_places_beside_extremes(program):
 
 
 def test_stretches_are_shorter_than_the_first_cache():
-    assert extremes.STRETCH * 4 * host.native_vector_bytes() <= 32 << 10
+    assert host.MACHINE.loops.stretch * 4 * host.native_vector_bytes() <= 32 << 10
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])

@@ -6,9 +6,11 @@ import pytest
 import jitcore
 from jitcore import jit
 from jitcore.backends.cpu.compiler import CpuTarget
-from jitcore.backends.cpu.render.fetch import AHEAD
+from jitcore.backends.cpu.machine import host
 from jitcore.config import config
 from jitcore.schedule.tuning import Tuning
+
+AHEAD = host.MACHINE.loops.fetched_ahead
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import autojit, jit
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping import memory_order
+from tests.backends.cpu.tuning import tune
 
 F32 = np.float32
 #: Numbers of which sums round in one direction; the largest relative error of many of them.
@@ -75,8 +75,7 @@ def test_random_numbers_of_all_dtypes_are_as_exact_as_numpys():
 
 @pytest.mark.parametrize(("way", "axis"), [("row by row", 0), ("rows in halves", 1), ("rows in halves", None)])
 def test_each_way_through_memory(way, axis, monkeypatch):
-    for name in ("NEAR_BYTES", "MIN_LONG_ARRAY", "MIN_LONG_ROW"):
-        monkeypatch.setattr(memory_order, name, 0)
+    tune(monkeypatch, loops=dict.fromkeys(("near_bytes", "min_long_array", "min_long_row"), 0))
     monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(1 << 10, 1 << 10, 1 << 10))
     for scale in (1, 1.5):
         x, run = np.full((2050, 2050), 0.7, F32), jit(lambda x: (x * F32(scale)).sum(axis))  # noqa: B023

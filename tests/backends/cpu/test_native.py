@@ -158,7 +158,7 @@ def test_processors_that_prefer_narrow_vectors_still_get_wide_ones(cpu):
     """Kernels carry no "prefer-vector-width": explicit vectors must not need it."""
     import llvmlite.binding as llvm
 
-    libraries.describe_target()  # initialises LLVM
+    translate.describe_target()  # initialises LLVM
     if not llvm.get_process_triple().startswith("x86_64"):
         pytest.skip("x86-64 processors")
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=cpu)

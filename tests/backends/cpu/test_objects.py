@@ -6,8 +6,7 @@ import math
 import struct
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from jitcore.backends.cpu.native import images, libraries, objects, translate
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from jitcore import jit, lax
-from jitcore import numpy as jnp
+from jitcore import jit, lax, numpy as jnp
 
 SIZE = 150
 RNG = np.random.default_rng(0)

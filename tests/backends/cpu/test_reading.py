@@ -10,8 +10,8 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax, nn
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping import memory_order
 from jitcore.config import config
+from tests.backends.cpu.tuning import tune
 from tests.combinations import pairwise
 
 COUNTS = [9, 15, 16, 31, 33, 63, 64, 65, 127, 128, 129, 1000, 4099]
@@ -41,7 +41,7 @@ IN_SWEEPS = {
 
 @pytest.fixture
 def all_arrays_are_large(monkeypatch):
-    monkeypatch.setattr(memory_order, "NEAR_BYTES", 1)
+    tune(monkeypatch, loops={"near_bytes": 1})
     monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(1, 0, 1 << 30))
     with config.override(cache_dir=""):
         jitcore.clear_caches()
@@ -51,19 +51,18 @@ def all_arrays_are_large(monkeypatch):
 
 @pytest.fixture
 def all_rows_are_long(all_arrays_are_large, monkeypatch):
-    monkeypatch.setattr(memory_order, "MIN_LONG_ROW", 1)
+    tune(monkeypatch, loops={"min_long_row": 1})
 
 
 @pytest.fixture
 def all_rows_are_wide(all_arrays_are_large, monkeypatch):
-    monkeypatch.setattr(memory_order, "MIN_WIDE_ROW", 1)
+    tune(monkeypatch, loops={"min_wide_row": 1})
     monkeypatch.setattr(host, "is_zen", lambda: False)
 
 
 @pytest.fixture
 def all_rows_are_short(all_arrays_are_large, monkeypatch):
-    monkeypatch.setattr(memory_order, "MIN_LONG_ROW", 1 << 60)
-    monkeypatch.setattr(memory_order, "SHORT_ROWS", range(1, 1 << 60))
+    tune(monkeypatch, loops={"min_long_row": 1 << 60, "short_rows": range(1, 1 << 60)})
 
 
 def marks(function) -> set[str]:

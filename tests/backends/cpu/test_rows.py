@@ -60,7 +60,7 @@ def count_stores(function) -> int:
     return len(re.findall(r"store <\d+ x double>", function.inspect("llvm")))
 
 
-@pytest.mark.skipif(host.Machine().registers < 32, reason="four rows need 32 registers")
+@pytest.mark.skipif(host.MACHINE.registers < 32, reason="four rows need 32 registers")
 def test_what_rows_share_is_read_once():
     points = np.ones((40, 3))
     shared = jit(lambda p: ((p.T[:, :, None] - p.T[:, None]) ** 2).sum(0))

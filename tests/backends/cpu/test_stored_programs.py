@@ -228,7 +228,7 @@ report(all(np.allclose(f(x[:n]), x[:n] * 5 - 2) for n in range(20, 60)))
 def test_plans_of_other_content_are_written_anew(tmp_path):
     spoil = """
 from pathlib import Path
-from jitcore.backends.cpu.backend import find_plan
+from jitcore.backends.cpu.runtime.launch import find_plan
 from jitcore.dispatch.disk_cache import open_cache
 for path in Path(open_cache().folder).iterdir():
     key = bytes.fromhex(path.stem)
@@ -350,7 +350,7 @@ def test_processor_is_named_from_cpuinfo_too(monkeypatch, tmp_path):
 
 
 def test_target_is_what_the_compiler_says():
-    from jitcore.backends.cpu.native import libraries
+    from jitcore.backends.cpu.native import translate
 
-    assert host.find_target() == libraries.describe_target()
+    assert host.find_target() == translate.describe_target()
     assert np.dtype(np.intp).itemsize == 8 and host.find_target().triple.startswith("x86_64")

@@ -12,6 +12,7 @@ from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.mapping import memory_order
 from jitcore.backends.cpu.mapping.memory_order import choose_stream_bytes
 from jitcore.config import config
+from tests.backends.cpu.tuning import tune
 
 COUNTS = [6, 7, 8, 15, 16, 17, 63, 64, 65, 1000, 4099]
 
@@ -23,7 +24,7 @@ def all_arrays_are_large():
     patch = pytest.MonkeyPatch()
     with config.override(cache_dir=""), patch.context() as patched:
         jitcore.clear_caches()
-        patched.setattr(memory_order, "SMALL_BYTES", 1)
+        tune(patched, loops={"near_bytes": 1})
         patched.setattr(memory_order, "choose_stream_bytes", lambda machine: 1)
         yield
     jitcore.clear_caches()
@@ -139,9 +140,9 @@ def test_loops_around_kernels():
 def test_limit_is_a_share_of_the_last_cache(monkeypatch, size, processors, expected):
     monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(1, 1, size << 20))
     monkeypatch.setattr(os, "cpu_count", lambda: processors)
-    assert choose_stream_bytes(host.Machine()) == expected << 20
+    assert choose_stream_bytes(host.MACHINE) == expected << 20
 
 
 def test_processors_without_such_stores(monkeypatch):
     monkeypatch.setattr(host, "cpu_features", frozenset)
-    assert choose_stream_bytes(host.Machine()) == float("inf")
+    assert choose_stream_bytes(host.MACHINE) == float("inf")

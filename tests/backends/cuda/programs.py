@@ -7,8 +7,7 @@ import numpy as np
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from tests.backends.python.programs import PROGRAMS as OF_PYTHON
-from tests.backends.python.programs import f32, f64, softmax, stencil
+from tests.backends.python.programs import PROGRAMS as OF_PYTHON, f32, f64, softmax, stencil
 
 _RANDOM = np.random.default_rng(1)
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitcore.backends.cuda.runtime import driver as drivers
-from jitcore.backends.cuda.runtime import linking
+from jitcore.backends.cuda.runtime import driver as drivers, linking
 from jitcore.backends.cuda.runtime.gpu import HALF, GpuRuntime
 from jitcore.backends.cuda.runtime.graphs import DECIDE
 from tests.backends.cuda.fake_driver import FakeDriver, PlainTypes

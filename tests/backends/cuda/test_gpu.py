@@ -14,8 +14,7 @@ import pytest
 
 from jitcore import errors
 from jitcore.backends.cuda.architectures import find_oldest_cuda
-from jitcore.backends.cuda.runtime import driver as drivers
-from jitcore.backends.cuda.runtime import linking
+from jitcore.backends.cuda.runtime import driver as drivers, linking
 from jitcore.backends.cuda.runtime.driver import CudaError, CudaMemoryError
 from jitcore.backends.cuda.runtime.gpu import HALF, GpuRuntime
 from jitcore.config import config

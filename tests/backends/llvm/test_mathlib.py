@@ -19,10 +19,11 @@ from jitcore.backends.cpu.native.libraries import compile_module
 from jitcore.backends.llvm import mathlib
 from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.mathlib import avx512, tables
-from jitcore.backends.llvm.mathlib.fitting import fit_pieces, fit_tables
+from jitcore.backends.llvm.mathlib.emitter import emit_call
 from jitcore.backends.llvm.mathlib.pieces import PIECES
 from jitcore.core.primitive import registry
 from tests.backends.llvm.exact_functions import COSTLY, REFERENCE, draw_arguments, draw_samples
+from tests.backends.llvm.fitting import fit_pieces, fit_tables
 
 FORMATS = {np.float32: 32, np.float64: 16}
 I64 = ir.IntType(64)
@@ -49,7 +50,7 @@ def emit_loop(module, symbol, name, element, lanes):
     i.add_incoming(I64(0), entry)
     places = [b.bitcast(b.gep(p, [i]), value_type.as_pointer()) for p in function.args[1:]]
     align = 4 if isinstance(element, ir.FloatType) else 8
-    result = mathlib.emit(b, name, *(b.load(place, align=align) for place in places[1:]))
+    result = emit_call(b, mathlib.FUNCTIONS[name].build, *(b.load(place, align=align) for place in places[1:]))
     b.store(result, places[0], align=align)
     following = b.add(i, I64(lanes or 1))
     i.add_incoming(following, b.block)
@@ -403,25 +404,21 @@ def make_builder():
 
 def test_emit_defines_each_function_once():
     b, (x, y, _) = make_builder()
-    results = [mathlib.emit(b, "exp", x), mathlib.emit(b, "exp", x), mathlib.emit(b, "exp", y)]
+    results = [emit_call(b, mathlib.FUNCTIONS["exp"].build, value) for value in (x, x, y)]
     assert [str(r.type) for r in results] == ["float", "float", "double"]
     defined = [name for name in b.module.globals if name.startswith("jitcore.")]
     assert defined == ["jitcore.exp.f32", "jitcore.exp.f64"]
 
 
-def test_emit_refuses_wrong_arguments():
-    b, (x, y, n) = make_builder()
-    with pytest.raises(KeyError):
-        mathlib.emit(b, "sine", x)
-    with pytest.raises(TypeError, match="pow takes 2 arguments"):
-        mathlib.emit(b, "pow", x, y)
-    with pytest.raises(TypeError, match="float and double, not i64"):
-        mathlib.emit(b, "exp", n)
+def test_values_of_two_types_are_refused():
+    b, (x, y, _) = make_builder()
+    with pytest.raises(TypeError):
+        emit_call(b, mathlib.FUNCTIONS["pow"].build, x, y)
 
 
 def test_fits_reproduce_the_coefficients():
     from jitcore.backends.llvm.mathlib import coefficients
-    from jitcore.backends.llvm.mathlib.fitting import fit
+    from tests.backends.llvm.fitting import fit
 
     made = {(name, bits) for name, row in fit.FITS.items() for bits in row.terms}
     assert set(coefficients.COEFFICIENTS) == made

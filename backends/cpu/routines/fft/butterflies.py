@@ -16,8 +16,6 @@ import numpy as np
 from jitcore.backends.cpu.routines.fft.plan import find_roots
 from jitcore.backends.cpu.routines.fft.stage import Complex, LaneWriter
 
-__all__ = ["PASS_ARGUMENTS", "write_pass"]
-
 # src: null to read what is at work; dst: null to leave results at work; roots: null in the last pass. bases:
 # of the last pass, frequencies of the butterflies. turns: null, or the roots that turn this block's columns.
 PASS_ARGUMENTS = ("ptr %stage, ptr %work, i64 %blocks, i64 %distance, ptr %roots, ptr %src, ptr %dst, "

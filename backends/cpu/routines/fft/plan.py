@@ -18,13 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jitcore.backends.cpu.machine.tuning import Fft
 from jitcore.backends.cpu.native import images
-
-__all__ = ["BLOCKS", "PASS_FIELDS", "PRIVATE", "STAGE_FIELDS", "UNTANGLE", "Request", "Transform",
-           "factorize", "find_roots", "plan_transform"]
-
-#: Sizes of butterflies that have code, with the time that a point of one takes, relative to one another.
-RADICES = {2: 5, 3: 6, 4: 6, 5: 8, 7: 11, 8: 8, 11: 17, 13: 20}
 
 #: Kinds of stages: lines in lanes; long lines, each by two stages on a thread's own memory; the step between
 #: the spectra of n real and of n / 2 complex numbers.
@@ -49,14 +44,6 @@ STAGE_FIELDS = (
 #: Numbers of a pass: code and count of its butterflies, `blocks` stretches of `distance`; its roots of unity.
 PASS_FIELDS = ("code", "distance", "blocks", "roots_at")
 
-# Bytes of a block of lines, as it is transformed: of the first-level cache, and of the second.
-_INNER_BYTES, _OUTER_BYTES = 32 << 10, 512 << 10
-# Time that a point takes beside butterflies: read and written as columns, and as rows; turned; untangled.
-_COLUMNS_TIME, _ROWS_TIME, _TURN_TIME, _UNTANGLE_TIME = 2, 5, 4, 6
-# Points of a line from which on several threads share it, and lines from which on they do not.
-_SHARED_POINTS, _MANY_LINES = 1 << 14, 4
-# Time that a thread should have before another one is woken up; of a point of a block, about.
-_GRAIN_TIME, _POINT_TIME = 1 << 16, 32
 
 # A quarter of the circle, from pi as a sum of two numbers of float64.
 _QUARTER = (np.longdouble(3.141592653589793) + np.longdouble(1.2246467991473532e-16)) / 2
@@ -73,6 +60,7 @@ class Request(NamedTuple):
     lanes: int
     is_inverse: bool
     real: str
+    tuning: Fft
 
     @property
     def is_folded(self) -> bool:
@@ -159,15 +147,15 @@ class Transform:
             first, last: of a transform, where the direction and the scale come in.
             turned: length of the line whose columns these are, or 0.
             real: as in `Request`."""
-        request, lanes = self.request, self.request.lanes
+        request, lanes, tuning = self.request, self.request.lanes, self.request.tuning
         blocks = -(-lines // lanes)
         radices = factorize(n)
         room = _round_up(max(n, src.points, dst.points), lanes)
         work_bytes = room * 2 * lanes * request.itemsize
-        chunks = radices[0] if len(radices) > 2 and work_bytes > _INNER_BYTES else 1
+        chunks = radices[0] if len(radices) > 2 and work_bytes > tuning.inner_bytes else 1
         bases, positions = _list_orders(radices, room)
         numbers = {"kind": BLOCKS, "items": outer * blocks, "blocks": blocks, "lines": lines, "points": n,
-                   "grain": -(-_GRAIN_TIME // (_POINT_TIME * n)), "work_bytes": work_bytes,
+                   "grain": -(-tuning.grain_time // (tuning.point_time * n)), "work_bytes": work_bytes,
                    "pass_count": len(radices), "passes_at": self._keep_passes(radices, chunks),
                    "chunks": chunks,
                    "chunk_bases": len(bases) // chunks, "bases_at": self.keep(bases),
@@ -240,11 +228,11 @@ class Transform:
 
     def make_untangle(self, n: int, lines: int, src: Place, dst: Place, *, first: bool) -> int:
         """The stage between the spectrum of n / 2 complex numbers and half of that of n real ones."""
-        is_output = self.request.real == "out"
+        is_output, tuning = self.request.real == "out", self.request.tuning
         blocks = -(-(n // 4) // self.request.lanes)
         return self.make_stage(
             kind=UNTANGLE, items=lines * blocks, blocks=blocks, points=n // 2, is_real_output=is_output,
-            grain=-(-_GRAIN_TIME // _POINT_TIME), untangle_at=self._keep_untangling(n),
+            grain=-(-tuning.grain_time // tuning.point_time), untangle_at=self._keep_untangling(n),
             scales_at=self._keep_scales(first, last=False, halves=not is_output),
             untangle_code=self._find_code("untangle_lines"),
             src=src.buffer, src_outer=src.pitch, dst=dst.buffer, dst_outer=dst.pitch)
@@ -252,7 +240,8 @@ class Transform:
     def make_lines(self, lines: int, own_bytes: int, parts: Sequence[int], time: float) -> int:
         """The stage that does others, line by line. own_bytes: of a line at work between them."""
         return self.make_stage(
-            kind=LINES, items=lines, grain=-(-_GRAIN_TIME // int(time)), own_bytes=_round_up(own_bytes, 64),
+            kind=LINES, items=lines, grain=-(-self.request.tuning.grain_time // int(time)),
+            own_bytes=_round_up(own_bytes, 64),
             work_bytes=max(self.work_bytes.get(part, 0) for part in parts),
             parts_at=self.keep(np.array(parts, np.int64)), part_count=len(parts))
 
@@ -363,7 +352,7 @@ def _add_rows(transform: Transform, length: int, lines: int, src: int, *, first:
         stage = transform.make_blocks(n, 1, lines, *sides, first=first, last=last, real=request.real)
         transform.stages.append(stage)
         return
-    is_alone = lines < _MANY_LINES and n >= _SHARED_POINTS
+    is_alone = lines < request.tuning.many_lines and n >= request.tuning.shared_points
     middle = TEMPORARY if is_alone else PRIVATE
     # Rows of the matrix that are powers of two apart would compete for the same lines of caches.
     row = split.columns if request.real == "out" else split.columns + request.lanes
@@ -406,8 +395,9 @@ def _make_two_steps(transform: Transform, split: Split, lines: int, row: int,
 
 def _choose_split(n: int, lines: int, request: Request) -> Split:
     """The fastest way by a rough count of time."""
-    ends = (_UNTANGLE_TIME if request.real else 0) + 2 * _ROWS_TIME
-    time = _estimate_blocks(n, request, ends) * -(-lines // request.lanes)
+    t, lanes = request.tuning, request.lanes
+    ends = (t.untangle_time if request.real else 0) + 2 * t.rows_time
+    time = _estimate_blocks(n, request, ends) * -(-lines // lanes)
     best = Split(time, n, 1)
     if request.real and not request.is_folded:
         return best
@@ -415,9 +405,9 @@ def _choose_split(n: int, lines: int, request: Request) -> Split:
         columns = n // rows
         if rows == 1 or columns == 1:
             continue
-        first = _estimate_blocks(rows, request, 2 * _COLUMNS_TIME + _TURN_TIME) * -(-columns // request.lanes)
-        second = _estimate_blocks(columns, request, _COLUMNS_TIME + _ROWS_TIME) * -(-rows // request.lanes)
-        time = lines * (first + second + (_UNTANGLE_TIME * n / request.lanes if request.real else 0))
+        first = _estimate_blocks(rows, request, 2 * t.columns_time + t.turn_time) * -(-columns // lanes)
+        second = _estimate_blocks(columns, request, t.columns_time + t.rows_time) * -(-rows // lanes)
+        time = lines * (first + second + (t.untangle_time * n / lanes if request.real else 0))
         if time < best.time:
             best = Split(time, rows, columns)
     return best
@@ -425,9 +415,10 @@ def _choose_split(n: int, lines: int, request: Request) -> Split:
 
 def _estimate_blocks(n: int, request: Request, ends: int) -> float:
     """Time of a block of lines of n points. ends: of a point, for reading and writing."""
-    size = n * 2 * request.lanes * request.itemsize
-    distance = 1.0 if size <= _INNER_BYTES else 1.25 if size <= _OUTER_BYTES else 3.0
-    return n * (sum(RADICES[radix] for radix in factorize(n)) + ends) * distance
+    size, tuning = n * 2 * request.lanes * request.itemsize, request.tuning
+    distance = tuning.distances[(size > tuning.inner_bytes) + (size > tuning.outer_bytes)]
+    times = dict(tuning.radix_times)
+    return n * (sum(times[radix] for radix in factorize(n)) + ends) * distance
 
 
 def _list_divisors(n: int) -> Iterator[int]:

@@ -11,14 +11,13 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Fft
 from jitcore.backends.cpu.routines.fft.plan import Request, Transform, plan_transform
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.define import product
 from jitcore.lax.fft import FftType
 from jitcore.loopir.expr import Address
 from jitcore.schedule.nest import RunTimeSize
-
-__all__ = ["FftRoutine", "find_routine"]
 
 _REAL_SIDES = {FftType.RFFT: "in", FftType.IRFFT: "out"}
 
@@ -42,7 +41,7 @@ class FftRoutine:
         renderer.run(symbol, *map(renderer.address_of, buffers), renderer.count(self.sizes))
 
 
-def find_routine(eqn: Equation) -> FftRoutine | None:
+def find_routine(eqn: Equation, tuning: Fft) -> FftRoutine | None:
     """The routine for an `fft`; None for lengths that it has no code for."""
     x, out = eqn.invars[0].aval, eqn.outvars[0].aval
     kind, lengths = eqn.params["fft_type"], tuple(map(int, eqn.params["fft_lengths"]))
@@ -53,7 +52,6 @@ def find_routine(eqn: Equation) -> FftRoutine | None:
     itemsize = dtype.itemsize // 2
     lanes = host.native_vector_bytes() // itemsize
     is_inverse = kind in (FftType.IFFT, FftType.IRFFT)
-    transform = plan_transform(
-        Request(batch, lengths, itemsize, lanes, is_inverse, _REAL_SIDES.get(kind, ""))
-    )
+    side = _REAL_SIDES.get(kind, "")
+    transform = plan_transform(Request(batch, lengths, itemsize, lanes, is_inverse, side, tuning))
     return None if transform is None else FftRoutine(dtype, transform)

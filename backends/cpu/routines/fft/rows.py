@@ -16,9 +16,6 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.fft.stage import Complex, LaneWriter
 
-__all__ = ["RANGE_ARGUMENTS", "write_extend_block", "write_load_rows", "write_store_rows",
-           "write_untangle_block", "write_untangle_lines"]
-
 #: Arguments of a function that does items [start, stop) of a stage.
 RANGE_ARGUMENTS = "ptr %buffers, ptr %stage, i64 %start, i64 %stop"
 

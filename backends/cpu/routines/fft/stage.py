@@ -14,8 +14,6 @@ from typing import NamedTuple
 from jitcore.backends.cpu.routines.fft.plan import STAGE_FIELDS
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 
-__all__ = ["Complex", "LaneWriter"]
-
 
 class Complex(NamedTuple):
     """Names of the registers of real and imaginary parts."""

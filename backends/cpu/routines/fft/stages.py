@@ -10,21 +10,14 @@ from __future__ import annotations
 import functools
 
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Fft
 from jitcore.backends.cpu.routines.fft.butterflies import PASS_ARGUMENTS, write_pass
 from jitcore.backends.cpu.routines.fft.plan import BLOCKS, PASS_FIELDS, PRIVATE, STAGE_FIELDS, UNTANGLE
-from jitcore.backends.cpu.routines.fft.rows import (
-    RANGE_ARGUMENTS,
-    find_line,
-    write_extend_block,
-    write_load_rows,
-    write_store_rows,
-    write_untangle_block,
-    write_untangle_lines,
-)
+from jitcore.backends.cpu.routines.fft.rows import (RANGE_ARGUMENTS, find_line, write_extend_block,
+                                                    write_load_rows, write_store_rows, write_untangle_block,
+                                                    write_untangle_lines)
 from jitcore.backends.cpu.routines.fft.stage import LaneWriter
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
-
-__all__ = ["render"]
 
 # Attributes of functions that run seldom: they are translated quickly instead of well.
 _UNHURRIED = "noinline optnone"
@@ -33,7 +26,7 @@ _UNHURRIED = "noinline optnone"
 _ALIGNMENT = 64
 
 
-def render(symbol: str) -> str:
+def render(symbol: str, _: Fft) -> str:
     """LLVM text of the module that exports `symbol`."""
     kind, dtype = symbol.removeprefix("jitcore_fft_").rsplit("_", 1)
     w = LaneWriter(int(dtype[1:]) // 8, host.native_vector_bytes())

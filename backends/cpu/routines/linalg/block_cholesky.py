@@ -13,14 +13,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.routines.linalg.block_tile import (
-    BlockShape,
-    Tile,
-    align,
-    clear_vectors,
-    find_pitch,
-    round_up,
-)
+from jitcore.backends.cpu.routines.linalg.block_tile import (BlockShape, Tile, align, clear_vectors,
+                                                             find_pitch, round_up)
 from jitcore.backends.llvm.registers import I64
 
 _I32 = ir.IntType(32)

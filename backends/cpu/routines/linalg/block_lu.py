@@ -14,21 +14,10 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.routines.linalg.block_solve import define_solve
-from jitcore.backends.cpu.routines.linalg.block_tile import (
-    CONTRACT,
-    BlockShape,
-    BlockWriter,
-    align,
-    clear_vectors,
-    define_update,
-    fill,
-    find_pitch,
-)
-from jitcore.backends.cpu.routines.linalg.routine import PADDED_UNIT, PANEL
+from jitcore.backends.cpu.routines.linalg.block_tile import (CONTRACT, BlockShape, BlockWriter, align,
+                                                             clear_vectors, define_update, fill, find_pitch)
+from jitcore.backends.cpu.routines.linalg.routine import PADDED_UNIT
 from jitcore.backends.llvm.registers import I1, I32, I64, splat
-
-# Columns of a panel that are made one by one; a multiple of the rows of small tiles.
-_STRIP = 8
 
 
 def write_block_lu(w) -> None:
@@ -39,8 +28,8 @@ def write_block_lu(w) -> None:
     w.count_up(permutation, rows)
     matrix.read(w.at("x", b.mul(rows, columns), w.real))
     panel = _Panel(w, matrix)
-    with w.loop(I64(0), count, PANEL) as first:
-        width = w.smaller(b.sub(count, first), I64(PANEL))
+    with w.loop(I64(0), count, w.tuning.panel) as first:
+        width = w.smaller(b.sub(count, first), I64(w.tuning.panel))
         past = b.add(first, width)
         panel.read(first, width)
         panel.factorize(pivots)
@@ -93,8 +82,8 @@ class _Panel:
     def __init__(self, w, matrix: _Matrix):
         self.w, self.matrix, self.shape = w, matrix, matrix.shape
         self.start, self.pitch = matrix.past, find_pitch(w, matrix.rows)
-        self.turned = w.b.gep(self.start, [w.b.mul(I64(PANEL), self.pitch)])  # a block of `_STRIP` rows
-        self.strip = ir.VectorType(w.real, _STRIP)
+        self.turned = w.b.gep(self.start, [w.b.mul(I64(w.tuning.panel), self.pitch)])  # a strip's rows
+        self.strip = ir.VectorType(w.real, w.tuning.strip)
         self.update = define_update(w, self.shape)
         self.solve = define_solve(w, self.shape, is_forward=True)
         self.make_column = _define_make_column(w, self.shape)
@@ -126,8 +115,8 @@ class _Panel:
     # -- factors of the panel -----------------------------------------------------------------------------
     def factorize(self, pivots: ir.Value) -> None:
         w, b = self.w, self.w.b
-        with w.loop(I64(0), self.width, _STRIP) as strip:
-            past = b.add(strip, I64(_STRIP))
+        with w.loop(I64(0), self.width, w.tuning.strip) as strip:
+            past = b.add(strip, I64(w.tuning.strip))
             stop = w.smaller(past, self.width)
             with w.loop(strip, stop) as j:
                 pivot = b.call(self.make_column, [self.start, self.pitch, self.height, self.width, j, stop])
@@ -138,23 +127,23 @@ class _Panel:
 
     def _finish_strip(self, strip: ir.Value, past: ir.Value) -> None:
         """Takes the strip's part from the panel's columns behind it."""
-        w, b = self.w, self.w.b
-        lanes = ir.Constant(ir.VectorType(I32, _STRIP), list(range(_STRIP)))
-        below = [b.icmp_signed(">", lanes, ir.Constant(lanes.type, [t] * _STRIP)) for t in range(_STRIP)]
-        lower = [self._load_strip(b.add(strip, I64(t)), strip) for t in range(_STRIP)]
+        w, b, many, panel = self.w, self.w.b, self.w.tuning.strip, I64(self.w.tuning.panel)
+        lanes = ir.Constant(ir.VectorType(I32, many), list(range(many)))
+        below = [b.icmp_signed(">", lanes, ir.Constant(lanes.type, [t] * many)) for t in range(many)]
+        lower = [self._load_strip(b.add(strip, I64(t)), strip) for t in range(many)]
         with w.loop(past, self.width) as column:
             x = self._load_strip(column, strip)
-            for t in range(_STRIP):
-                every = ir.Constant(ir.VectorType(I32, _STRIP), [t] * _STRIP)
+            for t in range(many):
+                every = ir.Constant(ir.VectorType(I32, many), [t] * many)
                 factor = b.shuffle_vector(x, ir.Constant(self.strip, ir.Undefined), every)
                 less = b.fsub(x, b.fmul(lower[t], factor, flags=CONTRACT), flags=CONTRACT)
                 x = b.select(below[t], less, x)
             b.store(x, self._strip_at(column, strip), align=w.real_size)
         count = b.sub(self.width, past)
-        self._transpose(self.turned, I64(PANEL), self.place(past, strip), self.pitch, count, I64(_STRIP))
-        b.call(self.update, [self.place(past, past), self.pitch, self.turned, I64(PANEL),
+        self._transpose(self.turned, panel, self.place(past, strip), self.pitch, count, I64(many))
+        b.call(self.update, [self.place(past, past), self.pitch, self.turned, panel,
                              self.place(strip, past), self.pitch, count, b.sub(self.height, past),
-                             I64(_STRIP)])
+                             I64(many)])
 
     def _strip_at(self, column: ir.Value, row: ir.Value) -> ir.Value:
         return self.w.b.bitcast(self.place(column, row), self.strip.as_pointer())

@@ -10,19 +10,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.routines.linalg.block_tile import (
-    BlockShape,
-    BlockWriter,
-    Tile,
-    align,
-    clear_vectors,
-    fill,
-    find_pitch,
-)
+from jitcore.backends.cpu.routines.linalg.block_tile import (BlockShape, BlockWriter, Tile, align,
+                                                             clear_vectors, fill, find_pitch)
 from jitcore.backends.cpu.routines.linalg.routine import PADDED_UNIT
 from jitcore.backends.llvm.registers import I64
-
-__all__ = ["define_solve", "write_block_solve"]
 
 
 def write_block_solve(w, side: str, triangle: str, form: str, diagonal: str) -> None:
@@ -123,8 +114,7 @@ def define_solve(w, shape: BlockShape, is_forward: bool) -> ir.Function:
     """The function `solve(x, pitch, left, left_pitch, known, steps, own, own_pitch, inverses, columns)`.
 
     x: a group of rows, from which left @ known is subtracted; then the group's triangle divides them, from
-    the first row on or from the last one. own: that triangle, by steps; inverses: of its diagonal.
-    """
+    the first row on or from the last one. own: that triangle, by steps; inverses: of its diagonal."""
     name = "solve_forward" if is_forward else "solve_backward"
     pointer = w.real.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointer, I64, pointer, I64, pointer, I64, pointer, I64, pointer,

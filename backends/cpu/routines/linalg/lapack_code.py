@@ -17,12 +17,12 @@ import math
 from llvmlite import ir
 
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Linalg
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
 from jitcore.backends.cpu.routines.linalg.block_cholesky import write_block_cholesky
 from jitcore.backends.cpu.routines.linalg.block_lu import write_block_lu
 from jitcore.backends.cpu.routines.linalg.block_solve import write_block_solve
 from jitcore.backends.cpu.routines.linalg.lapack_symbols import PREFIX
-from jitcore.backends.cpu.routines.linalg.routine import SMALL_MATRIX
 from jitcore.backends.cpu.routines.linalg.small_matrices import write_small_lu, write_small_solve
 from jitcore.backends.cpu.routines.linalg.transpose import define_transpose
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
@@ -56,19 +56,12 @@ _POINTERS = {  # "reals": for complex dtypes
     "blocktrsm": ("a", "b", "out", "work"),
 }
 _NUMBERS = {
-    "cholesky": ("n",),
-    "blockcholesky": ("n",),
-    "eigh": ("n",),
-    "eigenvalues": ("n",),
-    "permutation": ("count", "size"),
-    "trsm": ("rows", "columns", "n"),
-    "trsv": ("rows", "columns", "n"),
-    "smalltrsm": ("rows", "columns", "n"),
-    "blocktrsm": ("rows", "columns", "n"),
-}
+    "cholesky": ("n",), "blockcholesky": ("n",), "eigh": ("n",), "eigenvalues": ("n",),
+    "permutation": ("count", "size"), "trsm": ("rows", "columns", "n"), "trsv": ("rows", "columns", "n"),
+    "smalltrsm": ("rows", "columns", "n"), "blocktrsm": ("rows", "columns", "n")}
 
 
-def render(symbol: str) -> ir.Module:
+def render(symbol: str, tuning: Linalg) -> ir.Module:
     """The module that defines `symbol`."""
     bits, operation, letter, *options = symbol.removeprefix("jitcore_lapack").split("_")
     module = ir.Module(symbol)
@@ -77,12 +70,13 @@ def render(symbol: str) -> ir.Module:
     numbers += [name for name in pointers if name in ("work", "integers", "reals")]
     body = ir.Function(module, _BODY_TYPE, "run_pieces")
     body.linkage = "internal"
-    _MatrixWriter(body, int(bits), letter, pointers, numbers).write(_OPERATIONS[operation], options)
-    _define_entry(module, symbol, body, len(pointers), numbers)
+    _MatrixWriter(body, int(bits), letter, pointers, numbers, tuning).write(_OPERATIONS[operation], options)
+    _define_entry(module, symbol, body, len(pointers), numbers, tuning.small_matrix)
     return module
 
 
-def _define_entry(module: ir.Module, symbol: str, body: ir.Function, pointers: int, names: list[str]) -> None:
+def _define_entry(module: ir.Module, symbol: str, body: ir.Function, pointers: int, names: list[str],
+                  small: int) -> None:
     """The exported function: it hands its arguments to the threads as two tables."""
     numbers = len(names)
     kind = ir.FunctionType(ir.VoidType(), [POINTER] * pointers + [I64] * numbers)
@@ -94,24 +88,24 @@ def _define_entry(module: ir.Module, symbol: str, body: ir.Function, pointers: i
         w.b.store(argument, w.b.gep(room, [I64(position)]))
     parallel_for = ir.Function(module, _PARALLEL_TYPE, PARALLEL_SYMBOL)
     pieces = function.args[pointers + 1]
-    grain = I64(1) if "work" in names else _find_grain(w, function.args[pointers + len(names) - 1])
+    grain = I64(1) if "work" in names else _find_grain(w, small, function.args[pointers + len(names) - 1])
     w.b.call(parallel_for, [body, table, sizes, pieces, grain])
     w.b.ret_void()
 
 
-def _find_grain(w: CodeWriter, n: ir.Value) -> ir.Value:
+def _find_grain(w: CodeWriter, small: int, n: ir.Value) -> ir.Value:
     """Matrices [n, n] that a thread should get at least, where each is a piece."""
     b, size = w.b, w.b.mul(n, n)
-    is_small = b.icmp_signed("<=", size, I64(SMALL_MATRIX))
-    return b.select(is_small, b.sdiv(I64(SMALL_MATRIX), size), I64(1 << 62))
+    is_small = b.icmp_signed("<=", size, I64(small))
+    return b.select(is_small, b.sdiv(I64(small), size), I64(1 << 62))
 
 
 class _MatrixWriter(CodeWriter):
     """Writes what is done to one matrix. Inside of `write`: `numbers` and `at` of the matrix in progress."""
 
-    def __init__(self, function: ir.Function, bits: int, letter: str, pointers, numbers):
+    def __init__(self, function: ir.Function, bits: int, letter: str, pointers, numbers, tuning: Linalg):
         super().__init__(function)
-        self.module, self.letter = function.module, letter
+        self.module, self.letter, self.tuning = function.module, letter, tuning
         self.integer = ir.IntType(bits)
         self.itemsize, self.real_size = _SIZES[letter]
         self.is_complex = self.itemsize != self.real_size
@@ -399,20 +393,8 @@ def _write_vector_solve(w: _MatrixWriter, side: str, triangle: str, form: str, d
 
 
 _OPERATIONS = {
-    "cholesky": _write_cholesky,
-    "blockcholesky": write_block_cholesky,
-    "lu": _write_lu,
-    "permutation": _write_permutation,
-    "qr": _write_qr,
-    "pivotedqr": _write_pivoted_qr,
-    "eigh": _write_eigh,
-    "eigenvalues": _write_eigenvalues,
-    "svd": _write_svd,
-    "singularvalues": _write_singular_values,
-    "trsm": _write_triangular_solve,
-    "trsv": _write_vector_solve,
-    "smalllu": write_small_lu,
-    "blocklu": write_block_lu,
-    "smalltrsm": write_small_solve,
-    "blocktrsm": write_block_solve,
-}
+    "cholesky": _write_cholesky, "blockcholesky": write_block_cholesky, "lu": _write_lu,
+    "permutation": _write_permutation, "qr": _write_qr, "pivotedqr": _write_pivoted_qr, "eigh": _write_eigh,
+    "eigenvalues": _write_eigenvalues, "svd": _write_svd, "singularvalues": _write_singular_values,
+    "trsm": _write_triangular_solve, "trsv": _write_vector_solve, "smalllu": write_small_lu,
+    "blocklu": write_block_lu, "smalltrsm": write_small_solve, "blocktrsm": write_block_solve}

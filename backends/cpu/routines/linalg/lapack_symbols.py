@@ -14,8 +14,6 @@ import ctypes
 import functools
 import importlib
 
-__all__ = ["PREFIX", "find_address", "integer_bits"]
-
 PREFIX = "lapack_"
 
 

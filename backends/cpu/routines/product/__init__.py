@@ -20,6 +20,8 @@ Modules:
     packing              Packing operands of matrix products: copies in which what a tile reads lies side by
                          side.
     parts                Parts of products' machine code that are compiled when a plan first needs them.
+    routine              What a routine of this room is: a function of machine code, and the numbers that it
+                         is told.
     row_vectors          Rows of numbers in vectors: what the sweeps over the rows of a matrix are written
                          with.
     short_rows           Short rows of a matrix times a vector, in one sweep over the matrix.

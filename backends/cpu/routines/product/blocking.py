@@ -7,21 +7,12 @@ per process and dtype.
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.product.job import (
-    EPILOGUE_ARGUMENTS,
-    GRAIN_WORK,
-    UNHURRIED,
-    Job,
-    call_parallel,
-    divide_up,
-    name_symbol,
-)
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, UNHURRIED, Job, call_parallel,
+                                                       divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES
 from jitcore.backends.cpu.routines.product.multiply import declare_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
-
-__all__ = ["write_matrices"]
 
 
 def write_matrices(w: TextWriter, shape: TileShape) -> None:
@@ -41,8 +32,7 @@ class _MatricesWriter:
         """The exported matrix product; sizes and strides are elements.
 
         c[i] (m x n, contiguous) = a[i] (m x k) @ b[i] (k x n) for i < batch.
-        See `matrices_routine.Plan` for the rest.
-        """
+        See `matrices_routine.Plan` for the rest."""
         names = ("batch", "m", "n", "k", "a_item", "a_row", "a_step", "b_item", "b_step", "b_column",
                  "left_tiles", "packs_b", "batch_block", "n_block", "k_block", "inner_block",
                  "splits")
@@ -96,7 +86,7 @@ class _MatricesWriter:
         packs = w.compare("ne", "%packs_b", 0)
         width = shape.width * shape.itemsize
         with w.when(packs):
-            grain = divide_up(w, GRAIN_WORK // 8, w.mul(steps, shape.width))
+            grain = divide_up(w, w.tuning.grain_work // 8, w.mul(steps, shape.width))
             call_parallel(w, "pack_panels", job.pointer, w.mul(batch, panels), grain)
             job.put_pointers(b=job.get_pointer("packed"))
             job.put(b_step=width, b_panel=w.mul(steps, width))

@@ -1,6 +1,6 @@
 """A vector times a matrix whose rows lie along memory, in one sweep over the matrix.
 
-In: the shape of vectors. Out: LLVM text of the function that `vector_routine.ColumnsRoutine` calls. Stage:
+In: the shape of vectors. Out: LLVM text of the function that `vector_routine.multiply_columns` names. Stage:
 rendering, once per process and dtype.
 
 Rows are cut into stretches and columns into blocks, whose numbers depend on the sizes alone. Threads share
@@ -13,23 +13,10 @@ several stretches are added in order.
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.product.job import (
-    EPILOGUE_ARGUMENTS,
-    GRAIN_WORK,
-    RANGE_ARGUMENTS,
-    UNHURRIED,
-    Job,
-    call_parallel,
-    divide_up,
-    name_symbol,
-)
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, RANGE_ARGUMENTS, UNHURRIED, Job,
+                                                       call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
-
-__all__ = ["write_columns"]
-
-# Rows that are added to a sum while it is in a register: at first so many, then what is left of them.
-_GROUPS = (8, 4, 2, 1)
 
 
 def write_columns(w: TextWriter, shape: TileShape) -> None:
@@ -51,10 +38,10 @@ def write_columns(w: TextWriter, shape: TileShape) -> None:
         job.put(n="%n", steps="%steps", length="%length", width="%width", segment_count=stretches,
                 groups=blocks, item_count="%batch", **scaled)
         units = w.mul("%batch", blocks)
-        grain = divide_up(w, GRAIN_WORK, w.mul("%length", "%width"))
+        grain = divide_up(w, w.tuning.grain_work, w.mul("%length", "%width"))
         call_parallel(w, "sum_columns", job.pointer, w.mul(units, stretches), grain, True)
         with w.when(is_split):
-            grain = divide_up(w, GRAIN_WORK, w.mul(stretches, "%width"))
+            grain = divide_up(w, w.tuning.grain_work, w.mul(stretches, "%width"))
             call_parallel(w, "add_stretches", job.pointer, units, grain)
 
 
@@ -97,11 +84,11 @@ class _ColumnsWriter(RowWriter):
         self.has_rest = w.compare("slt", self.whole, self.columns)
 
     def _add_rows(self, left: str, right: str, count: str) -> None:
-        w, most = self.w, _GROUPS[0]
+        w, (most, *fewer) = self.w, self.w.tuning.summed_rows
         whole = w.mul(w.div(count, most), most)
         with w.loop(0, whole, most) as step:
             self._add_group(left, right, step, most)
-        for rows in _GROUPS[1:]:
+        for rows in fewer:
             with w.when(w.compare("ne", w.let(f"and i64 {count}, {rows}"), 0)):
                 first = w.mul(w.div(count, 2 * rows), 2 * rows)
                 self._add_group(left, right, first, rows)

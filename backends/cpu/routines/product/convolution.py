@@ -16,20 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, PANEL_BYTES, SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.parts import list_parts
+from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.conv import is_plain_convolution
 from jitcore.lax.define import product
-from jitcore.loopir.expr import Buffer
-from jitcore.schedule.nest import RunTimeSize
-
-__all__ = ["ITEM_DIMS", "SEGMENT_DIMS", "find_routine"]
 
 #: Nested indices of items (group, image, positions but the last) and of segments (window but its last axis).
 ITEM_DIMS, SEGMENT_DIMS = 4, 3
-# Results of a group per position below which lanes would be empty: loops then run along positions or groups.
-_LEAST_FEATURES = 4
 
 
 class Layout(NamedTuple):
@@ -53,47 +49,16 @@ class Layout(NamedTuple):
     segments: tuple[tuple[int, int, int], ...]
 
 
-class ConvolutionRoutine:
-    """A convolution whose left operand is the images. sizes: what machine code is told, in its order.
-    parts: see `parts`. result_columns: it takes epilogues on rows of so many elements."""
-
-    def __init__(self, dtype: np.dtype, layout: Layout):
-        self.dtype, self.work_bytes = dtype, _count_work_bytes(layout, dtype.itemsize)
-        self.result_columns = layout.c_row
-        self.parts = list_parts(dtype.itemsize, layout.m, [layout.n], packs=bool(layout.packs_right))
-        dims = [number for dim in (*layout.items, *layout.segments) for number in dim]
-        self.sizes = tuple(map(RunTimeSize, (*layout[:-2], *dims)))
-
-    def __str__(self) -> str:
-        return f"convolution_f{8 * self.dtype.itemsize}"
-
-    def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        return [((RunTimeSize(self.work_bytes),), dtypes.uint8)]
-
-    def emit(self, renderer, call) -> None:
-        buffers = map(renderer.address_of, [*self.order(*call.inputs), *call.outputs, *call.scratch])
-        symbol = f"jitcore_product_windows_f{8 * self.dtype.itemsize}"
-        epilogue = renderer.epilogue_of(call)
-        renderer.run_told(symbol, *buffers, *epilogue, sizes=self.sizes)
-
-    @staticmethod
-    def order(images: Buffer, filters: Buffer) -> tuple[Buffer, Buffer]:
-        """The equation's operands as machine code takes them."""
-        return images, filters
+def convolve(dtype: np.dtype, layout: Layout, name: str, is_swapped: bool) -> ProductRoutine:
+    """is_swapped: whether the left operand is the filters, the right one the images."""
+    dims = [number for dim in (*layout.items, *layout.segments) for number in dim]
+    work = _count_work_bytes(layout, dtype.itemsize), dtypes.uint8
+    parts = list_parts(dtype.itemsize, layout.m, [layout.n], packs=bool(layout.packs_right))
+    return ProductRoutine("windows", name, dtype, (*layout[:-2], *dims), work, is_swapped=is_swapped,
+                          result_columns=layout.c_row, parts=parts)
 
 
-class PlanesRoutine(ConvolutionRoutine):
-    """A convolution whose right operand is the images."""
-
-    def __str__(self) -> str:
-        return f"planes_{super().__str__()}"
-
-    @staticmethod
-    def order(images: Buffer, filters: Buffer) -> tuple[Buffer, Buffer]:
-        return filters, images
-
-
-def find_routine(eqn: Equation) -> ConvolutionRoutine | None:
+def find_routine(eqn: Equation, tuning: Product) -> ProductRoutine | None:
     """The routine for a convolution; None for other dtypes and layouts, and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
@@ -109,10 +74,12 @@ def find_routine(eqn: Equation) -> ConvolutionRoutine | None:
     ordered = [tuple(shape[dim] for dim in dims) for shape, dims in zip(shapes, spec)]
     outs = ordered[1][0] // groups
     if (spec.lhs_spec[1] == 1 or ordered[0][1] == outs == 1) and strides[-1] == 1:
-        return PlanesRoutine(lhs.dtype, lay_out_planes(*ordered, strides, gaps, groups))
-    if spec.lhs_spec[1] == 1 or outs < _LEAST_FEATURES:
+        planes = lay_out_planes(*ordered, strides, gaps, groups)
+        return convolve(lhs.dtype, planes, "planes_convolution", is_swapped=True)
+    if spec.lhs_spec[1] == 1 or outs < tuning.least_features:
         return None
-    return ConvolutionRoutine(lhs.dtype, lay_out_features(*shapes, strides, gaps, groups))
+    features = lay_out_features(*shapes, strides, gaps, groups)
+    return convolve(lhs.dtype, features, "convolution", is_swapped=False)
 
 
 def lay_out_features(images: Sequence[int], filters: Sequence[int], out: Sequence[int], strides, gaps,

@@ -11,21 +11,12 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.convolution import ITEM_DIMS, SEGMENT_DIMS
-from jitcore.backends.cpu.routines.product.job import (
-    EPILOGUE_ARGUMENTS,
-    GRAIN_WORK,
-    UNHURRIED,
-    Job,
-    call_parallel,
-    divide_up,
-    name_symbol,
-)
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, UNHURRIED, Job, call_parallel,
+                                                       divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.multiply import declare_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
-
-__all__ = ["write_windows"]
 
 _NUMBERS = ("m", "n", "steps", "length", "a_row", "a_step", "b_step", "b_column", "c_row", "packs_b",
             "groups", "b_item")
@@ -60,7 +51,7 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
         job.put(segment_count=segment_count, item_count=item_count)
         packs = w.compare("ne", "%packs_b", 0)
         with w.when(packs):
-            grain = divide_up(w, GRAIN_WORK // 8, w.mul("%steps", shape.width))
+            grain = divide_up(w, w.tuning.grain_work // 8, w.mul("%steps", shape.width))
             call_parallel(w, "pack_panels", job.pointer, w.mul("%groups", panels), grain)
             job.put_pointers(b=packed)
             job.put(b_step=width, b_panel=w.mul("%steps", width))

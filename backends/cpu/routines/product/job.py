@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.parts import TileShape, name_table
-from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, locate_count
-from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
-
-__all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
-           "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]
-
-#: Multiply-adds that a thread should have before another one is woken up.
-GRAIN_WORK = 1 << 18
+from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, SYMBOL as PARALLEL_SYMBOL, locate_count
 
 #: Attributes of functions that run seldom: they are translated quickly instead of well.
 UNHURRIED = "noinline optnone"

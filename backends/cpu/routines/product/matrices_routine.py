@@ -14,55 +14,23 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, list_parts
-from jitcore.backends.cpu.routines.product.vector_routine import ColumnsRoutine, RowsRoutine
+from jitcore.backends.cpu.routines.product.routine import ProductRoutine
+from jitcore.backends.cpu.routines.product.vector_routine import multiply_columns, multiply_rows
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.define import product
-from jitcore.lax.dot import free_dims, order_contraction, runs_together
-from jitcore.lax.dot import prefers_loops as prefers_complex_loops
-from jitcore.loopir.expr import Buffer
+from jitcore.lax.dot import (free_dims, order_contraction, prefers_loops as prefers_complex_loops,
+                             runs_together)
 from jitcore.loopir.values import Value
-from jitcore.schedule.nest import RunTimeSize
-
-__all__ = ["ITEM_BYTES", "MOST_TILES", "PANEL_BYTES", "SEGMENT_BYTES", "ProductRoutine", "find_routine"]
 
 #: Bytes of a table entry of machine code: where an item's operands and result are, and its length.
 ITEM_BYTES = 32
 #: Bytes of an entry that says where a segment of an item starts in its left and in its right operand.
 SEGMENT_BYTES = 16
-#: Rows of tiles that a thread multiplies at a time, at most.
-MOST_TILES = 64
 #: Packed columns are padded to a multiple of this: the width of the widest tile.
 PANEL_BYTES = 128
 
-# Multiply-adds of one product below which loops, which need no call and fuse, win.
-_LOOP_WORK = 4096
-# Contracted extent up to which they also win for large results: reading and writing is all there is to do.
-_LOOP_STEPS = 4
-# Rows that are few enough to be multiplied with each of the other side's while it is in registers, if they
-# are so many times longer: the right operand else is packed, for no more rows than these.
-_FEW_LEFT, _FEW_RIGHT, _STEPS_OF_FEW = 8, 6, 8
-# Rows of more elements than loops unroll, and of at most so many bytes, are too short for sums along them one
-# by one; so many rows are summed side by side.
-_UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 512, 2048
-# Steps per visit of a tile, at most: its operands then stay in the caches, and sums of blocks of steps are
-# more accurate than one long sum.
-_BLOCK_STEPS = 512
-# Right operands are read where they lie, which tiles foresee, unless columns are far apart, or there are so
-# many bytes that finding their pages takes longer than packing for as many rows: Zen's cores find them beside
-# their work, others wait. So are left ones, whose rows may lie beside each other.
-_UNPACKED_BYTES, _UNPACKED_BYTES_ON_ZEN = 1 << 20, 32 << 20
-_PACKED_ROWS = 512
-# Rows, and columns, from which on packing the other operand pays where its lines compete for the cache.
-_COMPETING_ROWS, _COMPETING_COLUMNS = 28, 256
-# Packed rows of the left operand fill one such part of a thread's second-level cache.
-_LEFT_SHARE = 4
-# Right operands are packed in chunks of about so many bytes, for the third level of caches.
-_CHUNK_BYTES = 8 << 20
-# Steps of a stretch of a long sum, and how many stretches there are at most.
-_STRETCH_STEPS, _MOST_STRETCHES = 2048, 16
-# Results of fewer tiles than this, of about 8 x 32, leave threads without work unless sums are stretched.
-_FEW_TILES = 16
 # Rows so many bytes apart compete for the same lines of the first-level cache.
 _CACHE_PAGE = 4096
 
@@ -98,80 +66,37 @@ class Sizes(NamedTuple):
     k: int
 
 
-class ProductRoutine:
-    """One product. sizes: what machine code is told, in its order. parts: see `parts`.
-    result_columns: it takes epilogues on rows of so many elements."""
-
-    def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
-        plan = plan_product(sizes, left, right, dtype.itemsize)
-        self.dtype, self.work_bytes = dtype, count_work_bytes(sizes, plan, dtype.itemsize)
-        self.result_columns = sizes.n
-        self.parts = _list_parts(sizes, plan, dtype.itemsize)
-        strides = (left.item, left.free, left.contracted, right.item, right.contracted, right.free)
-        self.sizes = tuple(map(RunTimeSize, (*sizes, *strides, *plan)))
-
-    def __str__(self) -> str:
-        return f"product_f{8 * self.dtype.itemsize}"
-
-    def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        return [((RunTimeSize(self.work_bytes),), dtypes.uint8)]
-
-    def emit(self, renderer, call) -> None:
-        buffers = map(renderer.address_of, [*self.order(*call.inputs), *call.outputs, *call.scratch])
-        symbol = f"jitcore_product_matrices_f{8 * self.dtype.itemsize}"
-        epilogue = renderer.epilogue_of(call)
-        renderer.run_told(symbol, *buffers, *epilogue, sizes=self.sizes)
-
-    @staticmethod
-    def order(left: Buffer, right: Buffer) -> tuple[Buffer, Buffer]:
-        """The equation's operands as machine code takes them."""
-        return left, right
-
-
-class SwappedProductRoutine(ProductRoutine):
-    """The product of the transposed operands in opposite order; a vector's transpose lies in memory as it
-    does. What is a column then has its elements side by side."""
-
-    def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
-        super().__init__(dtype, sizes._replace(m=sizes.n, n=sizes.m), right, left)
-        self.result_columns = sizes.n
-
-    def __str__(self) -> str:
-        return f"swapped_{super().__str__()}"
-
-    @staticmethod
-    def order(left: Buffer, right: Buffer) -> tuple[Buffer, Buffer]:
-        return right, left
+def multiply(dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand, tuning: Product,
+             name: str = "product", make: type[ProductRoutine] = ProductRoutine, **facts) -> ProductRoutine:
+    """facts: of the routine."""
+    plan = plan_product(sizes, left, right, dtype.itemsize, tuning)
+    strides = (left.item, left.free, left.contracted, right.item, right.contracted, right.free)
+    work = count_work_bytes(sizes, plan, dtype.itemsize), dtypes.uint8
+    return make("matrices", name, dtype, (*sizes, *strides, *plan), work,
+                parts=_list_parts(sizes, plan, dtype.itemsize), **facts)
 
 
 class ComplexProductRoutine(ProductRoutine):
     """A product of complex matrices as one of real numbers: (m x 2k) @ (2k x 2n), whose left operand and
     result are the complex ones as they lie in memory. Each row of the right one is followed by i times it.
 
-    numbers: the equation's dimension numbers."""
+    dimensions: the equation's dimension numbers. extents: its `Sizes`."""
 
-    def __init__(self, dtype: np.dtype, sizes: Sizes, numbers: tuple):
-        batch, m, n, k = sizes
-        left, right = Operand(2 * m * k, 2 * k, 1), Operand(4 * k * n, 1, 2 * n)
-        super().__init__(dtype, Sizes(batch, m, 2 * n, 2 * k), left, right)
-        self.numbers, self.extents, self.result_columns = numbers, sizes, None
-
-    def __str__(self) -> str:
-        return f"complex_{super().__str__()}"
+    def __init__(self, *arguments, dimensions: tuple, extents: Sizes, **facts):
+        super().__init__(*arguments, **facts)
+        self.dimensions, self.extents = dimensions, extents
 
     def prepare(self, builder, lhs: Value, rhs: Value) -> tuple[Value, Value]:
-        contract, batch = self.numbers
+        contract, batch = self.dimensions
         left_free, right_free = (
-            free_dims(value.ndim, *dims) for value, *dims in zip((lhs, rhs), contract, batch)
-        )
+            free_dims(value.ndim, *dims) for value, *dims in zip((lhs, rhs), contract, batch))
         left = _reorder(builder, lhs, [*batch[0], *left_free, *contract[0]])
         right = _reorder(builder, rhs, [*batch[1], *contract[1], *right_free])
         return left, _follow_by_turned(builder, right, len(batch[1]) + len(contract[1]))
 
-
     def reference(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The product, of what `prepare` gives."""
-        axis = len(self.numbers[1][1]) + len(self.numbers[0][1])
+        axis = len(self.dimensions[1][1]) + len(self.dimensions[0][1])
         batch, m, n, k = self.extents
         numbers = np.take(right, 0, axis).reshape(batch, k, n)
         return left.reshape(batch, m, k) @ numbers
@@ -203,7 +128,7 @@ def _follow_by_turned(builder, value: Value, axis: int) -> Value:
     return builder.compute(shape, value.dtype, reads, combine, 4, [value])
 
 
-def find_complex_routine(eqn: Equation) -> ComplexProductRoutine | None:
+def find_complex_routine(eqn: Equation, tuning: Product) -> ProductRoutine | None:
     lhs, rhs = (atom.aval for atom in eqn.invars)
     numbers = (contract, batch) = eqn.params["dimension_numbers"]
     extents = (*lhs.shape, *rhs.shape)
@@ -216,42 +141,47 @@ def find_complex_routine(eqn: Equation) -> ComplexProductRoutine | None:
     rows, columns = (free_dims(aval.ndim, *dims) for aval, *dims in zip((lhs, rhs), contract, batch))
     sizes = Sizes(*(product(aval.shape[dim] for dim in dims) for aval, dims in (
         (lhs, batch[0]), (lhs, rows), (rhs, columns), (rhs, contract[1]))))
-    return ComplexProductRoutine(dtypes.real_dtype(lhs.dtype), sizes, numbers)
+    batch, m, n, k = sizes
+    left, right = Operand(2 * m * k, 2 * k, 1), Operand(4 * k * n, 1, 2 * n)
+    return multiply(dtypes.real_dtype(lhs.dtype), Sizes(batch, m, 2 * n, 2 * k), left, right, tuning,
+                    "complex_product", ComplexProductRoutine, dimensions=numbers, extents=sizes)
 
 
-def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | ColumnsRoutine | None:
+def find_routine(eqn: Equation, tuning: Product) -> ProductRoutine | None:
     """The routine for a `dot_general`; None for other dtypes and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
     if dtypes.is_complex(lhs.dtype):
-        return find_complex_routine(eqn)
+        return find_complex_routine(eqn, tuning)
     if lhs.dtype not in (dtypes.float32, dtypes.float64) or not lhs.dtype == rhs.dtype == out.dtype:
         return None
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
     lhs_contract, rhs_contract = order_contraction(lhs.shape, rhs.shape, lhs_contract, rhs_contract)
     sides = [
         (aval.shape, (batch, free_dims(aval.ndim, contract, batch), contract))
-        for aval, contract, batch in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch))
-    ]
+        for aval, contract, batch in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch))]
     if not all(runs_together(shape, dims) for shape, groups in sides for dims in groups):
         return None
     left, right = (Operand(*(_find_stride(shape, dims) for dims in groups)) for shape, groups in sides)
     (shape, (batch, rows, steps)), (right_shape, (_, columns, _)) = sides
     sizes = Sizes(*(int(product(extents[dim] for dim in dims)) for extents, dims in (
         (shape, batch), (shape, rows), (right_shape, columns), (shape, steps))))
-    if prefers_loops(sizes, left, right, lhs.dtype.itemsize):
+    if prefers_loops(sizes, left, right, lhs.dtype.itemsize, tuning):
         return None
     rows, pitch = (sizes.m, left.free) if sizes.n == 1 else (sizes.n, right.free)
     along_rows = sizes.batch == min(sizes.m, sizes.n) == left.contracted == right.contracted == 1
-    if along_rows and rows >= _MANY_ROWS:
-        return RowsRoutine(lhs.dtype, rows, sizes.k, pitch, is_swapped=sizes.n != 1)
+    if along_rows and rows >= tuning.many_rows:
+        return multiply_rows(lhs.dtype, rows, sizes.k, pitch, is_swapped=sizes.n != 1)
     matrix, vector = (left, right) if sizes.n == 1 else (right, left)
     if min(sizes.m, sizes.n) == 1 == matrix.free:
         strides = ((operand.item, operand.contracted) for operand in (vector, matrix))
-        return ColumnsRoutine(lhs.dtype, sizes.batch, max(sizes.m, sizes.n), sizes.k, *strides,
-                              is_swapped=sizes.n == 1)
-    kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
-    return kind(lhs.dtype, sizes, left, right)
+        return multiply_columns(lhs.dtype, sizes.batch, max(sizes.m, sizes.n), sizes.k, *strides, tuning,
+                                is_swapped=sizes.n == 1)
+    if sizes.n > 1:
+        return multiply(lhs.dtype, sizes, left, right, tuning, result_columns=sizes.n)
+    # The transposed operands in opposite order: a column's elements then lie side by side.
+    return multiply(lhs.dtype, sizes._replace(m=sizes.n, n=sizes.m), right, left, tuning, "swapped_product",
+                    is_swapped=True, result_columns=sizes.n)
 
 
 def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:
@@ -260,50 +190,50 @@ def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:
     return int(product(shape[wide[-1] + 1 :])) if wide else 1
 
 
-def prefers_loops(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> bool:
+def prefers_loops(sizes: Sizes, left: Operand, right: Operand, itemsize: int, tuning: Product) -> bool:
     """Whether loops, vectorised by the scheduler and fused with what surrounds them, are faster.
 
     They are for small products, for sums of a few terms, and where a vector, or a few, multiply long rows:
     sums of products along memory. Short rows leave lanes empty, and are summed side by side."""
     batch, m, n, k = sizes
-    if min(sizes) == 0 or k <= _LOOP_STEPS or m * n * k < _LOOP_WORK:
+    if min(sizes) == 0 or k <= tuning.loop_steps or m * n * k < tuning.loop_work:
         return True
-    is_thin = (1 < m <= _FEW_LEFT or 1 < n <= _FEW_RIGHT) and k >= _STEPS_OF_FEW * min(m, n)
+    is_thin = (1 < m <= tuning.few_left or 1 < n <= tuning.few_right) and k >= tuning.steps_of_few * min(m, n)
     if is_thin and left.contracted == right.contracted == 1:
         return True
     along_rows = (n == 1 and left.contracted == 1) or (m == 1 and right.contracted == 1)
-    are_short = k > _UNROLLED_STEPS and k * itemsize <= _SHORT_ROW_BYTES
-    return along_rows and not (are_short and m * n >= _MANY_ROWS)
+    are_short = k > tuning.unrolled_steps and k * itemsize <= tuning.short_row_bytes
+    return along_rows and not (are_short and m * n >= tuning.many_rows)
 
 
-def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> Plan:
+def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int, tuning: Product) -> Plan:
     """Blocks and ways of a product, from its sizes and the processor, so that results do not depend on the
     number of threads."""
     batch, m, n, k = sizes
-    unpacked = _UNPACKED_BYTES_ON_ZEN if host.is_zen() else _UNPACKED_BYTES
-    block_steps = divide_evenly(k, _BLOCK_STEPS)
+    unpacked = tuning.unpacked_bytes_on_zen if host.is_zen() else tuning.unpacked_bytes
+    block_steps = divide_evenly(k, tuning.block_steps)
     left_competes = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
     is_across = left.free == 1 and k * m * itemsize > unpacked
-    packs_left = (left_competes or is_across) and n >= _COMPETING_COLUMNS
-    left_tiles = _count_left_tiles(block_steps, itemsize) if packs_left else 0
-    right_competes = right.contracted * itemsize % _CACHE_PAGE == 0 and m >= _COMPETING_ROWS
-    is_far = k * n * itemsize > unpacked and m >= _PACKED_ROWS
+    packs_left = (left_competes or is_across) and n >= tuning.competing_columns
+    left_tiles = _count_left_tiles(block_steps, itemsize, tuning) if packs_left else 0
+    right_competes = right.contracted * itemsize % _CACHE_PAGE == 0 and m >= tuning.competing_rows
+    is_far = k * n * itemsize > unpacked and m >= tuning.packed_rows
     packs_right = right.free != 1 or right_competes or is_far
     tiles = batch * -(-m // 8) * -(-n // 32)
-    if tiles < _FEW_TILES and k >= 2 * _STRETCH_STEPS:
-        splits = min(k // _STRETCH_STEPS, _MOST_STRETCHES)
+    if tiles < tuning.few_tiles and k >= 2 * tuning.stretch_steps:
+        splits = min(k // tuning.stretch_steps, tuning.most_stretches)
         return Plan(0, int(packs_right), batch, n, k, block_steps, splits)
     k_block = block_steps if packs_left or packs_right else k
     if not packs_right:
         return Plan(left_tiles, 0, batch, n, k_block, block_steps, 1)
-    n_block = min(n, _CHUNK_BYTES // (k_block * itemsize))
-    batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
+    n_block = min(n, tuning.chunk_bytes // (k_block * itemsize))
+    batch_block = min(batch, max(1, tuning.chunk_bytes // (n_block * k_block * itemsize)))
     return Plan(left_tiles, 1, batch_block, n_block, k_block, block_steps, 1)
 
 
-def _count_left_tiles(steps: int, itemsize: int) -> int:
+def _count_left_tiles(steps: int, itemsize: int, tuning: Product) -> int:
     tile_bytes = choose_tile_shape(itemsize).rows * steps * itemsize
-    return max(1, min(host.cache_sizes().l2 // _LEFT_SHARE // tile_bytes, MOST_TILES))
+    return max(1, min(host.cache_sizes().l2 // tuning.left_share // tile_bytes, tuning.most_tiles))
 
 
 def _list_parts(sizes: Sizes, plan: Plan, itemsize: int) -> tuple[str, ...]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
+from jitcore.backends.cpu.machine.tuning import Product
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, split_kind
-
-__all__ = ["render"]
 
 #: Module of this package and its function, by kind: a product loads what writes its own code.
 _WRITERS = {
@@ -30,10 +29,10 @@ _PARTS = {
 }
 
 
-def render(symbol: str) -> str:
+def render(symbol: str, tuning: Product) -> str:
     """LLVM text of the module that exports `symbol`."""
     kind, dtype = symbol.split("_")[-2:]
-    w, shape = TextWriter(), choose_tile_shape(int(dtype[1:]) // 8)
+    w, shape = TextWriter(tuning), choose_tile_shape(int(dtype[1:]) // 8)
     if kind.startswith("tile"):
         _find("tile", "write_tile")(w, shape, symbol, *split_kind(kind))
     elif kind in _PARTS:

@@ -12,31 +12,13 @@ result is summed in an order that depends on sizes alone, so threads do not chan
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
-from jitcore.backends.cpu.routines.product.job import (
-    GRAIN_WORK,
-    RANGE_ARGUMENTS,
-    UNHURRIED,
-    Job,
-    call_parallel,
-    divide_up,
-    find_part,
-    load_part,
-    load_thread_count,
-    name_symbol,
-)
-from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, MOST_TILES
-from jitcore.backends.cpu.routines.product.packing import STEPS_AT_A_TIME
+from jitcore.backends.cpu.routines.product.job import (RANGE_ARGUMENTS, UNHURRIED, Job, call_parallel,
+                                                       divide_up, find_part, load_part, load_thread_count,
+                                                       name_symbol)
+from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TILE_BYTES, TILES_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import REST_BYTES, TILE_ARGUMENTS, write_rests
 
-__all__ = ["declare_multiply", "write_multiply"]
-
-# Pieces of work to aim at where the rows of tiles alone are few: enough for the threads of a large machine.
-_FEWEST_UNITS = 32
-# Rows of tiles that share the passes over a panel, where the left operand is not packed.
-_BLOCK_TILES = 8
-# Bytes of a row that an epilogue gets at a time: a block of them stays in the second-level cache.
-_EPILOGUE_BYTES = 2048
 # Bytes of what is kept about a row of tiles.
 _PLACE_BYTES = 48
 
@@ -74,7 +56,7 @@ class _Multiplier:
             job.put(tall=tall)
             job.put_pointers(rest=rest)
             panels = divide_up(w, job.get("n"), shape.width)
-            wanted = divide_up(w, _FEWEST_UNITS, w.mul(items, tiles))
+            wanted = divide_up(w, w.tuning.fewest_units, w.mul(items, tiles))
             group_panels = divide_up(w, panels, w.minimum(wanted, panels))
             groups = divide_up(w, panels, group_panels)
             job.put(tiles=tiles, panels=panels, groups=groups, group_panels=group_panels)
@@ -83,8 +65,8 @@ class _Multiplier:
             steps = w.add(job.get("steps"), w.choose(finishes, job.get("epilogue_work"), 0))
             work = w.mul(w.mul(height, w.mul(group_panels, shape.width)), steps)
             units = w.mul(w.mul(items, groups), tiles)
-            block = w.minimum(_BLOCK_TILES, w.div(units, load_thread_count(w)))
-            grain = w.maximum(block, divide_up(w, GRAIN_WORK, work))
+            block = w.minimum(w.tuning.block_tiles, w.div(units, load_thread_count(w)))
+            grain = w.maximum(block, divide_up(w, w.tuning.grain_work, work))
             call_parallel(w, "multiply_units", "%job", units, grain)
 
     def write_units(self) -> None:
@@ -94,7 +76,7 @@ class _Multiplier:
             job = Job(w, "%job")
             tile_bytes = self._count_tile_bytes(job)
             packs = w.compare("ne", job.get("left_tiles"), 0)
-            most = w.choose(packs, job.get("left_tiles"), _BLOCK_TILES)
+            most = w.choose(packs, job.get("left_tiles"), w.tuning.block_tiles)
             size = w.mul(w.minimum(most, w.sub("%stop", "%start")), tile_bytes)
             w.declare("declare ptr @malloc(i64)")
             w.declare("declare void @free(ptr)")
@@ -128,7 +110,7 @@ class _Multiplier:
         arguments = "ptr %job, ptr %packed, i64 %group, i64 %first, i64 %count"
         with w.function(f"internal void @multiply_block({arguments}) {UNHURRIED}"):
             job = Job(w, "%job")
-            w.do(f"%places = alloca [{MOST_TILES * _PLACE_BYTES} x i8], align 64")
+            w.do(f"%places = alloca [{w.tuning.most_tiles * _PLACE_BYTES} x i8], align 64")
             packs = w.compare("ne", job.get("left_tiles"), 0)
             a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
             w.do("call void @place_tiles(ptr %job, ptr %packed, ptr %places, i64 %first, i64 %count)")
@@ -161,7 +143,7 @@ class _Multiplier:
 
     def _end_panel(self, job: Job, start: str, stop: str, panel: str) -> None:
         w, shape = self.w, self.shape
-        most = _EPILOGUE_BYTES // (shape.width * shape.itemsize)
+        most = w.tuning.epilogue_bytes // (shape.width * shape.itemsize)
         before = w.rem(w.sub(panel, start), most)
         is_end = w.compare("eq", w.add(panel, 1), stop)
         with w.when(w.let(f"or i1 {is_end}, {w.compare('eq', before, most - 1)}")):
@@ -253,7 +235,7 @@ class _Multiplier:
         w, shape = self.w, self.shape
         a_row, a_step, steps = job.get("a_row"), job.get("a_step"), job.get("length")
         block, pack = self._count_tile_bytes(job), load_part(w, shape, PACK_AT)
-        most = w.choose(w.compare("eq", a_row, shape.itemsize), STEPS_AT_A_TIME, steps)
+        most = w.choose(w.compare("eq", a_row, shape.itemsize), w.tuning.packed_side_by_side, steps)
         with w.loop(0, steps, most) as first, w.loop(0, "%count") as t:
             place = w.at("%places", w.mul(t, _PLACE_BYTES))
             source, rows = w.load(place, "ptr"), w.load(w.load(w.at(place, 32), "ptr"))

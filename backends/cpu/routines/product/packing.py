@@ -11,19 +11,13 @@ from jitcore.backends.cpu.routines.product.job import RANGE_ARGUMENTS, UNHURRIED
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load
 
-__all__ = ["STEPS_AT_A_TIME", "write_pack", "write_pack_panels"]
-
-#: Rows that are packed side by side: so many runs of memory are read at a time.
-STEPS_AT_A_TIME = 16
-
 
 def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
     """The exported function: up to `lanes` neighbours of an operand become contiguous in every step.
 
     to[k * to_step + i] = from[i * stride + k * step] for i < count, k < length. What stands behind a step's
     last element is overwritten too, by up to a vector: steps are written in ascending order, and of blocks of
-    neighbours the caller packs the last one first.
-    """
+    neighbours the caller packs the last one first."""
     arguments = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"
     with w.function(f"void @{name}({arguments})"):
         is_row = w.compare("eq", "%stride", shape.itemsize)
@@ -94,7 +88,7 @@ def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
         b_step, b_column = job.get("b_step"), job.get("b_column")
         b, packed, b_item = job.get_pointer("b"), job.get_pointer("packed"), job.get("b_item")
         is_column = w.compare("eq", b_step, shape.itemsize)
-        most = w.choose(is_column, steps, STEPS_AT_A_TIME)
+        most = w.choose(is_column, steps, w.tuning.packed_side_by_side)
         with (w.loop(0, steps, most) as first, w.loop("%start", "%stop") as u,
               w.loop(0, shape.vectors) as part):
             item, panel = w.div(u, panels), w.rem(u, panels)

@@ -18,10 +18,6 @@ import numpy as np
 
 from jitcore.backends.cpu.machine import host
 
-__all__ = ["PACK_AT", "TILES_AT", "TILE_BYTES", "TileShape", "choose_tile_shape", "cut_rows",
-           "enter_part", "find_table", "list_heights", "list_parts", "list_rows", "name_table",
-           "split_kind"]
-
 _TABLE_PREFIX, _PART_PREFIX = "jitcore_parts_", "jitcore_part_"
 
 #: Where the table has its functions, in bytes. For each number of rows that a tile may have, the largest

@@ -12,8 +12,6 @@ from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load, write_masked_store
 
-__all__ = ["RowWriter"]
-
 
 class RowWriter:
     """Who inherits sets, in each function: whole (columns in whole vectors), has_rest, the rest's mask."""

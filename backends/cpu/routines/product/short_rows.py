@@ -1,6 +1,6 @@
 """Short rows of a matrix times a vector, in one sweep over the matrix.
 
-In: the shape of vectors. Out: LLVM text of the function that `vector_routine.RowsRoutine` calls. Stage:
+In: the shape of vectors. Out: LLVM text of the function that `vector_routine.multiply_rows` names. Stage:
 rendering, once per process and dtype.
 
 As many rows as a register has lanes are multiplied side by side, each into a register of partial sums. Adding
@@ -11,19 +11,10 @@ group ends with the last row, and may sum rows of the group before once more.
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
-from jitcore.backends.cpu.routines.product.job import (
-    GRAIN_WORK,
-    RANGE_ARGUMENTS,
-    UNHURRIED,
-    Job,
-    call_parallel,
-    divide_up,
-    name_symbol,
-)
+from jitcore.backends.cpu.routines.product.job import (RANGE_ARGUMENTS, UNHURRIED, Job, call_parallel,
+                                                       divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load
-
-__all__ = ["write_rows"]
 
 
 def write_rows(w: TextWriter, shape: TileShape) -> None:
@@ -35,7 +26,7 @@ def write_rows(w: TextWriter, shape: TileShape) -> None:
         job = Job.allocate(w)
         job.put_pointers(a="%a", b="%b", c="%c")
         job.put(m="%m", steps="%k", a_row=w.mul("%a_row", shape.itemsize))
-        grain = divide_up(w, GRAIN_WORK, w.mul("%k", shape.lanes))
+        grain = divide_up(w, w.tuning.grain_work, w.mul("%k", shape.lanes))
         call_parallel(w, "row_groups", job.pointer, divide_up(w, "%m", shape.lanes), grain, True)
 
 

@@ -16,17 +16,11 @@ from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.matrices_routine import SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.parts import TileShape, cut_rows, list_heights, list_rows
 
-__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_masked_load",
-           "write_masked_store", "write_rests", "write_tile"]
-
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56
 
-# How many bytes ahead tiles ask for the right operand, packed or as it lies, and how many come at a time.
-_PACKED_AHEAD_BYTES, _AHEAD_BYTES, _LINE_BYTES = 4096, 256, 64
-
-# Rows whose addresses share one pointer, with registers that are added to it.
-_ROWS_PER_POINTER = 5
+# Bytes that come at a time.
+_LINE_BYTES = 64
 
 TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
                   "ptr %segments, i64 %segment_count, i64 %length, i64 %rows, i64 %columns, "
@@ -64,7 +58,8 @@ class _Tile:
     def __init__(self, w: TextWriter, shape: TileShape, rows: int, panel_bytes: int, is_edge: bool):
         self.w, self.shape, self.rows, self.panel_bytes, self.is_edge = w, shape, rows, panel_bytes, is_edge
         self.is_full = rows == shape.rows
-        self.pointers = -(-rows // _ROWS_PER_POINTER) if self.is_full else 1
+        self.shared = w.tuning.rows_per_pointer
+        self.pointers = -(-rows // self.shared) if self.is_full else 1
         self.sums = [(row, part) for row in range(rows) for part in range(shape.vectors)]
 
     def write(self, name: str) -> None:
@@ -72,11 +67,11 @@ class _Tile:
         w.declare(f"declare {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}"
                   f"({', '.join([self.shape.vector] * 3)})")
         with w.function(f"void @{name}({TILE_ARGUMENTS})"):
-            self.apart = [w.mul("%a_row", rows) for rows in range(_ROWS_PER_POINTER + 1)]
+            self.apart = [w.mul("%a_row", rows) for rows in range(self.shared + 1)]
             self.offsets = [] if self.is_full else self._list_offsets("%a_row")
             self._find_results()
             w.do(f"%is_packed = icmp eq i64 %b_step, {self.panel_bytes}")
-            w.do(f"%ahead = select i1 %is_packed, i64 {_PACKED_AHEAD_BYTES}, i64 {_AHEAD_BYTES}")
+            w.do(f"%ahead = select i1 %is_packed, i64 {w.tuning.packed_ahead}, i64 {w.tuning.ahead}")
             if self.is_edge:
                 lanes = self.shape.lanes
                 self.masks = [w.first_lanes(w.sub("%columns", part * lanes), lanes)
@@ -160,7 +155,7 @@ class _Tile:
     def _broadcast(self, row: int) -> str:
         """One element of the left operand in all lanes."""
         w, shape = self.w, self.shape
-        pointer, far = divmod(row, _ROWS_PER_POINTER)
+        pointer, far = divmod(row, self.shared)
         if self.is_full:
             address = w.at(self.starts[pointer], self.apart[far])
         else:

@@ -13,20 +13,10 @@ rows have been read: they are read again from the cache, while memory sends the 
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.product.job import (
-    GRAIN_WORK,
-    RANGE_ARGUMENTS,
-    UNHURRIED,
-    Job,
-    call_parallel,
-    divide_up,
-    name_symbol,
-)
+from jitcore.backends.cpu.routines.product.job import (RANGE_ARGUMENTS, UNHURRIED, Job, call_parallel,
+                                                       divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
-from jitcore.backends.cpu.routines.product.two_sided_routine import GROUP_ROWS
-
-__all__ = ["write_chain", "write_pair"]
 
 
 def write_pair(w: TextWriter, shape: TileShape) -> None:
@@ -60,9 +50,9 @@ class _SweepWriter(RowWriter):
             stretches = divide_up(w, "%m", "%length")
             job.put(m="%m", n="%n", length="%length", item_count=stretches)
             call_parallel(w, "sum_stretches", job.pointer, stretches,
-                          divide_up(w, GRAIN_WORK, w.mul("%n", "%length")), True)
+                          divide_up(w, w.tuning.grain_work, w.mul("%n", "%length")), True)
             lines = divide_up(w, "%n", shape.lanes)
-            grain = divide_up(w, GRAIN_WORK, w.mul(stretches, shape.lanes))
+            grain = divide_up(w, w.tuning.grain_work, w.mul(stretches, shape.lanes))
             call_parallel(w, "add_stretches", job.pointer, lines, grain)
 
     # -- stretches of rows ----------------------------------------------------------------------------------
@@ -70,7 +60,7 @@ class _SweepWriter(RowWriter):
         """`sum_stretches`: stretches [start, stop)."""
         w, shape = self.w, self.shape
         with w.function(f"internal void @sum_stretches({RANGE_ARGUMENTS})"):
-            self.dots = [w.let(f"alloca {shape.vector}, align 64") for _ in range(GROUP_ROWS)]
+            self.dots = [w.let(f"alloca {shape.vector}, align 64") for _ in range(w.tuning.pair_rows)]
             job = Job(w, "%job")
             self.a, self.x, self.y, self.u, work = (
                 job.get_pointer(name) for name in ("a", "b", "items", "segments", "packed"))
@@ -84,9 +74,9 @@ class _SweepWriter(RowWriter):
                 end = w.minimum(w.add(first, length), m)
                 self.sums = w.at(work, w.mul(stretch, self.row_bytes))
                 self._for_vectors(lambda offset, mask: self._put("zeroinitializer", self.sums, offset, mask))
-                whole = w.add(first, w.mul(w.div(w.sub(end, first), GROUP_ROWS), GROUP_ROWS))
-                with w.loop(first, whole, GROUP_ROWS) as row:
-                    self._sweep_rows(row, GROUP_ROWS)
+                whole = w.add(first, w.mul(w.div(w.sub(end, first), w.tuning.pair_rows), w.tuning.pair_rows))
+                with w.loop(first, whole, w.tuning.pair_rows) as row:
+                    self._sweep_rows(row, w.tuning.pair_rows)
                 with w.loop(whole, end) as row:
                     self._sweep_rows(row, 1)
 

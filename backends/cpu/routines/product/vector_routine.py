@@ -8,81 +8,44 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore.loopir.expr import RunTimeSize
+from jitcore.backends.cpu.machine.tuning import Product
+from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 
-__all__ = ["ColumnsRoutine", "RowsRoutine"]
-
-# Bytes of the sums that stay in the first-level cache while rows are read, at most; blocks of them begin at
-# multiples of so many. Of rows from so many bytes on, two threads read halves.
-_BLOCK_BYTES, _BLOCK_UNIT = 16 << 10, 128
-_WIDE_ROW = 4 << 10
-# Rows of a stretch, at most: sums of sums are more accurate than long sums.
-_MOST_ROWS = 512
-# Multiply-adds from which on threads share a product, pieces that they share, and rows of a piece at least.
-_SHARED_WORK, _PIECES, _LEAST_ROWS = 1 << 19, 32, 64
+# Blocks of columns begin at multiples of so many bytes: two cache lines.
+_BLOCK_UNIT = 128
 
 
-class RowsRoutine:
+def multiply_rows(dtype: np.dtype, rows: int, steps: int, pitch: int, is_swapped: bool) -> ProductRoutine:
     """A matrix of many short rows times a vector, both along memory. is_swapped: the vector comes first."""
-
-    def __init__(self, dtype: np.dtype, rows: int, steps: int, pitch: int, is_swapped: bool):
-        self.dtype, self.is_swapped = dtype, is_swapped
-        self.sizes = tuple(map(RunTimeSize, (rows, steps, pitch)))
-
-    def __str__(self) -> str:
-        return f"{'swapped_' if self.is_swapped else ''}rows_product_f{8 * self.dtype.itemsize}"
-
-    def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        return []
-
-    def emit(self, renderer, call) -> None:
-        operands = call.inputs[::-1] if self.is_swapped else call.inputs
-        buffers = map(renderer.address_of, [*operands, *call.outputs])
-        symbol = f"jitcore_product_rows_f{8 * self.dtype.itemsize}"
-        renderer.run_told(symbol, *buffers, sizes=self.sizes)
+    name = f"{'swapped_' * is_swapped}rows_product"
+    return ProductRoutine("rows", name, dtype, (rows, steps, pitch), is_swapped=is_swapped)
 
 
-class ColumnsRoutine:
+def multiply_columns(dtype: np.dtype, batch: int, columns: int, steps: int, vector: tuple[int, int],
+                     matrix: tuple[int, int], tuning: Product, is_swapped: bool) -> ProductRoutine:
     """Vectors times matrices whose columns are neighbours in memory. is_swapped: the matrix comes first.
 
-    vector, matrix: strides from item to item and along the contracted axis, in elements. result_columns: it
-    takes epilogues on rows of so many elements."""
-
-    def __init__(self, dtype: np.dtype, batch: int, columns: int, steps: int, vector: tuple[int, int],
-                 matrix: tuple[int, int], is_swapped: bool):
-        self.dtype, self.is_swapped, self.result_columns = dtype, is_swapped, columns
-        width = choose_width(columns, dtype.itemsize)
-        length = choose_length(batch * -(-columns // width), min(columns, width), steps)
-        stretches = -(-steps // length)
-        self.partials = batch * stretches * columns if stretches > 1 else 1
-        numbers = (batch, columns, steps, *vector, *matrix, length, width)
-        self.sizes = tuple(map(RunTimeSize, numbers))
-
-    def __str__(self) -> str:
-        return f"{'swapped_' if self.is_swapped else ''}columns_product_f{8 * self.dtype.itemsize}"
-
-    def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        return [((RunTimeSize(self.partials),), self.dtype)]
-
-    def emit(self, renderer, call) -> None:
-        operands = call.inputs[::-1] if self.is_swapped else call.inputs
-        buffers = map(renderer.address_of, [*operands, *call.outputs, *call.scratch])
-        symbol = f"jitcore_product_columns_f{8 * self.dtype.itemsize}"
-        epilogue = renderer.epilogue_of(call)
-        renderer.run_told(symbol, *buffers, *epilogue, sizes=self.sizes)
+    vector, matrix: strides from item to item and along the contracted axis, in elements."""
+    width = choose_width(columns, dtype.itemsize, tuning)
+    length = choose_length(batch * -(-columns // width), min(columns, width), steps, tuning)
+    stretches = -(-steps // length)
+    work = batch * stretches * columns if stretches > 1 else 1, dtype
+    numbers = (batch, columns, steps, *vector, *matrix, length, width)
+    return ProductRoutine("columns", f"{'swapped_' * is_swapped}columns_product", dtype, numbers, work,
+                          is_swapped=is_swapped, result_columns=columns)
 
 
-def choose_width(columns: int, itemsize: int) -> int:
+def choose_width(columns: int, itemsize: int, tuning: Product) -> int:
     """Columns of a block: about equal ones, and an even number of them."""
     nbytes = columns * itemsize
-    blocks = 1 if nbytes <= _WIDE_ROW else 2 * -(-nbytes // (2 * _BLOCK_BYTES))
+    blocks = 1 if nbytes <= tuning.wide_row else 2 * -(-nbytes // (2 * tuning.sums_bytes))
     unit = _BLOCK_UNIT // itemsize
     return -(-columns // (blocks * unit)) * unit
 
 
-def choose_length(blocks: int, columns: int, steps: int) -> int:
+def choose_length(blocks: int, columns: int, steps: int, tuning: Product) -> int:
     """Rows of a stretch, from sizes alone, so that results do not depend on the number of threads."""
-    pieces = -(-steps // _MOST_ROWS)
-    if blocks * columns * steps >= _SHARED_WORK:
-        pieces = max(pieces, min(-(-_PIECES // blocks), steps // _LEAST_ROWS))
+    pieces = -(-steps // tuning.most_rows)
+    if blocks * columns * steps >= tuning.shared_work:
+        pieces = max(pieces, min(-(-tuning.pieces // blocks), steps // tuning.least_rows))
     return -(-steps // pieces)

@@ -37,8 +37,7 @@ class Encoding:
         raw_bits: bits of an element in memory.
         bits: bits of a key, 32 or 64.
         is_same: whether elements are their keys.
-        is_wider: whether keys have more bits than elements.
-    """
+        is_wider: whether keys have more bits than elements."""
 
     def __init__(self, dtype, least_bits: int = 32):
         self.is_float = dtypes.is_floating(dtype)

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 
-__all__ = ["KeyType", "compress", "count_true", "key_type"]
-
 
 class KeyType(NamedTuple):
     """Signed integer keys: their bits, and how many of them a vector holds."""

@@ -5,14 +5,10 @@ In: a symbol `jitcore_sort_<what>_<dtype or size>`. Out: LLVM text. Stage: rende
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.sort.moves import TRANSPOSE_PREFIX, render_transpose
-from jitcore.backends.cpu.routines.sort.order import (
-    ORDER_PREFIX,
-    REFINE_PREFIX,
-    TAKE_PREFIX,
-    render_order,
-    render_take,
-)
+from jitcore.backends.cpu.routines.sort.order import (ORDER_PREFIX, REFINE_PREFIX, TAKE_PREFIX, render_order,
+                                                      render_take)
 from jitcore.backends.cpu.routines.sort.quicksort import SYMBOL_PREFIX, render_engine
 from jitcore.backends.cpu.routines.sort.rows import VALUES_PREFIX, render_values
 from jitcore.backends.cpu.routines.sort.top_k import TOP_PREFIX, render_top
@@ -28,6 +24,7 @@ _RENDERERS = {
 }
 
 
-def render(symbol: str) -> str:
+def render(symbol: str, tuning: Sort) -> str:
     """LLVM text of the module that exports `symbol`."""
-    return next(function(symbol) for prefix, function in _RENDERERS.items() if symbol.startswith(prefix))
+    render_one = next(function for prefix, function in _RENDERERS.items() if symbol.startswith(prefix))
+    return render_one(symbol, tuning)

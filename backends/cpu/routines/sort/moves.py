@@ -13,6 +13,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
 from jitcore.backends.cpu.routines.linalg.transpose import define_transpose
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
@@ -20,18 +21,16 @@ from jitcore.backends.llvm.registers import I64, POINTER, SIZES, TABLE
 
 TRANSPOSE_PREFIX = "jitcore_sort_transpose_"
 
-#: Rows and columns of a block: a block and its copy fit a first-level cache.
-_BLOCK = 64
 
 _VOID = ir.VoidType()
 _BODY = ir.FunctionType(_VOID, [TABLE, SIZES, I64, I64])
 
 
-def render_transpose(symbol: str) -> str:
+def render_transpose(symbol: str, tuning: Sort) -> str:
     """The module of `jitcore_sort_transpose_<bytes>`."""
     size = int(symbol.removeprefix(TRANSPOSE_PREFIX))
     module = ir.Module(symbol)
-    body = _define_body(module, size)
+    body = _define_body(module, size, tuning.block)
     function = ir.Function(module, ir.FunctionType(_VOID, [POINTER, POINTER, I64, I64, I64, I64]), symbol)
     source, target, outer, rows, columns, is_shared = function.args
     w = CodeWriter(function)
@@ -39,8 +38,8 @@ def render_transpose(symbol: str) -> str:
     table, numbers = w.slot(POINTER, 2), w.slot(I64, 4)
     for k, pointer in enumerate((source, target)):
         b.store(pointer, b.gep(table, [I64(k)]))
-    blocks = b.mul(_count_blocks(b, rows), _count_blocks(b, columns))
-    for k, number in enumerate((rows, columns, _count_blocks(b, columns), blocks)):
+    blocks = b.mul(_count_blocks(b, rows, tuning.block), _count_blocks(b, columns, tuning.block))
+    for k, number in enumerate((rows, columns, _count_blocks(b, columns, tuning.block), blocks)):
         b.store(number, b.gep(numbers, [I64(k)]))
     total = b.mul(outer, blocks)
     grain = b.select(b.icmp_signed("!=", is_shared, I64(0)), I64(4), total)
@@ -50,11 +49,11 @@ def render_transpose(symbol: str) -> str:
     return str(module)
 
 
-def _count_blocks(b: ir.IRBuilder, extent: ir.Value) -> ir.Value:
-    return b.udiv(b.add(extent, I64(_BLOCK - 1)), I64(_BLOCK))
+def _count_blocks(b: ir.IRBuilder, extent: ir.Value, block: int) -> ir.Value:
+    return b.udiv(b.add(extent, I64(block - 1)), I64(block))
 
 
-def _define_body(module: ir.Module, size: int) -> ir.Function:
+def _define_body(module: ir.Module, size: int, side: int) -> ir.Function:
     """The function that copies some of the blocks."""
     # A tile has as many rows as lanes: small elements take part of a vector, so that rows stay in registers.
     transpose = define_transpose(module, size, min(host.native_vector_bytes(), 16 * size))
@@ -69,9 +68,9 @@ def _define_body(module: ir.Module, size: int) -> ir.Function:
     with w.loop(start, stop) as block:
         base = b.mul(b.udiv(block, blocks), b.mul(rows, columns))
         place = b.urem(block, blocks)
-        row = b.mul(b.udiv(place, across), I64(_BLOCK))
-        column = b.mul(b.urem(place, across), I64(_BLOCK))
-        high, wide = (w.smaller(I64(_BLOCK), b.sub(extent, first)) for extent, first in
+        row = b.mul(b.udiv(place, across), I64(side))
+        column = b.mul(b.urem(place, across), I64(side))
+        high, wide = (w.smaller(I64(side), b.sub(extent, first)) for extent, first in
                       ((rows, row), (columns, column)))
         read = b.gep(source, [b.add(base, b.add(b.mul(row, columns), column))])
         write = b.gep(target, [b.add(base, b.add(b.mul(column, rows), row))])

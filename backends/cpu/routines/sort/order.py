@@ -16,28 +16,22 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, constant, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import key_type
-from jitcore.backends.cpu.routines.sort.rows import (
-    GRAIN,
-    element,
-    run_range,
-    sort_keys,
-    write_lanes,
-    write_range_function,
-    write_row_function,
-)
+from jitcore.backends.cpu.routines.sort.rows import (element, run_range, sort_keys, write_lanes,
+                                                     write_range_function, write_row_function)
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
 
 ORDER_PREFIX, REFINE_PREFIX, TAKE_PREFIX = "jitcore_sort_order_", "jitcore_sort_refine_", "jitcore_sort_take_"
 
 
-def render_order(symbol: str) -> str:
+def render_order(symbol: str, tuning: Sort) -> str:
     """The module of `jitcore_sort_order_<dtype>` or `jitcore_sort_refine_<dtype>`."""
     is_first = symbol.startswith(ORDER_PREFIX)
     dtype = np.dtype(symbol.removeprefix(ORDER_PREFIX if is_first else REFINE_PREFIX))
-    w = TextWriter()
+    w = TextWriter(tuning)
     _Order(w, dtype, is_first).write(symbol)
     return w.text()
 
@@ -49,8 +43,7 @@ class _Order:
     first word; then, within each run of equal words, by the second one, and so on. A place is a position in
     the order so far, so what is equal keeps its order; without an order, it is the position in the row.
 
-    is_first: whether there is no order yet.
-    """
+    is_first: whether there is no order yet."""
 
     def __init__(self, w: TextWriter, dtype: np.dtype, is_first: bool):
         self.w, self.is_first = w, is_first
@@ -197,10 +190,10 @@ _RUN = "ptr %packed, i64 %n, ptr %keys, ptr %order, i64 %is_shared"
 _PLACES = (1 << 32) - 1
 
 
-def render_take(symbol: str) -> str:
+def render_take(symbol: str, tuning: Sort) -> str:
     """The module of `jitcore_sort_take_<bytes>`."""
     size = int(symbol.removeprefix(TAKE_PREFIX))
-    w = TextWriter()
+    w = TextWriter(tuning)
     w.declare(f"declare void @{PARALLEL_FOR}(ptr, ptr, ptr, i64, i64)")
     with w.function("internal void @take(ptr %pointers, ptr %numbers, i64 %start, i64 %stop)"):
         source, order, target = (w.load(w.at("%pointers", 8 * k), "ptr") for k in range(3))
@@ -235,7 +228,7 @@ def render_take(symbol: str) -> str:
         for k, name in enumerate(("n", "inner")):
             w.store(f"%{name}", w.at(sizes, 8 * k))
         total = w.mul("%outer", "%n")
-        share = w.add(w.div(GRAIN, w.add("%inner", 1)), 1)
+        share = w.add(w.div(tuning.grain, w.add("%inner", 1)), 1)
         grain = w.choose(w.compare("ne", "%is_shared", 0), share, total)
         with w.when(w.compare("sgt", w.mul(total, "%inner"), 0)):
             w.do(f"call void @{PARALLEL_FOR}(ptr @take, ptr {table}, ptr {sizes}, i64 {total}, i64 {grain})")

@@ -15,11 +15,6 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort.keys import KeyType, compress, count_true
 
-__all__ = ["write_split"]
-
-# Vectors read at a time: the more, the less often it is to be guessed at which end.
-_GROUP_VECTORS = 4
-
 
 def write_split(w: TextWriter, key: KeyType) -> None:
     """`void split(ptr keys, i64 n, KEY threshold, ptr count)`: the keys below the threshold come first;
@@ -33,18 +28,18 @@ class _Partition:
     """Writes the body of the function. low, high: where the lows end and the highs begin."""
 
     def __init__(self, w: TextWriter, key: KeyType):
-        self.w, self.key, self.group = w, key, _GROUP_VECTORS * key.lanes
+        self.w, self.key, self.group = w, key, w.tuning.group_vectors * key.lanes
         self.low, self.high, self.left, self.right = (w.let("alloca i64") for _ in range(4))
-        self.aside = w.let(f"alloca {key.vector}, i64 {3 * _GROUP_VECTORS}")
+        self.aside = w.let(f"alloca {key.vector}, i64 {3 * w.tuning.group_vectors}")
         self.thresholds = w.splat("%threshold", key.scalar, key.lanes)
 
     def write(self) -> None:
         w, group, lanes = self.w, self.group, self.key.lanes
         rest = w.rem(w.sub("%n", 2 * group), group)
         left, right = w.add(rest, group), w.sub("%n", group)
-        for k in range(2 * _GROUP_VECTORS):  # the rest and more, which the right end overwrites
+        for k in range(2 * self.w.tuning.group_vectors):  # the rest and more, which the right end overwrites
             self._store(self._load("%keys", k * lanes), self.aside, k * lanes)
-        for k in range(_GROUP_VECTORS):
+        for k in range(self.w.tuning.group_vectors):
             vector = self._load("%keys", w.add(right, k * lanes))
             self._store(vector, self.aside, w.add(left, k * lanes))
         for slot, start in ((self.low, 0), (self.high, "%n"), (self.left, left), (self.right, right)):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from string import Template
 
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort.keys import key_type
 from jitcore.backends.cpu.routines.sort.network import write_sort_rows
@@ -23,30 +24,21 @@ from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
 
 SYMBOL_PREFIX = "jitcore_sort_keys_"
 
-# Rows of the networks, by whether there are 32 registers; segments of more than the larger are partitioned.
-_ROWS = {False: (2, 8), True: (4, 16)}
 
-#: Keys of a segment whose sides are worth two threads.
-_SHARED = 1 << 12
-
-#: Keys of a segment whose pivot is worth the median of many.
-_WELL_SAMPLED = 1 << 12
-
-
-def render_engine(symbol: str) -> str:
+def render_engine(symbol: str, tuning: Sort) -> str:
     """The module of `jitcore_sort_keys_<bits>`."""
     key = key_type(int(symbol.removeprefix(SYMBOL_PREFIX)))
-    small, large = rows = _ROWS[key.has_ternary_logic]
+    small, large = rows = tuning.network_rows[key.has_ternary_logic]
     names = {
         "KEY": key.scalar, "VECTOR": key.vector, "MASK": key.mask, "SUFFIX": key.suffix,
         "LANES": key.lanes, "BYTES": key.bits // 8,
         "SMALL": small, "SMALL_COUNT": small * key.lanes, "LARGE": large, "LARGE_COUNT": large * key.lanes,
         "LEAST": -key.largest - 1, "LARGEST": key.largest,
-        "SHARED": _SHARED, "NEVER": (1 << 63) - 1, "WELL_SAMPLED": _WELL_SAMPLED,
+        "SHARED": tuning.shared, "NEVER": (1 << 63) - 1, "WELL_SAMPLED": tuning.well_sampled,
         "HALF_LARGE": large // 2, "MIDDLE_LANE": key.lanes // 2, "LAST_LANE": key.lanes - 1,
         "PARALLEL_FOR": PARALLEL_FOR, "SYMBOL": symbol,
     }
-    w = TextWriter()
+    w = TextWriter(tuning)
     for count in rows:
         write_sort_rows(w, key, count)
     write_split(w, key)

@@ -12,17 +12,13 @@ import math
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.sort.encoding import Encoding
 from jitcore.core.jaxpr import DropVar, Equation
 from jitcore.schedule.nest import RunTimeSize
 
-# Pieces into which rows are cut, at most: the threads of a large machine. Each has scratch of its own.
-_MAX_PIECES = 64
-# Keys beyond twice the wanted ones that `top_k` gathers before it keeps the best.
-_GATHERED = 128
 
-
-def find_routine(eqn: Equation):
+def find_routine(eqn: Equation, tuning: Sort):
     """The routine for an equation `sort` or `top_k`."""
     top = eqn.primitive.name == "top_k"
     shape = eqn.invars[0].aval.shape
@@ -30,23 +26,22 @@ def find_routine(eqn: Equation):
     if not shape or int(shape[axis]) >= 1 << 31 or (top and not eqn.params["k"]):
         return None
     if top:
-        return TopRoutine(eqn, axis)
+        return TopRoutine(eqn, axis, tuning)
     is_values = len(eqn.invars) == 1 and not dtypes.is_complex(eqn.invars[0].aval.dtype)
-    return ValuesRoutine(eqn, axis) if is_values else OrderRoutine(eqn, axis)
+    return (ValuesRoutine if is_values else OrderRoutine)(eqn, axis, tuning)
 
 
 class _Rows:
     """An array's elements as [outer, n, inner], n along the axis of sorting.
 
     is_last: whether the array is rows as it lies, inner being 1.
-    pieces: into how many pieces its rows are cut, a number for the code.
-    """
+    pieces: into how many pieces its rows are cut, a number for the code."""
 
-    def __init__(self, shape, axis: int):
+    def __init__(self, shape, axis: int, tuning: Sort):
         self.outer, self.n, self.inner = shape[:axis], shape[axis], shape[axis + 1 :]
         self.is_last = all(isinstance(extent, int) and extent == 1 for extent in self.inner)
         rows = math.prod(map(int, (*self.outer, *self.inner)))
-        self.pieces = RunTimeSize(max(1, min(rows, _MAX_PIECES)))
+        self.pieces = RunTimeSize(max(1, min(rows, tuning.max_pieces)))
 
     def scratch(self, dtype, count: int | None = None) -> tuple[tuple, np.dtype]:
         """A buffer with `count` elements (n) for each piece."""
@@ -75,9 +70,9 @@ def _transpose(renderer, size: int, source, target, outer, rows, columns) -> Non
 class ValuesRoutine:
     """Sorts one array of real numbers."""
 
-    def __init__(self, eqn: Equation, axis: int):
+    def __init__(self, eqn: Equation, axis: int, tuning: Sort):
         aval = eqn.invars[0].aval
-        self.dtype, self.axis, self.rows = aval.dtype, axis, _Rows(aval.shape, axis)
+        self.dtype, self.axis, self.rows = aval.dtype, axis, _Rows(aval.shape, axis, tuning)
         self.sizes, self.is_wider = (self.rows.pieces,), Encoding(self.dtype).is_wider
 
     def __str__(self) -> str:
@@ -103,8 +98,8 @@ class ValuesRoutine:
 class OrderRoutine:
     """Sorts arrays by the first ones of them: finds the order, then reads every array in it."""
 
-    def __init__(self, eqn: Equation, axis: int):
-        self.axis, self.rows = axis, _Rows(eqn.invars[0].aval.shape, axis)
+    def __init__(self, eqn: Equation, axis: int, tuning: Sort):
+        self.axis, self.rows = axis, _Rows(eqn.invars[0].aval.shape, axis, tuning)
         self.keys = [atom.aval.dtype for atom in eqn.invars[: eqn.params["num_keys"]]]
         self.wanted = [k for k, var in enumerate(eqn.outvars) if not isinstance(var, DropVar)]
 
@@ -143,11 +138,11 @@ class OrderRoutine:
 class TopRoutine:
     """Finds the largest elements and their positions."""
 
-    def __init__(self, eqn: Equation, axis: int):
+    def __init__(self, eqn: Equation, axis: int, tuning: Sort):
         aval = eqn.invars[0].aval
         self.dtype, self.axis, self.k = aval.dtype, axis, eqn.params["k"]
-        self.rows = _Rows(aval.shape, axis)
-        self.capacity = RunTimeSize(min(int(self.rows.n), 2 * int(self.k) + _GATHERED))
+        self.rows = _Rows(aval.shape, axis, tuning)
+        self.capacity = RunTimeSize(min(int(self.rows.n), 2 * int(self.k) + tuning.gathered))
 
     def __str__(self) -> str:
         return f"top_k axis {self.axis}{'' if self.rows.is_last else ' turned'}"

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import key_type
@@ -26,16 +27,14 @@ from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
 
 VALUES_PREFIX = "jitcore_sort_values_"
 
-#: Elements that a thread should have at least.
-GRAIN = 1 << 14
 
 _NUMBERS = ("pieces", "rows", "n", "is_shared")
 
 
-def render_values(symbol: str) -> str:
+def render_values(symbol: str, tuning: Sort) -> str:
     """The module of `jitcore_sort_values_<dtype>`."""
     encoding = Encoding(np.dtype(symbol.removeprefix(VALUES_PREFIX)))
-    w = TextWriter()
+    w = TextWriter(tuning)
     _write_conversions(w, encoding)
     with write_row_function(w, symbol, ("in", "out", "wide") if encoding.is_wider else ("in", "out")):
         _write_values(w, encoding)
@@ -71,7 +70,7 @@ def write_row_function(w: TextWriter, symbol: str, pointers: tuple, numbers: tup
         for k, name in enumerate(numbers):
             w.store(f"%{name}", w.at(sizes, 8 * k))
         elements = w.mul("%rows", "%n")
-        share = w.add(w.div(w.mul("%pieces", GRAIN), w.add(elements, 1)), 1)
+        share = w.add(w.div(w.mul("%pieces", w.tuning.grain), w.add(elements, 1)), 1)
         grain = w.choose(w.compare("ne", "%is_shared", 0), share, "%pieces")
         with w.when(w.compare("sgt", elements, 0)):
             w.do(f"call void @{PARALLEL_FOR}(ptr @treat_pieces, ptr {table}, ptr {sizes}, "
@@ -106,7 +105,7 @@ def run_range(w: TextWriter, name: str, pointers: list[str]) -> None:
     table = w.let(f"alloca ptr, i64 {len(pointers)}")
     for k, pointer in enumerate(pointers):
         w.store(pointer, w.at(table, 8 * k), "ptr")
-    grain = w.choose(w.compare("ne", "%is_shared", 0), 4 * GRAIN, "%n")
+    grain = w.choose(w.compare("ne", "%is_shared", 0), 4 * w.tuning.grain, "%n")
     is_short = w.compare("sle", "%n", grain)
     with w.when(is_short):
         w.do(f"call void @{name}(ptr {table}, ptr null, i64 0, i64 %n)")

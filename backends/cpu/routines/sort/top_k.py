@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, constant, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import compress, count_true, key_type
@@ -28,9 +29,9 @@ TOP_PREFIX = "jitcore_sort_top_"
 _POINTERS = ("in", "values", "places", "keys", "chosen", "positions", "packed")
 
 
-def render_top(symbol: str) -> str:
+def render_top(symbol: str, tuning: Sort) -> str:
     """The module of `jitcore_sort_top_<dtype>`."""
-    w = TextWriter()
+    w = TextWriter(tuning)
     with write_row_function(w, symbol, _POINTERS, ("k", "capacity")):
         _Selection(w, Encoding(np.dtype(symbol.removeprefix(TOP_PREFIX)), 64)).write()
     return w.text()

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import ShapeDtypeStruct, config, jit, lax, vmap

@@ -11,6 +11,7 @@ import pytest
 import jitcore.numpy as jnp
 import jitcore.scipy.linalg as jsl
 from jitcore import jit, lax
+from jitcore.backends.cpu.machine.tuning import Linalg
 from jitcore.backends.cpu.native import images
 from jitcore.backends.cpu.routines.linalg import lapack_symbols, routine
 from jitcore.lax import linalg
@@ -327,9 +328,10 @@ def test_integers_of_32_bits(dtype, scipy_lapack):
 
 
 def test_pieces_of_batches():
-    assert routine._count_pieces((300, 300)) == 1
-    assert routine._count_pieces((8, 300, 300)) == 1
-    assert routine._count_pieces((8, 300, 300), on_one_thread=True) == 8
-    assert routine._count_pieces((1000, 4, 4)) == 3
-    assert routine._count_pieces((100, 64, 64)) == 16
-    assert routine._count_pieces((3, 64, 64)) == 3
+    tuning = Linalg()
+    assert routine._count_pieces((300, 300), tuning) == 1
+    assert routine._count_pieces((8, 300, 300), tuning) == 1
+    assert routine._count_pieces((8, 300, 300), tuning, on_one_thread=True) == 8
+    assert routine._count_pieces((1000, 4, 4), tuning) == 3
+    assert routine._count_pieces((100, 64, 64), tuning) == 16
+    assert routine._count_pieces((3, 64, 64), tuning) == 3

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
@@ -20,6 +19,7 @@ from jitcore.backends.cpu.runtime import threads
 
 FLOATS = ["float32", "float64"]
 RNG = np.random.default_rng(17)
+TUNING = host.MACHINE.tuning.product
 
 
 @jit(static_argnums=2)
@@ -272,14 +272,14 @@ import itertools
 import numpy as np
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cpu.routines.product.matrices_routine import ProductRoutine
+from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TILES_AT, enter_part, find_table
 from jitcore.backends.cpu.native.images import address_of
 
 made = []
 begin = ProductRoutine.__init__
-def record(self, *arguments):
-    begin(self, *arguments)
+def record(self, *arguments, **facts):
+    begin(self, *arguments, **facts)
     made.append(self.parts)
 ProductRoutine.__init__ = record
 
@@ -314,7 +314,8 @@ for shape in ((20, 9000, 24), (40, 2048, 512), (700, 1024, 300)):
 def test_few_parts_are_compiled():
     def kinds(m, k, n, right=None):
         right = right or Operand(0, 1, n)
-        routine = matrices_routine.ProductRoutine(np.dtype("float64"), Sizes(1, m, n, k), Operand(0, k, 1), right)
+        sizes = Sizes(1, m, n, k)
+        routine = matrices_routine.multiply(np.dtype("float64"), sizes, Operand(0, k, 1), right, TUNING)
         return {symbol.split("_")[2].rstrip("0123456789") for symbol in routine.parts}, len(routine.parts)
 
     largest = choose_tile_shape(8).rows
@@ -356,21 +357,21 @@ def test_plans_depend_on_sizes_and_processor(monkeypatch, processor):
     monkeypatch.setattr(host, "cpu_name", lambda: processor)
     waits = processor != "znver5"
     row_major = Operand(0, 1000, 1), Operand(0, 1, 1000)
-    large = plan_product(Sizes(1, 1000, 1000, 1000), *row_major, 4)
+    large = plan_product(Sizes(1, 1000, 1000, 1000), *row_major, 4, TUNING)
     assert large.packs_right == waits and not large.left_tiles
     assert large.splits == 1 and large.inner_block == 500
-    transposed = plan_product(Sizes(1, 1000, 1000, 1000), Operand(0, 1, 1000), row_major[1], 4)
+    transposed = plan_product(Sizes(1, 1000, 1000, 1000), Operand(0, 1, 1000), row_major[1], 4, TUNING)
     assert (transposed.left_tiles > 0) == waits
-    assert plan_product(Sizes(1, 1000, 1000, 1000), row_major[0], Operand(0, 1000, 1), 4).packs_right
-    assert plan_product(Sizes(1, 4000, 4000, 4000), row_major[0], Operand(0, 1, 4000), 4).packs_right
-    assert plan_product(Sizes(1, 1000, 1000, 1024), Operand(0, 1024, 1), row_major[1], 4).left_tiles
-    assert plan_product(Sizes(1, 20, 20, 10**5), Operand(0, 1, 20), Operand(0, 1, 20), 4).splits == 16
-    small = plan_product(Sizes(64, 64, 64, 64), Operand(4096, 64, 1), Operand(4096, 1, 64), 4)
+    assert plan_product(Sizes(1, 1000, 1000, 1000), row_major[0], Operand(0, 1000, 1), 4, TUNING).packs_right
+    assert plan_product(Sizes(1, 4000, 4000, 4000), row_major[0], Operand(0, 1, 4000), 4, TUNING).packs_right
+    assert plan_product(Sizes(1, 1000, 1000, 1024), Operand(0, 1024, 1), row_major[1], 4, TUNING).left_tiles
+    assert plan_product(Sizes(1, 20, 20, 10**5), Operand(0, 1, 20), Operand(0, 1, 20), 4, TUNING).splits == 16
+    small = plan_product(Sizes(64, 64, 64, 64), Operand(4096, 64, 1), Operand(4096, 1, 64), 4, TUNING)
     assert not small.left_tiles and not small.packs_right
     competing = Operand(0, 512, 1), Operand(0, 1, 512)
-    assert plan_product(Sizes(1, 28, 512, 512), *competing, 8).packs_right
-    assert not plan_product(Sizes(1, 14, 512, 512), *competing, 8).packs_right
-    assert not plan_product(Sizes(1, 28, 504, 512), Operand(0, 512, 1), Operand(0, 1, 504), 8).packs_right
+    assert plan_product(Sizes(1, 28, 512, 512), *competing, 8, TUNING).packs_right
+    assert not plan_product(Sizes(1, 14, 512, 512), *competing, 8, TUNING).packs_right
+    assert not plan_product(Sizes(1, 28, 504, 512), Operand(0, 512, 1), Operand(0, 1, 504), 8, TUNING).packs_right
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -379,7 +380,7 @@ def test_packed_rows_fill_part_of_the_second_cache(monkeypatch, dtype, l2):
     """One tile at a time, or more than there are; their last steps stand before the next tile's first."""
     monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(32 << 10, l2, 32 << 20))
     left, right, itemsize = Operand(0, 1, 1024), Operand(0, 1, 300), np.dtype(dtype).itemsize
-    tiles = plan_product(Sizes(1, 1024, 300, 700), left, right, itemsize).left_tiles
+    tiles = plan_product(Sizes(1, 1024, 300, 700), left, right, itemsize, TUNING).left_tiles
     assert tiles == 1 if l2 == 64 << 10 else tiles > 40
     x, y = draw((700, 1024), dtype), draw((700, 300), dtype)
     check_product(x.T, y, np.asarray(jit(lambda x, y: x.T @ y)(x, y)))

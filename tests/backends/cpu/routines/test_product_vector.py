@@ -5,12 +5,14 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
+from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.routines.product import matrices_routine
 from jitcore.backends.cpu.routines.product.vector_routine import choose_length, choose_width
 from jitcore.backends.cpu.runtime import threads
 
 FLOATS = ["float32", "float64"]
 RNG = np.random.default_rng(23)
+TUNING = host.MACHINE.tuning.product
 
 
 def draw(shape, dtype) -> np.ndarray:
@@ -113,12 +115,12 @@ def test_in_a_loop_whose_carry_is_the_vector():
 def test_blocks_and_stretches_cover_the_matrix():
     for columns in (1, 7, 500, 2000, 2049, 10**6):
         for itemsize in (4, 8):
-            width = choose_width(columns, itemsize)
+            width = choose_width(columns, itemsize, TUNING)
             assert width * itemsize <= 16384 and width * itemsize % 128 == 0
-    assert choose_length(1, 300, 300) == 300  # one stretch needs no second pass
-    assert choose_length(1, 2000, 2000) == 65  # -(-2000 // 31)
-    assert choose_length(64, 2000, 400) == 400
-    assert choose_length(1, 20, 100000) <= 512
+    assert choose_length(1, 300, 300, TUNING) == 300  # one stretch needs no second pass
+    assert choose_length(1, 2000, 2000, TUNING) == 65  # -(-2000 // 31)
+    assert choose_length(64, 2000, 400, TUNING) == 400
+    assert choose_length(1, 20, 100000, TUNING) <= 512
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -5,12 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, jit, lax
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.native import images
 from jitcore.backends.cpu.routines.sort import network, quicksort
 from jitcore.backends.cpu.runtime import threads
@@ -276,7 +276,7 @@ def test_engine_for_other_vectors(monkeypatch, vector_bytes, bits):
 
     monkeypatch.setattr(host, "native_vector_bytes", lambda: vector_bytes)
     symbol = f"{quicksort.SYMBOL_PREFIX}{bits}"
-    library = libraries.compile_module(quicksort.render_engine(symbol), symbol)
+    library = libraries.compile_module(quicksort.render_engine(symbol, Sort()), symbol)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     sort = kind(library.address(symbol))
     rng = np.random.default_rng(12)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from jitcore import jit
+from jitcore.backends.cpu.machine import tuning
 from jitcore.backends.cpu.routines.product import two_sided_routine
 from jitcore.backends.cpu.runtime import threads
 
@@ -87,6 +87,5 @@ def test_special_values_stay_in_their_rows_and_columns(function):
 
 def test_stretches_cover_all_rows():
     for rows in (1, 31, 512, 513, 1023, 1024, 1025, 1029, 5500, 100_001):
-        routine = two_sided_routine.SweepRoutine("pair", np.dtype(np.float64), rows, 100)
-        count, length = routine.stretches, routine.length
+        length, count = two_sided_routine.cut_rows(rows, tuning.Product())
         assert (count - 1) * length < rows <= count * length and count <= 32 and length % 4 == 0

@@ -1,9 +1,8 @@
-"""Reproduces `pieces.py`: functions as one short polynomial for each of 16 intervals. Not used at run
-time.
+"""Reproduces `pieces.py`: functions as one short polynomial for each of 16 intervals.
 
-In: the table `FITS` below. Out: the file `pieces.py`. Run it (needs mpmath): `python fit_pieces.py
-[NAME...]`; with names only those are made anew. The interval of x >= 0 is the number that a cubic of x
-rounds to, which makes intervals short where the function needs it. Each polynomial is the minimax fit of
+In: the table `FITS` below. Out: the file `pieces.py`. Run it (needs mpmath): `python -m
+tests.backends.llvm.fitting.fit_pieces [NAME...]`; with names only those are made anew. The interval of x >= 0
+is the number that a cubic of x rounds to, which makes intervals short where the function needs it. Each polynomial is the minimax fit of
 `fit.py` in x less the interval's center; the center is chosen near the middle so that the function there is
 very nearly a float. The first center is zero, where the function is zero; its coefficients are those of the
 function less x, so that the slope there, which is near one, keeps what its rounding would lose.
@@ -14,15 +13,9 @@ from typing import Callable, NamedTuple
 
 import mpmath as mp
 
-from jitcore.backends.llvm.mathlib.fitting.fit import (
-    Fit,
-    fit_polynomial,
-    format_numbers,
-    read_entries,
-    round_to,
-)
+from tests.backends.llvm.fitting.fit import Fit, fit_polynomial, floats, format_entry, read_entries, round_to
 
-OUTPUT = Path(__file__).parents[1] / "pieces.py"
+OUTPUT = Path(__file__).parents[4] / "backends/llvm/mathlib/pieces.py"
 HEADER = '''\
 """Functions in pieces: the polynomial of each interval; made by `fit_pieces.py`, not edited by hand.
 
@@ -101,19 +94,17 @@ def fit_piece(target, low, high, bits, terms):
     return center, *fit_polynomial(fit, bits)
 
 
-def format_entry(name, bits):
+def make_pieces(name, bits):
     """The text of one entry of the file."""
     fit = FITS[name]
     ends = find_ends(fit, bits)
     found = [fit_piece(fit.target, low, high, bits, fit.terms[bits]) for low, high in zip(ends, ends[1:])]
     error = max(error for _, _, error in found)
     columns = zip(*(coefficients for _, coefficients, _ in found))
-    rows = "".join(f"            (\n{format_numbers(row, 16)}\n            ),\n" for row in columns)
     print(name, bits, float(mp.log(error, 2)), flush=True)
-    return (f'    ("{name}", {bits}): Pieces(  # 2**{float(mp.log(error, 2)):.1f}\n'
-            f"        {fit.limit[bits]!r}, {fit.index[bits]!r},\n"
-            f"        (\n{format_numbers([center for center, _, _ in found], 12)}\n        ),\n"
-            f"        (\n{rows}        ),\n    ),\n")
+    centers, rows = floats(center for center, _, _ in found), tuple(map(floats, columns))
+    fields = fit.limit[bits], fit.index[bits], centers, rows
+    return format_entry(f'("{name}", {bits})', "Pieces", fields, error)
 
 
 def write_pieces(names):
@@ -121,7 +112,7 @@ def write_pieces(names):
     entries = read_entries(OUTPUT) if names else {}
     for name in names or FITS:
         for bits in FITS[name].terms:
-            entries[name, bits] = format_entry(name, bits)
+            entries[name, bits] = make_pieces(name, bits)
     OUTPUT.write_text(HEADER + "".join(entries[key] for key in sorted(entries)) + "}\n")
 
 

@@ -1,12 +1,12 @@
-"""Reproduces `coefficients.py`: minimax polynomials by Remez's exchange in 50-digit arithmetic. Not used
-at run time.
+"""Reproduces `coefficients.py`: minimax polynomials by Remez's exchange in 50-digit arithmetic.
 
-In: the table `FITS` below. Out: the file `coefficients.py`. Run it (needs mpmath): `python fit.py
-[NAME...]`; with names only those fits are made anew. Every fit minimises max |weight(x) * (target(x) -
-sum c[j] * x**j)| over its interval. Coefficients are rounded to the format one after the other, from the
+In: the table `FITS` below. Out: the file `coefficients.py`. Run it (needs mpmath):
+`python -m tests.backends.llvm.fitting.fit [NAME...]`; with names only those fits are made anew. Every fit
+minimises max |weight(x) * (target(x) - sum c[j] * x**j)| over its interval. Coefficients are rounded to the format one after the other, from the
 lowest power on, and after each rounding the rest is fitted again, so that rounding costs almost nothing.
 """
 import sys
+import textwrap
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -14,7 +14,7 @@ import mpmath as mp
 import numpy as np
 
 mp.mp.dps = 50
-OUTPUT = Path(__file__).parents[1] / "coefficients.py"
+OUTPUT = Path(__file__).parents[4] / "backends/llvm/mathlib/coefficients.py"
 HEADER = '''\
 """Coefficients of the minimax polynomials, lowest power first; made by `fit.py`, not edited by hand.
 
@@ -300,30 +300,20 @@ FITS = {
 }
 
 
-def format_entry(name, bits, coefficients, error):
-    numbers = [repr(float(c)) for c in coefficients]
-    lines, line = [], ""
-    for number in numbers:
-        if len(line) + len(number) > 98:
-            lines.append(line.rstrip())
-            line = ""
-        line += number + ", "
-    lines.append(line.rstrip())
-    body = "\n".join("        " + text for text in lines)
-    return f'    ("{name}", {bits}): (  # 2**{float(mp.log(error, 2)):.1f}\n{body}\n    ),\n'
+def format_entry(key, kind, fields, error):
+    """The lines of an entry of a table: numbers and tuples of them, and the error as a comment."""
+    text = f"{key}: {kind}({', '.join(map(repr, fields))}),"
+    comment = f"  # 2**{float(mp.log(error, 2)):.1f}".replace(" ", "\N{NO-BREAK SPACE}")
+    return wrap_numbers(text + comment, "    ").replace("\N{NO-BREAK SPACE}", " ")
 
 
-def format_numbers(numbers, indent):
-    """Lines of numbers, each with a comma."""
-    lines, line = [], ""
-    for number in numbers:
-        text = repr(float(number)) + ", "
-        if len(line) + len(text) > 100 - indent:
-            lines.append(line.rstrip())
-            line = ""
-        line += text
-    lines.append(line.rstrip())
-    return "\n".join(" " * indent + text for text in lines)
+def wrap_numbers(text, indent=""):
+    return textwrap.fill(text, 110, initial_indent=indent, subsequent_indent=indent + "    ",
+                         break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def floats(numbers):
+    return tuple(map(float, numbers))
 
 
 def read_entries(output=OUTPUT):
@@ -348,7 +338,7 @@ def write_coefficients(names):
     for name in names or FITS:
         for bits in FITS[name].terms:
             coefficients, error = fit_polynomial(FITS[name], bits)
-            entries[name, bits] = format_entry(name, bits, coefficients, error)
+            entries[name, bits] = format_entry(f'("{name}", {bits})', "", floats(coefficients), error)
             print(name, bits, len(coefficients), float(mp.log(error, 2)), flush=True)
     OUTPUT.write_text(HEADER + "".join(entries[key] for key in sorted(entries)) + "}\n")
 

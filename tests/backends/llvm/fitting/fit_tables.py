@@ -1,6 +1,7 @@
-"""Reproduces `tables.py`: what formulas look up in registers of AVX-512. Not used at run time.
+"""Reproduces `tables.py`: what formulas look up in registers of AVX-512.
 
-In: the tables of this file. Out: the file `tables.py`. Run it (needs mpmath): `python fit_tables.py`.
+In: the tables of this file. Out: the file `tables.py`. Run it (needs mpmath): `python -m
+tests.backends.llvm.fitting.fit_tables`.
 
 Logarithms: m in [3/4, 3/2) is near j / steps for the integer j that m * steps rounds to; the inverse c of
 that place makes f = m c - 1 small, and log m = log(1 + f) - log c. Around one c is one. -log c is a multiple
@@ -13,10 +14,10 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-from jitcore.backends.llvm.mathlib.fitting.fit import format_numbers
+from tests.backends.llvm.fitting.fit import floats, format_entry, wrap_numbers
 
 mp.mp.dps = 50
-OUTPUT = Path(__file__).parents[1] / "tables.py"
+OUTPUT = Path(__file__).parents[4] / "backends/llvm/mathlib/tables.py"
 HEADER = '''\
 """What formulas look up in registers of AVX-512; made by `fit_tables.py`, not edited by hand."""
 from typing import NamedTuple
@@ -109,10 +110,8 @@ def make_logarithms(name, bits):
     major = mp.floor(two / grid) * grid
     minor = round_float(two - major, bits)
     *rows, errors = zip(*columns, strict=True)
-    rows = "".join(f"        (\n{format_numbers(row, 12)}\n        ),\n" for row in rows)
-    error = float(mp.log(max(errors), 2))
-    return (f'    ("{name}", {bits}): Logarithms(  # 2**{error:.1f}\n'
-            f"        {float(steps)}, ({float(major)!r}, {minor!r}),\n{rows}    ),\n")
+    fields = float(steps), (float(major), minor), *map(floats, rows)
+    return format_entry(f'("{name}", {bits})', "Logarithms", fields, max(errors))
 
 
 def find_cube_root(low, high, bits):
@@ -136,9 +135,8 @@ def make_cube_roots(bits):
         factors[power] = mp.nint(exact / unit) * unit
         rests[power] = mp.mpf(round_float(exact / factors[power] - 1, bits))
     rows = (*zip(*pairs, strict=True), factors, rests)
-    text = "".join(f"        (\n{format_numbers(row, 12)}\n        ),\n" for row in rows)
-    error = float(mp.log(max(abs(c * root ** 3 - 1) for c, root in pairs), 2))
-    return f"    {bits}: CubeRoots(  # 2**{error:.1f}\n{text}    ),\n"
+    error = max(abs(c * root ** 3 - 1) for c, root in pairs)
+    return format_entry(bits, "CubeRoots", list(map(floats, rows)), error)
 
 
 def make_roots():
@@ -148,7 +146,7 @@ def make_roots():
     rests = [power - mp.mpf(head) for power, head in zip(powers, heads.tolist(), strict=True)]
     folded = (heads.view(np.int64) - (np.arange(16) << 48)).view(np.float64)
     rows = {"ROOTS": heads, "ROOT_RESTS": rests, "FOLDED_ROOTS": folded}
-    return "".join(f"{name} = (\n{format_numbers(row, 4)}\n)\n" for name, row in rows.items())
+    return "".join(wrap_numbers(f"{name} = {floats(row)}") for name, row in rows.items())
 
 
 def write_tables():
