@@ -16,14 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import (
-    ArraySpec,
-    GeneratorSpec,
-    Matcher,
-    ScalarSpec,
-    Spec,
-    meets_place,
-)
+from jitcore.autojitted.inputs.specs import ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest

@@ -74,7 +74,8 @@ def _is_scalar(loop: While) -> bool:
 def is_scalar_code(loop: While) -> bool:
     """Whether a loop calls no kernel: all that it does are rounds of scalar code."""
     inside = outside_kernels([loop])
-    return all(s.is_scalar if isinstance(s, Kernel) else isinstance(s, (Switch, While, Call)) and not is_called(s)
+    others = (Switch, While, Call)
+    return all(s.is_scalar if isinstance(s, Kernel) else isinstance(s, others) and not is_called(s)
                for s in inside)
 
 

@@ -19,10 +19,10 @@ from jitcore.process.streams import FUNCTIONS, GAUSS, LAYOUTS, STATE
 _F64 = ir.DoubleType()
 _NEXT = {"next_uint64": (1, I64), "next_uint32": (2, I32), "next_double": (3, _F64)}
 #: How many 32-bit words MT19937 makes at once.
-_ROUND = 624
+_ROUND = LAYOUTS["MT19937"].size // 4 - 1
 
 
-def find_routine(eqn: Equation) -> DrawRoutine:
+def find_routine(eqn: Equation, tuning: None) -> DrawRoutine:
     return DrawRoutine(**eqn.params)
 
 

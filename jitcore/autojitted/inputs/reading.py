@@ -21,15 +21,14 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.autojitted.inputs.specs import (FLAGS, TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec,
-                                              IdentitySpec, InstanceSpec, PartsSpec, RepeatSpec, ScalarSpec,
-                                              SequenceSpec, Spec, StaticSpec, is_constant_key, list_key_types)
+                                             IdentitySpec, InstanceSpec, PartsSpec, RepeatSpec, ScalarSpec,
+                                             SequenceSpec, Spec, StaticSpec, is_constant_key, list_key_types)
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
-from jitcore.process.streams import describe as describe_generator
-from jitcore.process.streams import is_generator
+from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
-                                       is_user_function)
+                                      is_user_function)
 
 #: Values of an int after which it is traced, if that works.
 VALUES_BEFORE_TRACING = 3
