@@ -34,8 +34,9 @@ PART = 0.01
 QUICK = 0.05
 #: Iterations that may be of another kind than those behind them.
 FIRST = 2
-#: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most.
-FEW, LITTLE = 16, 1e-3
+#: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most,
+#: so many times.
+FEW, LITTLE, SERIES = 16, 1e-3, 3
 #: Seconds that an entry takes beside; that entries may take before they must have been worth it.
 ENTRY, SETTLING = 3e-5, 0.01
 
@@ -49,7 +50,7 @@ class LoopFate(Fate):
         self._trial: tuple[FrameType, int, Trial] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
         self._watched: tuple[FrameType, float, int] | None = None
-        self._n_watched = FEW
+        self._n_watched, self._paces = FEW, []
         self._room = self._most = ROOM
         self._cost, self._done, self._tried = 0.0, 0, 0.0
 
@@ -186,9 +187,12 @@ class LoopFate(Fate):
         if self._watched is not None:
             (of, start, count), self._watched = self._watched, None
             if of is frame:
-                self.pace = (perf_counter() - start) / count
+                self._paces.append((perf_counter() - start) / count)
+            else:
+                self._n_watched //= 2
+            if len(self._paces) == SERIES:  # other processes take their time from some
+                self.pace = min(self._paces)
                 return False
-            self._n_watched //= 2
         if not self._n_watched:
             self.give_up("its iterations are few, and entering its program takes longer than Python")
         else:

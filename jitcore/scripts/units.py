@@ -91,11 +91,11 @@ class Unit:
 
     def resume(self, iterator: Any) -> tuple[int, Any]:
         """Asked by the loop's entry, see `entries`."""
-        if not self.sampler.may_enter():
-            return HEAD, iterator
         if self.n_passing:
             self.n_passing -= 1
             return WATCH, iterator
+        if not self.sampler.may_enter():
+            return HEAD, iterator
         return self.sampler.workshop.enter(self, sys._getframe(1), iterator)
 
     def call(self, *values: Any) -> Any:
