@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import FLAGS, ArraySpec, Matcher, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.specs import (FLAGS, ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec,
+                                             meets_place)
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
@@ -29,6 +30,7 @@ from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock
 from jitcore.process.generated import Constants
+from jitcore.process.streams import are_apart, find_memory
 from jitcore.rewriter.operations.redirects import PRINT
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
@@ -78,6 +80,7 @@ class Entry:
         n_arguments = _count_places(specs)
         is_limited = all(place < n_arguments for place in effects.written)
         is_reached = any(meets_place(capture.spec, n_arguments) for capture in recording.captures)
+        is_limited &= not _list_drawn(recording)
         self.is_local = is_limited and not is_reached and not effects.writes and done <= {PRINT}
 
     def fail(self, *args: Any) -> Any:
@@ -143,16 +146,19 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
              "if not known and read_state() is not silent[0] and not is_silent(): "
              f"return plain({parameters})"]
     lines += _write_inputs(recording, parameters)
-    run = f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"
-    if entry.donated:
-        lines.append(run)
-    else:  # nothing was written yet: plain Python gives the result or the true error
-        lines += ["try:", f"    {run}", "except Exception as error:", "    raise_interruption(error)",
-                  "    outs = None", f"if outs is None: return fail({parameters})"]
-    if effects.failed is not None:
-        lines.append(f"if outs[{effects.failed}]: return fail({parameters})")
-    lines += [*_write_arrays(recording, entry.donated), *effects.result, *effects.writes,
-              f"return {effects.value}"]
+    part = [f"outs = run({', '.join(f'v{place}' for place in recording.inputs)})"]
+    wrong = [] if effects.failed is None else [f"outs[{effects.failed}]"]
+    if not entry.donated:  # nothing was written yet: plain Python gives the result or the true error
+        part = ["try:", f"    {part[0]}", "except Exception as error:", "    raise_interruption(error)",
+                "    outs = None"]
+        wrong = ["outs is None", *wrong]
+    writes, plain = _write_arrays(recording, entry.donated), f"return fail({parameters})"
+    drawn = _list_drawn(recording)
+    if drawn:
+        lines += _write_drawing(drawn, constants, part, " or ".join(wrong) or "False", writes, plain)
+    else:
+        lines += [*part, *(f"if {one}: {plain}" for one in wrong), *writes]
+    lines += [*effects.result, *effects.writes, f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
     is_known = _make_check(entry.program.backend, matcher, effects.written,
                            [(owner, spec.value) for owner, spec in codes])
@@ -172,6 +178,26 @@ def _make_check(backend: Backend, matcher: Matcher, written: Container[int],
 
 def _list_parameters(count: int) -> str:
     return ", ".join(f"p{i}" for i in range(count))
+
+
+def _write_drawing(drawn: Sequence[int], constants: Constants, part: Sequence[str], wrong: str,
+                   writes: Sequence[str], plain: str) -> list[str]:
+    """Lines that run a part of a call while nobody else draws from its generators."""
+    names = [f"h{place}" for place in drawn]
+    generators = ", ".join(f"x{place}" for place in drawn)
+    find = constants.add(find_memory)
+    apart = f"if not {constants.add(are_apart)}({generators}): {plain}"
+    return [*([apart] if len(drawn) > 1 else []),
+            *(f"h{place} = {find}(x{place})" for place in drawn), f"with {', '.join(names)}:",
+            *(f"    {line}" for line in part), f"    is_wrong = {wrong}", "    if not is_wrong:",
+            *(f"        {line}" for line in (*writes, *(f"{name}.write()" for name in names))),
+            f"if is_wrong: {plain}"]
+
+
+def _list_drawn(recording: Recording) -> list[int]:
+    """Places of generators that are drawn from: their words, which follow, are written."""
+    return [place for place, spec in enumerate(recording.places)
+            if isinstance(spec, GeneratorSpec) and place + 1 in recording.effects.written]
 
 
 def _write_inputs(recording: Recording, parameters: str) -> list[str]:

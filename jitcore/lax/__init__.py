@@ -14,6 +14,7 @@ Modules:
     define         What functions of lax are made of: constructors of primitives, and static arguments in
                    canonical form.
     dot            Contraction: `dot_general` and its special cases.
+    draw           `draw`: random numbers from a generator of NumPy or of Python, as it would draw them.
     elementary     Elementary functions: exponentials, logarithms, circular and hyperbolic functions, roots,
                    powers.
     elementwise    Elementwise primitives: arithmetic, rounding, comparison, complex parts, conversion,
@@ -55,6 +56,7 @@ from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.lax.conv import *
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
+from jitcore.lax.draw import draw
 from jitcore.lax.elementary import *
 from jitcore.lax.elementary import pow_ as pow
 from jitcore.lax.elementwise import *

@@ -30,7 +30,7 @@ from jitcore.numpy_semantics.values import arithmetic, sequences
 from jitcore.numpy_semantics.values.arithmetic import bound_size
 from jitcore.numpy_semantics.values.conversions import REDIRECTS, round_handle, to_python
 from jitcore.numpy_semantics.values.equality import find_first
-from jitcore.numpy_semantics.values.items import get_item, set_item
+from jitcore.numpy_semantics.values.items import get_item, pick_item, set_item
 from jitcore.numpy_semantics.values.lists import Element, make_list
 from jitcore.numpy_semantics.values.mixed import (Mixed, apply_arithmetic, distribute, distributing,
                                                   join_kinds, make_conversion, type_of)
@@ -110,6 +110,9 @@ class NumpyMode(Mode):
     def store_attribute(self, owner: Any, name: str, value: Any) -> None:
         record(AttributeLocation(owner, name))
         setattr(owner, name, value)
+
+    def pick(self, values: list | tuple, place: Handle) -> Any:
+        return pick_item(values, place)
 
     def refuse(self, reason: str, value: Any = None) -> Exception:
         return not_traceable(reason) if value is None else NeedsValue(str(not_traceable(reason)), value)

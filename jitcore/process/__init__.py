@@ -12,4 +12,5 @@ Modules:
     lazy         Modules that are imported when something of them is asked for: optional ones, and those that
                  take long.
     pickling     How what decorators return is pickled: by name where it is a global, as plain functions are.
+    streams      Generators of random numbers as arrays of words, which compiled code draws from.
 """

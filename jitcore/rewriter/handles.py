@@ -257,6 +257,10 @@ class Mode:
         """What stands for an ndarray of the program's that meets a handle."""
         return array
 
+    def pick(self, values: list | tuple, place: Handle) -> Any:
+        """`values[place]`."""
+        return values[place]
+
     def read_attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
         return getattr(owner, name)

@@ -30,6 +30,8 @@ _FOLDERS = {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib
 _WRAPPERS = (_PACKAGE + "transforms" + os.sep, _PACKAGE + os.path.join("core", "source.py"))
 _OF_OTHERS = (_PACKAGE, *_FOLDERS, "<frozen", "<jitcore")
 _HEAP_TYPE = 1 << 9
+#: Modules without a file, whose classes are not the user's.
+_OF_C = ("builtins", "_cython_")
 
 
 def is_library_file(path: str | None) -> bool:
@@ -59,9 +61,10 @@ def is_user_class(kind: type) -> bool:
     """Whether a class was made by code of the user."""
     if kind in LIBRARY_CLASSES:
         return False
-    if kind.__flags__ & _HEAP_TYPE and kind.__module__ != "builtins":
-        path = getattr(sys.modules.get(kind.__module__), "__file__", None)
-        if path is None or kind.__module__ == "__main__" or not is_library_file(path):
+    module = kind.__module__  # of a class in C it may be an attribute of its instances
+    if kind.__flags__ & _HEAP_TYPE and isinstance(module, str) and not module.startswith(_OF_C):
+        path = getattr(sys.modules.get(module), "__file__", None)
+        if path is None or module == "__main__" or not is_library_file(path):
             return True
     LIBRARY_CLASSES.add(kind)
     return False

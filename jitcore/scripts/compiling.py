@@ -22,6 +22,7 @@ from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.process import streams
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
@@ -202,6 +203,8 @@ class _Pickler(pickle.Pickler):
     def __init__(self, file, rebuilt: Rebuilt, own: Sequence[Function], constants: Sequence[Any]):
         super().__init__(file, protocol=5)
         self.known: dict[int, tuple] = {id(ABSENT): ("absent", None)}
+        for name in ("MethodType", "BuiltinMethodType"):  # which are not pickled by their own names
+            self.known[id(getattr(types, name))] = "attribute", ("types", name)
         if own:
             self.known[id(own[0].__globals__)] = "own names", None
         for number, module in enumerate(rebuilt.modules):
@@ -214,11 +217,14 @@ class _Pickler(pickle.Pickler):
             self.known[id(array)] = "array", number
         for number, kind in rebuilt.classes.items():
             self.known[id(kind)] = "class", number
+        for number, generator in rebuilt.generators.items():
+            self.known[id(generator)] = "generator", number
         for value in constants:
             module = sys.modules.get(value.get("__name__")) if isinstance(value, dict) else None
-            if module is not None and module.__dict__ is value:  # numbers are compared by identity
+            if module is not None and module.__dict__ is value:  # these are compared by identity
                 for name, one in value.items():
-                    if type(one) in (int, float, complex):
+                    owner = getattr(one, "__self__", None)
+                    if type(one) in (int, float, complex) or streams.is_generator(owner):
                         self.known.setdefault(id(one), ("attribute", (module.__name__, name)))
             if isinstance(value, types.FunctionType):
                 self.known.setdefault(id(value.__code__), ("code of", value))
@@ -234,6 +240,11 @@ class _Pickler(pickle.Pickler):
             return found
         if isinstance(value, types.ModuleType):
             return "known", value.__name__
+        if streams.is_generator(value):
+            shared = streams.find_shared(value)
+            if shared is None:
+                raise Refused("it draws from a generator of this process")
+            return "stream", shared
         if isinstance(value, dict) and isinstance(value.get("__name__"), str):
             module = sys.modules.get(value["__name__"])
             if module is not None and module.__dict__ is value:

@@ -19,6 +19,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from jitcore.process import streams
 from jitcore.process.lazy import LazyModule
 from jitcore.rewriter.bytecode.instructions import read_raw
 
@@ -103,18 +104,22 @@ class Described:
     """Values on their way to another process.
 
     Attributes:
-        functions, modules, arrays, classes: of the script, as they were met. A module is its dict.
+        functions, modules, arrays, classes, generators: of the script, as they were met. A module is its
+            dict.
     """
 
     def __init__(self):
         self.functions, self.modules, self.arrays, self.classes = _Table(), _Table(), _Table(), _Table()
+        self.generators = _Table()
 
     def find(self, kind: str, number: int) -> Any:
         """What `kind` and `number` stand for here."""
         if kind == "code":
             return self.functions[number].__code__
+        if kind == "stream":
+            return streams.share(number)
         return {"function": self.functions, "module": self.modules, "array": self.arrays,
-                "class": self.classes}[kind][number]
+                "class": self.classes, "generator": self.generators}[kind][number]
 
 
 class _Pickler(pickle.Pickler):
@@ -132,6 +137,10 @@ class _Pickler(pickle.Pickler):
                 return "opaque", "array of objects"
             form = ArrayForm(value.dtype, value.shape, value.strides, value.flags.writeable)
             return "array", self.described.arrays.number(value), tuple(form)
+        if streams.is_generator(value):
+            return self._find_generator(value)
+        if streams.is_method(value):
+            return None
         if kind is types.ModuleType:
             name = value.__name__
             if is_known(name):
@@ -156,6 +165,14 @@ class _Pickler(pickle.Pickler):
         if np is not None and isinstance(value, (np.generic, np.dtype, np.ufunc)):
             return None
         return None if is_plain_class(kind) else ("opaque", kind.__name__)
+
+    def _find_generator(self, value: Any) -> tuple:
+        form, shared = streams.describe(value), streams.find_shared(value)
+        if form is None:
+            return "opaque", type(value).__name__
+        if shared is not None:
+            return "stream", shared
+        return "generator", self.described.generators.number(value), form
 
     def reducer_override(self, value: Any) -> Any:
         kind = type(value)
@@ -276,7 +293,7 @@ class Rebuilt:
 
     Attributes:
         values: by name.
-        functions, modules, arrays, classes: by their numbers.
+        functions, modules, arrays, classes, generators: by their numbers.
     """
 
     def __init__(self, data: bytes):
@@ -287,6 +304,7 @@ class Rebuilt:
         self.functions = [self._make_shell(*shell) for shell in shells]
         self.arrays: dict[int, np.ndarray] = {}
         self.classes: dict[int, type] = {}
+        self.generators: dict[int, Any] = {}
         for number in range(len(classes)):
             self._make_class(number, classes)
         self.values: dict[str, Any] = self._load(body)
@@ -329,4 +347,9 @@ class Rebuilt:
             return self.arrays.setdefault(what, ArrayForm(*found[2]).make()) if made is None else made
         if kind == "opaque":
             return Opaque(what)
+        if kind == "stream":
+            return streams.share(what)
+        if kind == "generator":
+            made = self.generators.get(what)
+            return self.generators.setdefault(what, streams.make(found[2])) if made is None else made
         return {"function": self.functions, "module": self.modules, "class": self.classes}[kind][what]

@@ -76,10 +76,10 @@ class FunctionFate(Fate):
         try:
             given = [copies.copy(value) for value in values]
             call = self.region.define(copies.find_by(self.region.find, self.region.read_names))
+            found = copies.run(call, *given)
         except Unchecked:
             self.untried = 0
             return DECLINED
-        found = call(*given)
         if found is DECLINED:
             self.miss()
             return DECLINED

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from jitcore.scripts.environment import Described, Restore
 
-pickle = LazyModule("pickle")
+pickle, streams = LazyModule("pickle"), LazyModule("jitcore.process.streams")
 
 __all__ = ["Lesson", "Names", "Note", "add_lesson", "digest", "load_lessons", "store_lessons"]
 
@@ -38,6 +38,8 @@ class Names(namedtuple("Names", "functions modules classes")):
 
     def find(self, restore: Restore, kind: str, number: int) -> Any:
         """Raises: LookupError where there is none, or another one."""
+        if kind == "stream":
+            return streams.share(number)
         if kind == "module":
             return sys.modules[self.modules[number]].__dict__
         known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind, ())
@@ -51,7 +53,7 @@ class Names(namedtuple("Names", "functions modules classes")):
     def knows(self, kind: str, number: Any) -> bool:
         """Whether another process finds it."""
         known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind)
-        return kind == "module" if known is None else known[number] is not None
+        return kind in ("module", "stream") if known is None else known[number] is not None
 
 
 def find_by_name(names: dict[str, Any], name: str) -> Any:

@@ -228,10 +228,10 @@ class LoopFate(Fate):
         try:
             values = [copies.copy(value) for value in given]
             call = region.define(copies.find_by(region.find, region.read_names))
+            found = copies.run(region.run, values, call) if lists is not None else None
         except Unchecked:
             self.untried = 0
             return False
-        found = region.run(values, call) if lists is not None else None
         if found is None or found[0] != HEAD and (found[0] >= len(exits) or exits[found[0]] != self.loop.end):
             return False
         lengths = {name: len(one) for name, one in lists.items()}

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
+from jitcore.process import streams
 from jitcore.scripts.environment import MAX_ITEMS, is_plain_class, read_state
 
 if TYPE_CHECKING:
@@ -37,11 +38,13 @@ class Copies:
 
     Attributes:
         pairs: (array of the script, its copy); objects: the same of its classes.
+        generators: the same of its generators of random numbers.
     """
 
     def __init__(self):
         self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
         self.objects: list[tuple[Any, Any]] = []
+        self.generators: list[tuple[Any, Any]] = []
         self._known: dict[int, Any] = {}
         self._kept: list = []
         self._bytes = 0
@@ -70,6 +73,11 @@ class Copies:
             made = tuple(map(self.copy, value))
         elif kind is dict:
             made = {key: self.copy(item) for key, item in value.items()}
+        elif streams.is_generator(value):
+            made = streams.duplicate(value)
+            self.generators.append((value, made))
+        elif streams.is_method(value):
+            made = getattr(self.copy(value.__self__), value.__name__)
         elif is_plain_class(kind):
             made = object.__new__(kind)
             self._known[id(value)] = made
@@ -84,13 +92,23 @@ class Copies:
 
     def find_by(self, find: Callable[[str, Any], Any], read: Container[str]) -> Callable[[str, Any], Any]:
         """Gives copies of what constants of a program stand for. read: names that it reads of modules."""
-        copies = {"module": lambda names: self.copy_names(names, read), "array": self.copy}
+        copies = {"module": lambda names: self.copy_names(names, read), "array": self.copy,
+                  "generator": self.copy, "stream": self.copy}
         return lambda kind, number: copies.get(kind, lambda value: value)(find(kind, number))
+
+    def run(self, function: Callable, *arguments: Any) -> Any:
+        """Calls what must not draw from a generator that is no copy. Raises: Unchecked."""
+        try:
+            with streams.limit_to([made for _, made in self.generators]):
+                return function(*arguments)
+        except streams.Unlisted:
+            raise Unchecked("another generator") from None
 
     def are_alike(self) -> bool:
         """Whether arrays and objects and their copies are the same now."""
-        copies = {id(original): copy for original, copy in self.objects}
-        return all(is_alike(original, copy) for original, copy in self.pairs) and all(
+        copies = {id(original): copy for original, copy in (*self.objects, *self.generators)}
+        return all(is_alike(*pair) for pair in self.pairs) and all(
+            streams.are_alike(*pair) for pair in self.generators) and all(
             self._are_alike(read_state(one), read_state(copy), copies) for one, copy in self.objects)
 
     @staticmethod
@@ -105,7 +123,8 @@ class Copies:
             self._known[id(names)] = made = dict(names)
             self._kept.append(names)
             for name, value in names.items():
-                if name in read and (type(value) in (list, dict) or hasattr(value, "__array_interface__")):
+                if name in read and (type(value) in (list, dict) or hasattr(value, "__array_interface__")
+                                     or streams.is_generator(value) or streams.is_method(value)):
                     made[name] = self.copy(value)
         return self._known[id(names)]
 

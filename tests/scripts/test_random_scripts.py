@@ -30,10 +30,10 @@ def at_once(monkeypatch):
 
 class Writer:
     """A random script. Its variables: ints a, b; floats x, y, v; an array u of eight floats; lists of what was
-    appended, of ints, floats and pairs; an array of floats."""
+    appended, of ints, floats and pairs; an array of floats. draws: whether it draws random numbers, too."""
 
-    def __init__(self, seed: int):
-        self.draw = random.Random(seed)
+    def __init__(self, seed: int, draws: bool):
+        self.draw, self.draws = random.Random(seed), draws
         self.depth = 0
 
     def write(self) -> str:
@@ -41,8 +41,10 @@ class Writer:
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
             names = "a, b, x, y, u, log"
-            return f"{HEAD}def f({names}):\n{indent(text)}\n    return {names}\n{names} = f({names})\n{TAIL}"
-        return f"{HEAD}{text}\n{TAIL}"
+            kept = ", ".join(self.draw.sample(names.split(", "), self.draw.randint(2, 6)))  # others die inside
+            text = f"def f({names}):\n{indent(text)}\n    return {kept}\n{kept} = f({names})"
+        before, behind = (SEEDED, DRAWN) if self.draws else ("", "")
+        return f"{HEAD}{before}{text}\n{TAIL}{behind}"
 
     def loop(self, counter: str, count: int, body: str) -> str:
         start, step = self.draw.choice([(0, 1), (2, 1), (-3, 2), (count, -1)])
@@ -63,6 +65,8 @@ class Writer:
         return self.draw.choice(kinds if self.depth < 2 else kinds[:3])()
 
     def assign(self) -> str:
+        if self.draws and self.draw.random() < 0.5:
+            return self.draw.choice(DRAWS)
         return self.draw.choice([
             "a = (a * 3 + i) % 17", "b += a", "b = b - i if a > 5 else b + 1", "x = 0.5 * x + i", "y += x * 0.25",
             "x, y = y, x * 0.5", "y = max(x, y) - a", "c = a + b\na = c % 5", "x = float(u[2]) * 0.5 + 1.0",
@@ -96,9 +100,27 @@ class Writer:
         return f"for j in range({self.draw.randint(0, 6)}):\n{indent(body)}"
 
     def condition(self) -> str:
+        if self.draws and self.draw.random() < 0.3:
+            return self.draw.choice(["rng.random() < 0.5", "random.random() < 0.25 or np.random.rand() < x"])
         return self.draw.choice(["a > 7", "i % 3 == 0", "x < y", "a % 2 == b % 2", "u[3] > 1.5"])
 
 
+DRAWS = """x = rng.random()
+y += rng.normal(0.0, 0.5)
+a = int(rng.integers(0, 17))
+x = np.random.rand() - 0.5
+y = y * 0.5 + np.random.normal()
+a = np.random.randint(17)
+u = u * 0.5 + np.random.randn(8) * 0.25
+u[:4] = rng.uniform(-1.0, 1.0, 4)
+x = random.random()
+y = random.gauss(x, 0.5)
+a = random.randint(0, 16)
+b += random.choice([1, 2, 4])
+x, y = rng.standard_normal(), rng.exponential()
+rng.shuffle(u)""".split("\n")
+SEEDED = "import random\nrandom.seed(3)\nnp.random.seed(4)\nrng = np.random.default_rng(5)\n"
+DRAWN = "print(random.random(), random.gauss(0, 1), np.random.rand(), np.random.randn(), rng.random())\n"
 HEAD = (
     "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\ni = j = c = -7\nv, log = 0.5, []\n"
     "whole = [(7 * k) % 11 - 3 for k in range(50)]\nparts = [0.375 * k for k in range(45)]\n"
@@ -111,9 +133,9 @@ def indent(text: str) -> str:
     return textwrap.indent(text, "    ")
 
 
-def check(seed: int) -> int:
+def check(seed: int, draws: bool = False) -> int:
     """Compares a script; how many of its loops were compiled."""
-    source = Writer(seed).write()
+    source = Writer(seed, draws).write()
     expected, written = run(source)
     names, ours, sampler = run_sampled(source, opens=True)
     assert ours == written, source
@@ -129,6 +151,16 @@ def test_random_scripts():
     assert sum(map(check, range(40))) > 20
 
 
+def test_random_scripts_that_draw():
+    """The same numbers, the next ones too."""
+    assert sum(check(seed, draws=True) for seed in range(40)) > 20
+
+
 @pytest.mark.slow
 def test_many_random_scripts():
     assert sum(map(check, range(1000, 1600))) > 300
+
+
+@pytest.mark.slow
+def test_many_random_scripts_that_draw():
+    assert sum(check(seed, draws=True) for seed in range(1000, 1600)) > 300

@@ -18,9 +18,11 @@ from jitcore.debug import callback
 from jitcore.lax import linalg
 from jitcore.lax.compress import compress
 from jitcore.lax.control_flow.callback import VMAP_METHODS, io_callback, pure_callback
+from jitcore.lax.draw import draw
 from jitcore.lax.elementwise import cast_to_integer
 from jitcore.lax.exported import call_exported
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from jitcore.process import streams
 
 
 class Operand(NamedTuple):
@@ -150,6 +152,14 @@ def _scatter_cases(primitive) -> list[Case]:
 
 
 # -- structured ---------------------------------------------------------------------------------------------
+def _draw_poisson(mean, shape=()):
+    with streams.find_memory(_RNG) as memory:
+        return draw(memory.words, mean, function="random_poisson", source="PCG64", shape=shape)
+
+
+_RNG = np.random.Generator(np.random.PCG64(4))
+
+
 def _double(value):
     return np.asarray(value) * np.float32(2)
 
@@ -365,6 +375,8 @@ _STRUCTURED: dict[str, list[Case]] = {
     "io_callback": [case(lambda x: io_callback(_double, _like(x), x), f32(3))],
     "debug_callback": [case(lambda x: callback(lambda _: None, x) or x * 1, f32(3))],
     "call_exported": [case(lambda x: call_exported(_Doubled(), x), f32(3))],
+    "draw": [case(lambda x: _draw_poisson(x)[1], Operand((), np.dtype(np.float64), 1, 20)),
+             case(lambda x: _draw_poisson(x, (2,))[1], Operand((2,), np.dtype(np.float64), 1, 20))],
     "raise_if": [case(lambda x: lax.raise_if(x.sum() > 1e6, ValueError("large")) or x * 2, f32(3))],
 }
 

@@ -17,6 +17,7 @@ from tests.transforms.batching_cases import (CASES as BATCHING_CASES, COLLECTIVE
 
 #: Primitives without a derivative, and why.
 NOT_DIFFERENTIABLE: dict[str, str] = {
+    "draw": "a derivative would draw again",
     **dict.fromkeys(
         ("not", "and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic",
          "population_count", "clz", "reduce_and", "reduce_or", "reduce_xor", "threefry2x32",

@@ -47,6 +47,11 @@ def render_steps(steps: dict[str, Native], layout: ProgramLayout, options: Rende
     return module
 
 
+def is_called(statement) -> bool:
+    """Whether a routine is called that is no scalar code."""
+    return isinstance(statement, Call) and not getattr(statement.routine, "is_scalar_code", False)
+
+
 def find_scalar_loops(body: list) -> list[While]:
     """The outermost loops that are worth a function."""
     found: list[While] = []
@@ -61,7 +66,7 @@ def find_scalar_loops(body: list) -> list[While]:
 def _is_scalar(loop: While) -> bool:
     """Whether a loop does without calls and exchanged memory, and has a loop of nothing but scalar code."""
     inside = outside_kernels([loop])
-    if any(isinstance(s, (Call, LibraryCall)) or isinstance(s, While) and s.swaps for s in inside):
+    if any(is_called(s) or isinstance(s, LibraryCall) or isinstance(s, While) and s.swaps for s in inside):
         return False
     return any(isinstance(s, While) and is_scalar_code(s) for s in inside)
 
@@ -69,7 +74,9 @@ def _is_scalar(loop: While) -> bool:
 def is_scalar_code(loop: While) -> bool:
     """Whether a loop calls no kernel: all that it does are rounds of scalar code."""
     inside = outside_kernels([loop])
-    return all(s.is_scalar if isinstance(s, Kernel) else isinstance(s, (Switch, While)) for s in inside)
+    others = (Switch, While, Call)
+    return all(s.is_scalar if isinstance(s, Kernel) else isinstance(s, others) and not is_called(s)
+               for s in inside)
 
 
 class EntryRenderer:
@@ -200,7 +207,8 @@ class EntryRenderer:
             elif isinstance(statement, Call):
                 self.e.values = {}
                 statement.routine.emit(self, statement)
-                self.e.leave_if_stopped(self._leave)
+                if is_called(statement):
+                    self.e.leave_if_stopped(self._leave)
             elif isinstance(statement, LibraryCall):
                 self._call_host(statement)
             elif statement.is_scalar:

@@ -19,7 +19,7 @@ from jitcore.backends.cpu.render.function import FunctionEmitter
 from jitcore.backends.cpu.runtime import interrupts
 from jitcore.backends.llvm.registers import I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.program import Kernel, While
+from jitcore.loopir.program import Call, Kernel, While
 from jitcore.loopir.traversal import list_reads, list_writes, outside_kernels
 from jitcore.loopir.values import is_scalar
 
@@ -35,9 +35,9 @@ class Chains:
         self._read: dict[int, int] = {}
         self._origins = {1 << slot: 0 for slot in slots}
         for kernel in outside_kernels(body):
-            if not isinstance(kernel, Kernel):
+            if not isinstance(kernel, (Kernel, Call)):
                 continue
-            if kernel.is_scalar:
+            if isinstance(kernel, Kernel) and kernel.is_scalar:
                 moved = [(store.buffer, self._find_read(store.value)) for store in kernel.body]
             else:
                 read = self._join(self._bits.get(buffer, 0) for buffer in list_reads([kernel]))

@@ -10,6 +10,8 @@ programs share is a module of its own (`CODE`), compiled once per process at the
 
 Modules:
     code_writer  Writing of scalar code for routines: counted loops, branches, slots of the stack.
+    draws        Draws of random numbers as scalar code: calls of the functions whose addresses are in a
+                 generator's words.
     fft/         Fourier transforms as native routines.
     linalg/      Decompositions and solvers of matrices as native routines: our own for small ones, else
                  LAPACK's.
@@ -39,6 +41,7 @@ ROOMS: dict[str, str] = {
     "two_sided_dot": "product.two_sided_routine",
     "conv_general_dilated": "product.convolution",
     "fft": "fft.routine",
+    "draw": "draws",
 }
 
 #: Module of this package, by prefix of symbol: `render(symbol, tuning)` gives the LLVM text that defines it.
@@ -58,7 +61,7 @@ def find_routine(eqn: Equation):
 
 
 def _find_tuning(room: str) -> Any:
-    return getattr(host.MACHINE.tuning, room.split(".")[0])
+    return getattr(host.MACHINE.tuning, room.split(".")[0], None)  # of draws there is none
 
 
 def _import(room: str):

@@ -100,8 +100,8 @@ class Captures:
         asked = functools.partial(function, *args, **kwargs)
         return self.capture(Source(asked, "{owner}()"), asked(), (f"{describe_callable(function)}()",))
 
-    def adopt(self, array: np.ndarray) -> Any:
-        """The stand-in of an array that came up in another way: as an attribute, as an item."""
+    def adopt(self, array: Any) -> Any:
+        """The stand-in of an array or generator that came up in another way: as an attribute, as an item."""
         known = self._arrays.get(id(array))
         if known is None:
             stand_in = self.capture(Source(array, "{owner}"), array, ("an array",))

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.autojitted.inputs.specs import (FLAGS, TRACED_INTS, ArraySpec, DictSpec, IdentitySpec,
-                                             InstanceSpec, PartsSpec, RepeatSpec, ScalarSpec, SequenceSpec,
-                                             Spec, StaticSpec, is_constant_key, list_key_types)
+from jitcore.autojitted.inputs.specs import (FLAGS, TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec,
+                                             IdentitySpec, InstanceSpec, PartsSpec, RepeatSpec, ScalarSpec,
+                                             SequenceSpec, Spec, StaticSpec, is_constant_key, list_key_types)
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
+from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
                                       is_user_function)
 
@@ -204,6 +205,8 @@ class Reader:
             raise Unreadable(f"{describe_path(path)} is a slice of objects")
         if kind in _STATICS or isinstance(value, np.dtype):
             return StaticSpec(kind, value, repr(value) if kind in (slice, range) else "")
+        if is_generator(value):
+            return self._read_generator(value, path)
         if kind in (list, dict) or self._is_instance(kind):
             self._add_container(value, kind, path)
         return self._read_container(value, kind, path)
@@ -225,7 +228,8 @@ class Reader:
     def _read_method(self, value: Any, path: tuple) -> Spec:
         self._add(value, path)
         function = getattr(value, "__func__", None)
-        known = () if function is None else self._read_parts(value, path, "__func__")
+        is_made_of_c = not isinstance(function, types.FunctionType)
+        known = () if is_made_of_c else self._read_parts(value, path, "__func__")
         try:
             owner = self._read_parts(value, path, "__self__")
         except Unreadable:
@@ -241,6 +245,15 @@ class Reader:
             raise Unreadable(f"{describe_path(path)} is an array of dtype {value.dtype}")
         self._add(value, path)
         return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS)
+
+    def _read_generator(self, value: Any, path: tuple) -> Spec:
+        form = describe_generator(value)
+        if form is None:
+            kind = type(value).__name__
+            raise Unreadable(f"{describe_path(path)} is a generator of an unknown kind, a {kind}")
+        self._add(value, path)
+        self._add(None, path, repeats=False)  # its words
+        return GeneratorSpec(form)
 
     def _read_scalar(self, value: np.generic, path: tuple) -> Spec:
         kind = type(value)

@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.numpy_semantics.functions.streams import make_stream
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.process.generated import Constants
+from jitcore.process.streams import count_words, find_words
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -99,6 +101,27 @@ class ScalarSpec(Spec):
 
     def build(self, builder):
         return builder.add(self, builder.make_leaf(self))
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSpec(Spec):
+    """A generator of random numbers; its words have the next place. form: see `process.streams`."""
+
+    form: str
+
+    @property
+    def words(self) -> ArraySpec:
+        return ArraySpec(np.dtype(np.uint64), (count_words(self.form),), FLAGS)
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        find = matcher.constants.add(functools.partial(find_words, self.form))
+        words = matcher.name(f"{find}({x})", self.words)
+        matcher.check(f"{words} is not None")
+
+    def build(self, builder):
+        place = builder.reserve(self)
+        return builder.fill(place, make_stream(self.words.build(builder), self.form))
 
 
 @dataclass(frozen=True, slots=True)

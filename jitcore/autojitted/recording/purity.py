@@ -35,9 +35,11 @@ from jitcore.autojitted.inputs.attributes import Attributes
 from jitcore.autojitted.inputs.captures import Captures, Namespace
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.mapping import find_vectorized
+from jitcore.numpy_semantics.functions.streams import Stream
 from jitcore.numpy_semantics.mode import Redirects
 from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.numpy_semantics.values.numbers import Number
+from jitcore.process.streams import is_generator
 from jitcore.rewriter.control_flow.arms import make_final
 from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.handles import Handle, current
@@ -224,6 +226,10 @@ class Callables:
             found = None
         if found is not None:
             return found
+        if kind in BOUND_METHODS and is_generator(callee.__self__):
+            return getattr(self._captures.adopt(callee.__self__), callee.__name__)
+        if kind is types.MethodType and isinstance(callee.__self__, Stream):  # of `random.Random`
+            return getattr(callee.__self__, callee.__name__)
         if kind is types.FunctionType:
             if isinstance(callee.__globals__, Namespace):
                 return default

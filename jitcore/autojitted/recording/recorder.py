@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import pickle
 import sys
 import threading
 import types
@@ -251,7 +252,7 @@ def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Sp
             with session.captures.effects.watch():
                 arguments = [session.build(spec) for spec in specs]
                 try:
-                    with refuse_output(mode.refuse):
+                    with refuse_output(mode.refuse), refuse_draws(mode.refuse):
                         result = call(rewrite_function(session.captures.enter_first(function)), arguments)
                 finally:
                     session.captures.settle_attributes()
@@ -377,6 +378,33 @@ def silence() -> Iterator[None]:
     finally:
         for skipper in skippers:
             skipper.remove()
+
+
+@contextlib.contextmanager
+def refuse_draws(refuse: Callable[[str], Exception]) -> Iterator[None]:
+    """Code that is not traced draws from the generators of `np.random` and `random` while tracing only. Its
+    draws are taken back, unless they may be another thread's. refuse: of a reason, the exception."""
+    before = _read_generators()
+    try:
+        yield
+    finally:
+        drawn = [put for (put, state), (_, now) in zip(before, _read_generators()) if now != state]
+        if drawn and threading.active_count() == 1:
+            for put, state in before:
+                put(pickle.loads(state))
+    if drawn:
+        raise refuse("a draw by code that is not traced")
+
+
+def _read_generators() -> list[tuple[Callable[[Any], None], bytes]]:
+    """What puts a state back, and the state, of each generator that modules share."""
+    found: list[tuple[Callable, Any]] = []
+    random = sys.modules.get("random")
+    if random is not None:
+        found.append((random.setstate, random.getstate()))
+    if "numpy.random" in sys.modules:
+        found.append((np.random.set_state, np.random.get_state(legacy=False)))
+    return [(put, pickle.dumps(state)) for put, state in found]
 
 
 @contextlib.contextmanager

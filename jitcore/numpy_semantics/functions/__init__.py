@@ -32,6 +32,8 @@ Modules:
                      fill it.
     searching        NumPy's functions that select, sort, search and count over handles.
     shaping          NumPy's functions of shapes over handles: views where NumPy gives views.
+    streams          Generators of random numbers in traced code: methods draw by `lax.draw` what NumPy's and
+                     Python's draw.
     tables           Tables of what stands for NumPy's functions and methods; the modules here and
                      `dynamic_extents` fill them.
     ufunc_methods    Methods of ufuncs on handles: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.

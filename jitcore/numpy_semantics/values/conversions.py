@@ -94,8 +94,14 @@ def round_handle(x: Any, digits: Any = None) -> Any:
 
 
 # -- types --------------------------------------------------------------------------------------------------
+class StandIn:
+    """Stands for an object of Python's that is no value of a program; `__class__` is that object's."""
+
+
 def type_of(x: Any) -> type:
     """The type that Python's object would have."""
+    if isinstance(x, StandIn):
+        return x.__class__
     if isinstance(x, (NDArray, Text)):
         return str if type(x) is Text else np.ndarray
     if type(x) is TracedList:

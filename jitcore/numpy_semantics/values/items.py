@@ -62,6 +62,17 @@ def get_item(array: NDArray, index: Any) -> Any:
     return new_array(found, C_ORDER if is_plain else find_item_order(array, list(map(_outline, entries))))
 
 
+def pick_item(values: list | tuple, place: Any) -> Any:
+    """An item of a list or tuple, where all are numbers of one kind, or tuples of such."""
+    kinds = {value.python_type if type(value) is Number else type(value) for value in values}
+    if kinds == {tuple} and len({*map(len, values)}) == 1:
+        return tuple([pick_item(column, place) for column in zip(*values)])
+    is_place = type(place) is Number and place.python_type is int
+    if not is_place or kinds not in ({int}, {float}):
+        return values[place]
+    return Number(kinds.pop(), to_raw(get_item(stack_sequence(values), place)))
+
+
 def _read_lists(index: Any) -> Any:
     """An index with arrays in place of lists of traced length."""
     if type(index) is tuple:

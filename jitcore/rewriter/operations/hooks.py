@@ -139,6 +139,9 @@ class SpecialMethods:
         if type(owner) is np.ndarray:
             if current.mode is not None and _has_handle(index):
                 owner = current.mode.adopt(owner)
+        elif type(owner) in (list, tuple):
+            if current.mode is not None and isinstance(index, Handle):
+                return current.mode.pick(owner, index)
         elif type(owner) not in LIBRARY_CLASSES and find_special(owner, "__getitem__"):
             return self.call(owner, "getitem", index)
         return owner[index]

@@ -1,4 +1,4 @@
-"""A random generator as an argument."""
+"""A distribution that programs cannot draw from."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from jitcore import autojit
 
 @autojit(strict=True)
 def add_noise(x, rng):
-    return x + rng.random(len(x))
+    return x + rng.dirichlet(x)
 
 
 add_noise(np.ones(3), np.random.default_rng(0))
