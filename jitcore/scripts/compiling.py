@@ -189,7 +189,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     parameters, results, exits, grown = (), (), (), () if rest is None else rest.grown
     if rest is not None:
         parameters, results = rest.parameters, rest.results
-        exits = (*(one.offset for one in rest.exits), *[HEAD] * rest.is_limited)
+        exits = (*(one.offsets for one in rest.exits), *[(HEAD,)] * rest.is_limited)
     data = dump_constants(constants, rebuilt, own)
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
                     *stored, consts, None if is_whole else kept, {}, None)

@@ -24,6 +24,7 @@ from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
+    from jitcore.scripts.regions import Region
     from jitcore.scripts.workshop import Workshop
 
 __all__ = ["LoopFate"]
@@ -52,6 +53,7 @@ class LoopFate(Fate):
         self._watched: tuple[FrameType, float, int] | None = None
         self._n_watched, self._paces = FEW, []
         self._room = self._most = ROOM
+        self._is_first = True  # a program that no values of later iterations suit is compiled anew
         self._n_checked = 1
         self._cost, self._done, self._tried = 0.0, 0, 0.0
 
@@ -59,12 +61,17 @@ class LoopFate(Fate):
     def replaced(self) -> float:
         return self._done * self.pace
 
+    def take(self, region: Region) -> None:
+        super().take(region)
+        self.unit.gate.open()
+
     def list_places(self) -> tuple[int, ...]:
         return *self.loop.exits, *self.loop.sides
 
     def enter(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
         """A frame stands at the head."""
         if self.region is None:
+            self.unit.gate.close()
             if self.state == State.COLD:
                 self.workshop.submit_loop(self, frame, iterator)
             return HEAD, iterator
@@ -176,6 +183,8 @@ class LoopFate(Fate):
         """The program is not for these values; it may be for those behind the first iterations, in which
         variables get their types."""
         self.miss()
+        if self.misses > FIRST and not self.entries and self._is_first:
+            self.region, self.state, self._is_first, self.misses = None, State.COLD, False, 0
         return WATCH if self.misses <= FIRST else HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------

@@ -48,8 +48,8 @@ class FromDisk(NamedTuple):
 
     Attributes:
         parameters: names of variables that go in; results: of those that come out.
-        exits: offsets of the places behind the loop, by the number that the program gives, or `HEAD`; form:
-            see `Job`. grown: results that are to be appended to lists.
+        exits: by the number that the program gives, offsets of places behind the loop, which do the same, or
+            `HEAD`; form: see `Job`. grown: results that are to be appended to lists.
         arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
@@ -60,7 +60,7 @@ class FromDisk(NamedTuple):
 
     parameters: tuple[str, ...]
     results: tuple[str, ...]
-    exits: tuple[int, ...]
+    exits: tuple[tuple[int, ...], ...]
     form: str
     grown: tuple[str, ...]
     arguments: str
@@ -97,7 +97,8 @@ class Region:
 
     def __init__(self, program: FromDisk, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
         self.program, self.find, self.names = program, find, names
-        self.exits = [HEAD if offset == HEAD else places.index(offset) for offset in program.exits]
+        numbers = {HEAD: HEAD} | {offset: number for number, offset in enumerate(places)}
+        self.exits = [find_first(numbers, offsets) for offsets in program.exits]
         self._referred: set[tuple[str, int]] = set()
         self.call = self.define(self._note)
 
@@ -147,6 +148,14 @@ class Region:
         number = found[len(program.results)] if len(program.exits) > 1 else 0
         results, absent = zip(program.results, found), running.ABSENT
         return self.exits[number], {name: value for name, value in results if value is not absent}
+
+
+def find_first(numbers: Mapping[int, int], offsets: Iterable[int]) -> int:
+    """The number of the first offset that has one. Raises: LookupError."""
+    for offset in offsets:
+        if offset in numbers:
+            return numbers[offset]
+    raise LookupError("a place behind the loop")
 
 
 class ClassGuard:

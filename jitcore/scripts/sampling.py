@@ -183,7 +183,7 @@ class Sampler:
         running = list(self._list_running(frame))
         for unit in {unit for _, units in running for unit in units}:
             unit.ticks += 1
-        if "workshop" in self.__dict__ and self.workshop.look_after():
+        if "workshop" in self.__dict__ and self.workshop.look_after(frame):
             return
         for around, units in running:
             for unit in units:
@@ -218,10 +218,13 @@ class Sampler:
             frame = frame.f_back
 
     def _list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[Unit]]]:
-        """(frame, loops that it is in, outer ones first), inner frames first."""
+        """(frame, loops that it is in, outer ones first), inner frames first; of a function that calls itself
+        the innermost one."""
+        seen: set[int] = set()
         while frame is not None:
-            prepared = self.find(frame.f_code)
+            prepared = None if id(frame.f_code) in seen else self.find(frame.f_code)
             if prepared is not None:
+                seen.add(id(frame.f_code))
                 offset = prepared.locate(frame.f_lasti)
                 heads = [loop.head for loop in prepared.loops if offset in loop.body]
                 units = [self._units[id(frame.f_code), head] for head in heads]

@@ -109,23 +109,36 @@ def open_record(make: Callable[[], tuple[CodeType, bytes]], *parts: object) -> b
 
 def write_record(code: CodeType, source: bytes) -> bytes:
     """The record of a text."""
-    writer = _Writer()
+    writer = _Writer(has_arrays(code))
     try:
         prepared = writer.write(code)
     except Exception:  # of code that this was not made for
         if DEBUG:
             raise
-        prepared, writer = code, _Writer()
+        prepared, writer = code, _Writer(False)
     key, tables = make_key("lessons", source), marshal.dumps(writer.tables)
     return marshal.dumps((key, prepared, names_tracers(code), writer.units, tables))
 
 
+#: What scripts import whose functions may take long without a loop of theirs.
+_LIBRARIES = frozenset(("numpy", "scipy"))
+
+
+def has_arrays(code: CodeType) -> bool:
+    """Whether a module, or a function in it, imports what works on arrays, or calls functions with them."""
+    return any(name.partition(".")[0] in _LIBRARIES for name in code.co_names) or any(
+        has_arrays(const) for const in code.co_consts if isinstance(const, CodeType))
+
+
 class _Writer:
-    """Attributes:
-    units: arguments of `Unit`; tables: parts of `Prepared` by the number of the code object.
+    """Args: whether functions get entries, too.
+
+    Attributes:
+        units: arguments of `Unit`; tables: parts of `Prepared` by the number of the code object.
     """
 
-    def __init__(self):
+    def __init__(self, has_arrays: bool):
+        self.has_arrays = has_arrays
         self.units: list[tuple[int, int, int]] = []
         self.tables: dict[int, tuple] = {}
         self._numbers = itertools.count()
@@ -138,7 +151,7 @@ class _Writer:
         consts = tuple([self.write(one) if isinstance(one, CodeType) else one for one in code.co_consts])
         if any(one is not other for one, other in zip(consts, code.co_consts)):
             code = code.replace(co_consts=consts)
-        slot = Slot() if entries.list_parameters(code) else None
+        slot = Slot() if self.has_arrays and entries.list_parameters(code) else None
         made: list[tuple[int, int, int]] = []
 
         def make(loop: Loop) -> tuple[Gate, object]:

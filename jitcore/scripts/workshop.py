@@ -81,15 +81,15 @@ class Workshop:
         return unit.fate
 
     # -- frames that run -------------------------------------------------------------------------------------
-    def look_after(self) -> bool:
-        """Called at each tick. Returns: whether a frame is on its way to a head."""
+    def look_after(self, frame: FrameType | None) -> bool:
+        """Called at each tick, with the frame that runs. Returns: whether a frame is on its way to a head."""
         if self.current is not None:
             self.current.cost = self.helper.seconds
             self._look_after_helper()
         if self._armed is not None:
             self._armed[1].late += 1
             self._ticks_armed += 1
-            if self.patience > 0:
+            if self.patience > 0 and is_running(self._armed[0].frame, frame):
                 return True
             self.disarm()
         return False
@@ -100,8 +100,10 @@ class Workshop:
         return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
     def arm(self, frame: FrameType, unit: Unit) -> None:
-        """Has a frame stopped at the head of a loop."""
+        """Has a frame stopped at the head of a loop, where it comes back to it before the loop is begun
+        anew."""
         self.disarm()
+        unit.gate.open()
         found = arm(frame, unit.prepared.heads[unit.loop.head])
         if found is not None:
             self._armed = found, unit
@@ -192,3 +194,10 @@ def find_opaque_name(names: Iterable[str], values: dict[str, Any]) -> str:
         if name in values and (what := find_opaque(values[name])):
             return f"{name} is a {what}"
     return ""
+
+
+def is_running(frame: FrameType, inner: FrameType | None) -> bool:
+    """Whether a frame is one of those that an inner one returns to."""
+    while inner is not None and inner is not frame:
+        inner = inner.f_back
+    return inner is not None

@@ -19,7 +19,7 @@ def at_once(monkeypatch):
 
     def submit(self, fate, frame, iterator):
         right(self, fate, frame, iterator)
-        self.look_after()
+        self.look_after(frame)
         if fate.region is not None:
             self.arm(frame, fate.unit)
 
@@ -55,7 +55,8 @@ class Writer:
             f"for {counter}, v in zip(range({start}, {stop}, {step}), row):",
             f"for v, ({counter}, c) in zip(row[:{count}], zip(whole, whole[3:])):"])
         if self.draw.random() < 0.2:
-            return f"{counter} = 0\nwhile {counter} < {count}:\n    {counter} += 1\n{indent(body)}"
+            more = self.draw.choice(["", " and b < 900", " and x < 40.0 and y == y"])
+            return f"{counter} = 0\nwhile {counter} < {count}{more}:\n    {counter} += 1\n{indent(body)}"
         end = self.draw.choice(["", "", "\nelse:\n    b += 100"])
         return f"{head}\n{indent(body)}{end}"
 

@@ -38,11 +38,13 @@ _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
 
 class Exit(NamedTuple):
-    """A place behind a loop. offset: in the code object; depth: how many iterators of the loop it removes."""
+    """A place behind a loop. offset: in the code object; depth: how many iterators of the loop it removes.
+    offsets: of all places in the code object that do the same."""
 
     block: int
     offset: int
     depth: int
+    offsets: tuple[int, ...]
 
 
 class OutlinedLoop(NamedTuple):
@@ -188,8 +190,7 @@ class Outline:
             exits = [one for one in exits if one.block in left]
             for number in cut:
                 if number in left:
-                    offset = _find_offset(blocks[number])
-                    exits.append(Exit(number, offset, len(blocks[number].layout) - natural.base))
+                    exits.append(self._make_exit(number, natural, blocks[number].order))
         instructions = [one for number in natural.body for one in blocks[number].instructions]
         read = _list_reads(instructions)
         assigned = {one.arg for one in instructions if one.op in STORES}
@@ -347,8 +348,13 @@ class Outline:
             for depth in range(loop.base, len(target.layout)):
                 if target.layout[depth] != VALUE or not all(self._is_iterator(one, depth) for one in sources):
                     return None
-            found.append(Exit(number, offset, len(target.layout) - loop.base))
+            found.append(self._make_exit(number, loop, offset))
         return tuple(found)
+
+    def _make_exit(self, number: int, loop: Loop, offset: float) -> Exit:
+        block = self.graph.blocks[number]
+        offsets = block.instructions[0].offsets if block.instructions else ()
+        return Exit(number, int(offset), len(block.layout) - loop.base, (int(offset), *offsets))
 
     def _is_iterator(self, number: int, depth: int) -> bool:
         """Whether a place on the stack holds the iterator of a loop that a block is in."""
