@@ -116,7 +116,7 @@ def test_ways_through_this_project(monkeypatch):
     monkeypatch.setattr(changed, "build_graph", lambda: graph)
     for file, some, others in (
         ("backends/llvm/accumulator.py", {"tests/backends/cpu/test_long_sums.py"}, {"tests/test_tree.py"}),
-        ("jitcore/cli/run.py", {"tests/autojit/test_run.py"}, {"tests/lax/test_fft.py"}),
+        ("jitcore/cli/run.py", {"tests/scripts/test_runner.py"}, {"tests/lax/test_fft.py"}),
         ("benchmarks/scaling.py", {"tests/test_benchmarks.py"}, {"tests/lax/test_fft.py"}),
         ("tests/combinations.py", {"tests/backends/cpu/test_scans.py"}, {"tests/test_jit.py"}),
     ):

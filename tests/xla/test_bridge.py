@@ -169,7 +169,7 @@ def test_an_exception_under_a_traced_condition():
 WITHOUT_RULE = {
     "cholesky", "triangular_solve", "lu", "qr", "eigh", "eig", "schur", "svd", "lu_pivots_to_permutation", "top_k",
     "igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta", "pure_callback", "io_callback",
-    "debug_callback", "call_exported", "sharding_constraint", "inspect_sharding",
+    "debug_callback", "call_exported", "sharding_constraint", "inspect_sharding", "draw",
 }
 
 
