@@ -128,6 +128,7 @@ class LoopFate(Fate):
                 self._room //= 8
                 continue
             if found is None:
+                self._room = ROOM
                 return self._miss(frame, iterator)
             self.is_new = False
             self.entries = entries + 1

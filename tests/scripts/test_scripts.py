@@ -275,6 +275,24 @@ def test_a_slow_program_is_left_again(monkeypatch):
     assert sampler.units[0].fate.reason == "its program takes longer than Python"
 
 
+def test_a_miss_does_not_shrink_the_room_of_lists(tmp_path):
+    """In the first iteration of the second run a variable has another type."""
+    source = textwrap.dedent("""
+        x, error, path = 0.25, None, []
+        for step in range(60_000):
+            error = x - 0.5
+            x = 3.7 * x * (1 - x)
+            path.append(error)
+        total = sum(path)
+    """)
+    with config.override(cache_dir=str(tmp_path)):
+        *_, first = run_sampled(source)
+        first.keep()
+        names, _, second = run_sampled(source)
+    assert names == run(source)[0]
+    assert second.units[0].fate is None or second.units[0].fate._room >= 1000
+
+
 def test_a_loop_that_is_left_too_often_is_left_to_python():
     source = textwrap.dedent("""
         n = s = 0
