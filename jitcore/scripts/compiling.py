@@ -23,7 +23,7 @@ from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
-from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported
+from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported, read_raw
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 from jitcore.scripts.entries import OPAQUE, list_assigned
@@ -47,7 +47,7 @@ def compile_loop(job: Job) -> FromDisk:
     function = rebuilt.functions[0]
     if not job.body:
         values = list(rebuilt.values.values())
-        return describe_entry(compile_entry(function, values), rebuilt, (), None, job)
+        return describe_entry(compile_entry(function, values, rebuilt), rebuilt, (), None, job)
     variables = list_assigned(function.__code__, job.body) | job.lists if job.is_module else None
     try:
         outline = Outline(function.__code__, variables, job.sides)
@@ -93,7 +93,7 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     names = code.co_varnames[: code.co_argcount]
     varying = {*names[len(rest.parameters) :]}  # where the range begins and ends
     varying |= {name for name, variable in zip(names, rest.parameters) if variable in rest.varying}
-    entry = compile_entry(own[0], values, varying)
+    entry = compile_entry(own[0], values, rebuilt, varying)
     return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
 
 
@@ -132,17 +132,19 @@ _VARIES = "it needs the value of a number that is another one in each iteration"
 
 
 class _Policy(NumberPolicy):
-    """Numbers in containers are constants; all others are arguments, unless their values are needed.
+    """Ints in containers and attributes are constants, but those that the script's functions assign; all
+    others are arguments, unless their values are needed.
 
     varying: parameters that have another value in each entry: a program for one value would serve one
-    entry."""
+    entry. assigned: names of attributes."""
 
-    def __init__(self, region: Function, varying: Iterable[str]):
+    def __init__(self, region: Function, varying: Iterable[str], assigned: frozenset[str]):
         super().__init__((), varying)
-        self._region = region
+        self._region, self._assigned = region, {f".{name}" for name in assigned}
 
     def is_static(self, path, value):
-        return path in self.pinned or len(path) > 1 and type(value) is int
+        is_fixed = len(path) > 1 and type(value) is int and path[-1] not in self._assigned
+        return path in self.pinned or is_fixed
 
     def pin(self, paths):
         paths = list(paths)
@@ -152,11 +154,20 @@ class _Policy(NumberPolicy):
         super().pin(paths)
 
 
-def compile_entry(region: types.FunctionType, values: Sequence[Any], varying: Iterable[str] = ()) -> Entry:
+def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
+    """Names of attributes that the script's functions and methods assign, but those that make objects."""
+    methods = [one for kind in rebuilt.classes.values() for one in vars(kind).values()]
+    codes = [one.__code__ for one in (*rebuilt.functions, *methods) if isinstance(one, Function)]
+    return frozenset(code.co_names[raw.arg] for code in codes if code.co_name != "__init__"
+                     for raw in read_raw(code) if raw.name == "STORE_ATTR")
+
+
+def compile_entry(region: types.FunctionType, values: Sequence[Any], rebuilt: Rebuilt,
+                  varying: Iterable[str] = ()) -> Entry:
     """Raises: Refused."""
     options = Options()
     owner = AutojitFunction(region, options, account=Account(options.tuning, UNLIMITED))
-    owner.policy = _Policy(region, varying)
+    owner.policy = _Policy(region, varying, list_assigned_attributes(rebuilt))
     reader = Reader(owner.policy.is_static)
     try:
         specs = reader.read_all(owner.parameters.names, values)

@@ -118,13 +118,12 @@ class Copies:
             for name, value in state.items())
 
     def copy_names(self, names: dict, read: Container[str]) -> dict:
-        """A module's variables, arrays among them copied."""
+        """A module's variables, those that are read copied."""
         if id(names) not in self._known:
             self._known[id(names)] = made = dict(names)
             self._kept.append(names)
             for name, value in names.items():
-                if name in read and (type(value) in (list, dict) or hasattr(value, "__array_interface__")
-                                     or streams.is_generator(value) or streams.is_method(value)):
+                if name in read:
                     made[name] = self.copy(value)
         return self._known[id(names)]
 

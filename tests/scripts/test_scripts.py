@@ -217,6 +217,29 @@ SCRIPTS = {
             k += 1
         total = round(float(u.sum()), 9)
     """,
+    "an object of the module": """
+        import numpy as np
+        class Simulation:
+            def __init__(self, n):
+                self.u = np.zeros(n)
+                self.u[n // 2] = 1.0
+                self.n, self.step, self.t, self.seen = n, 0, 0.0, [0.0, 0.0]
+            def advance(self):
+                self.u[1:-1] += 0.1 * (self.u[2:] - 2 * self.u[1:-1] + self.u[:-2])
+                self.step += 1
+                self.t += 0.5
+                self.seen[1] = self.t
+                if self.step % self.n == 0:
+                    self.u[self.n // 2] += 1.0
+        box = (Simulation(64),)
+        simulation = box[0]
+        for k in range(30_000):
+            simulation.advance()
+        total, steps, t, seen = float(simulation.u.sum().round(9)), simulation.step, simulation.t, simulation.seen
+        while simulation.step < 60_000:
+            simulation.advance()
+        more = [simulation.step, simulation.t, float(simulation.u.sum().round(9))]
+    """,
     "an element of another type": """
         values = [k % 5 for k in range(200_000)]
         values[150_000] = 2.5
