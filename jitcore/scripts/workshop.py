@@ -100,10 +100,12 @@ class Workshop:
         return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
     def arm(self, frame: FrameType, unit: Unit) -> None:
-        """Has a frame stopped at the head of a loop, where it comes back to it before the loop is begun
-        anew."""
+        """Has a loop asked where it is begun next; and where that was so a tick ago, has a frame stopped at
+        its head."""
         self.disarm()
-        unit.gate.open()
+        if not unit.gate:
+            unit.gate.open()
+            return
         found = arm(frame, unit.prepared.heads[unit.loop.head])
         if found is not None:
             self._armed = found, unit

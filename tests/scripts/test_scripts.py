@@ -149,7 +149,7 @@ SCRIPTS = {
         s = 0
         for i in range(0):
             s = 1
-        for j in range(200_000):
+        for j in range(1_000_000):
             s += j
     """,
     "an inner loop": """
@@ -161,7 +161,7 @@ SCRIPTS = {
             rows.append(s)
     """,
     "lists and what is zipped": """
-        xs = [k * 0.001 for k in range(150_000)]
+        xs = [k * 0.001 for k in range(400_000)]
         ys = [2 * x + 1 for x in xs]
         w = b = 0.0
         for x, y in zip(xs, ys):
@@ -241,8 +241,8 @@ SCRIPTS = {
         more = [simulation.step, simulation.t, float(simulation.u.sum().round(9))]
     """,
     "an element of another type": """
-        values = [k % 5 for k in range(200_000)]
-        values[150_000] = 2.5
+        values = [k % 5 for k in range(800_000)]
+        values[700_000] = 2.5
         s = 0
         for v in values:
             s += v
