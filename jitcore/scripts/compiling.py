@@ -64,10 +64,11 @@ def compile_loop(job: Job) -> FromDisk:
         if rest is None:
             continue
         counter = INDEX if has_elements else LIMIT if rest.is_limited else outline.find_counter(rest)
-        if sides and counter not in rest.results:
+        if counter not in rest.results and (sides or len(rest.exits) > 1):
             continue
         try:
-            return compile_rest(rebuilt, outline, rest, job)._replace(counter=counter)
+            return compile_rest(rebuilt, outline, rest, job)._replace(
+                counter=counter if counter in rest.results else None)
         except Refused as error:
             refused = refused or error
     raise refused or Refused("it cannot be a function of its own")

@@ -62,8 +62,9 @@ class _Numbers(Ahead):
 
     is_bounded = True
 
-    def __init__(self, rest: range):
-        self.rest, self.left = rest, len(rest)
+    def __init__(self, iterator: Any):
+        self.iterator, self.rest = iterator, count_rest(iterator)
+        rest, self.left = self.rest, len(self.rest)
         self.most, self.form = self.left, f"range {rest.step}"
 
     def list_values(self, count: int) -> tuple:
@@ -74,7 +75,9 @@ class _Numbers(Ahead):
         return (number - self.rest.start) // self.rest.step + 1
 
     def advance(self, count: int) -> Any:
-        return iter(self.rest[count:])
+        _, _, *state = self.iterator.__reduce__()  # 3.11: from the beginning; later: from where it stands
+        self.iterator.__setstate__((state[0] if state and state[0] else 0) + count)
+        return self.iterator
 
 
 class Column:
@@ -181,7 +184,7 @@ def look_ahead(iterator: Any, room: int = ROOM) -> Ahead:
     if iterator is None:
         return Ahead()
     if type(iterator) is _RANGES[0]:
-        return _Numbers(count_rest(iterator))
+        return _Numbers(iterator)
     return _Elements(iterator, room)
 
 

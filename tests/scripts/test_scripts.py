@@ -194,6 +194,17 @@ SCRIPTS = {
                 break
         behind = [next(numbers) for _ in range(3)]
     """,
+    "an iterator of a range that is gone on with": """
+        numbers, s = iter(range(5, 900_000, 2)), 0
+        for v in numbers:
+            s += v & 3
+            if s > 600_000:
+                break
+        behind = [next(numbers) for _ in range(3)]
+        for v in numbers:
+            if v % 100_000 == 1:
+                print(v, next(numbers))
+    """,
     "a list that grows": """
         x, path = 0.25, []
         for step in range(200_000):

@@ -201,7 +201,7 @@ class Outline:
         behind = self.graph.variables.union(*(self.live[number] for number in ends))
         grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned}
         grown -= self._list_otherwise_read(instructions)
-        counter = self.find_counter(loop._replace(loop=natural)) if sides else None
+        counter = self.find_counter(loop._replace(loop=natural)) if sides or len(exits) > 1 else None
         results = (assigned & (behind | {counter}) | grown) - {*loop.free}
         known = self.live[start] | self.graph.variables & results
         into = known & (read | results) - {*loop.free} - grown
