@@ -211,13 +211,14 @@ _MOST_MEMORIES = 64
 
 
 def find_memory(generator: Any) -> Memory | None:
-    known = _memories.get(id(generator))
+    known = _memories.pop(id(generator), None)
     if known is not None and known.generator is generator and known.bits is _bits_of(generator):
+        _memories[id(generator)] = known  # the last one: those of a call stay while it runs
         return known
     found = _read_memory(generator) if is_generator(generator) else None
     if found is not None:
         if len(_memories) >= _MOST_MEMORIES:
-            _memories.clear()
+            del _memories[next(iter(_memories))]
         _memories[id(generator)] = found
     return found
 

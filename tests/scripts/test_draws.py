@@ -308,3 +308,15 @@ def test_stored_programs_find_addresses_anew(name, tmp_path):
         counts.append([*map(int, found.stdout.split())])
     (jobs, _), (later_jobs, entries) = counts
     assert jobs and not later_jobs and entries
+
+
+def test_a_call_keeps_its_generators_while_many_come_and_go():
+    import numpy as np
+
+    from jitcore.process import streams
+
+    ours, others = np.random.default_rng(1), [np.random.default_rng(k) for k in range(200)]
+    for one in others:
+        words = streams.find_memory(ours).words
+        streams.find_memory(one)
+        assert streams.find_memory(ours).words is words
