@@ -23,7 +23,7 @@ from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
-from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, Unsupported, read_raw
+from jitcore.rewriter.bytecode.instructions import Unsupported, read_raw
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 from jitcore.scripts.entries import OPAQUE, list_assigned
@@ -61,14 +61,10 @@ def compile_loop(job: Job) -> FromDisk:
     refused = None
     for sides in list_cuts(function.__code__, job):
         rest = outline.find_rest(loop, sides, job.lists, job.body[0], make_element)
-        if rest is None:
-            continue
-        counter = INDEX if has_elements else LIMIT if rest.is_limited else outline.find_counter(rest)
-        if counter not in rest.results and (sides or len(rest.exits) > 1):
+        if rest.counter is None and (sides or len(rest.exits) > 1):
             continue
         try:
-            return compile_rest(rebuilt, outline, rest, job)._replace(
-                counter=counter if counter in rest.results else None)
+            return compile_rest(rebuilt, outline, rest, job)
         except Refused as error:
             refused = refused or error
     raise refused or Refused("it cannot be a function of its own")
@@ -95,7 +91,7 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     varying = {*names[len(rest.parameters) :]}  # where the range begins and ends
     varying |= {name for name, variable in zip(names, rest.parameters) if variable in rest.varying}
     entry = compile_entry(own[0], values, rebuilt, varying)
-    return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins)
+    return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins, counter=rest.counter)
 
 
 def find_count(told: Any, rebuilt: Rebuilt) -> Any:

@@ -64,8 +64,8 @@ class _Numbers(Ahead):
 
     def __init__(self, iterator: Any):
         self.iterator, self.rest = iterator, count_rest(iterator)
-        rest, self.left = self.rest, len(self.rest)
-        self.most, self.form = self.left, f"range {rest.step}"
+        self.left = self.most = len(self.rest)
+        self.form = f"range {self.rest.step}"
 
     def list_values(self, count: int) -> tuple:
         part = self.rest[:count]
@@ -75,8 +75,8 @@ class _Numbers(Ahead):
         return (number - self.rest.start) // self.rest.step + 1
 
     def advance(self, count: int) -> Any:
-        _, _, *state = self.iterator.__reduce__()  # 3.11: from the beginning; later: from where it stands
-        self.iterator.__setstate__((state[0] if state and state[0] else 0) + count)
+        _, at = locate(self.iterator)
+        self.iterator.__setstate__(at + count)
         return self.iterator
 
 
@@ -107,10 +107,9 @@ class _Elements(Ahead):
         return 0, count, *[one.fill() if type(one) is Column else one for one in self.columns]
 
     def tell(self, count: int) -> tuple[dict[str, Any], tuple]:
-        named = {f"array {number}": one for number, one in enumerate(self.columns)
-                 if type(one) not in (int, Column)}
-        columns = [f"array {number}" if f"array {number}" in named else one
+        columns = [one if type(one) in (int, Column) else f"array {number}"
                    for number, one in enumerate(self.columns)]
+        named = {name: one for name, one in zip(columns, self.columns) if type(name) is str}
         return named, (0, count, *columns)
 
     def count_done(self, count: int, number: int) -> int:
@@ -145,9 +144,9 @@ class _Elements(Ahead):
         raise TypeError("it goes through something else than a range, a list or an array of numbers")
 
     def _locate(self, iterator: Any) -> tuple[Any, int]:
-        _, (sequence, *_), *state = iterator.__reduce__()
+        sequence, at = locate(iterator)
         self.sources.append(sequence)
-        return sequence, state[0] if state else 0
+        return sequence, at
 
     def _read_sequence(self, items: Sequence, left: int) -> str:
         self.left = min(self.left, left)
@@ -190,5 +189,12 @@ def look_ahead(iterator: Any, room: int = ROOM) -> Ahead:
 
 def count_rest(iterator: Any) -> range:
     """What is left of the iterator of a range."""
-    _, (whole,), *state = iterator.__reduce__()
-    return whole[state[0]:] if state and state[0] else whole
+    whole, at = locate(iterator)
+    return whole[at:]
+
+
+def locate(iterator: Any) -> tuple[Any, int]:
+    """What an iterator goes through, and where it stands in it. Since 3.12 that of a range goes through what
+    is left."""
+    _, (source, *_), *state = iterator.__reduce__()
+    return source, state[0] or 0 if state else 0

@@ -48,14 +48,14 @@ class LoopFate(Fate):
     def __init__(self, workshop: Workshop, unit: Unit):
         self.loop: Loop = unit.loop
         super().__init__(workshop, unit)
-        self._trial: tuple[FrameType, int, Trial] | None = None
+        self._trial: tuple[FrameType, float, int, Trial] | None = None
         self._mark: tuple[FrameType, float, int] | None = None
         self._watched: tuple[FrameType, float, int] | None = None
         self._n_watched, self._paces = FEW, []
         self._room = self._most = ROOM
         self._is_first = True  # a program that no values of later iterations suit is compiled anew
         self._n_checked = 1
-        self._cost, self._done, self._tried = 0.0, 0, 0.0
+        self._cost, self._done = 0.0, 0
 
     @property
     def replaced(self) -> float:
@@ -246,13 +246,13 @@ class LoopFate(Fate):
             return False
         lengths = {name: len(one) for name, one in lists.items()}
         results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
-        self._trial = frame, ahead.left - count, Trial(copies, results, lengths)
-        self._tried = perf_counter()
+        trial = Trial(copies, results, lengths)
+        self._trial = frame, perf_counter(), ahead.left - count, trial
         return True
 
     def _judge(self, frame: FrameType, ahead: Ahead) -> None:
-        (of, left, trial), self._trial = self._trial, None
-        seconds = perf_counter() - self._tried
+        (of, start, left, trial), self._trial = self._trial, None
+        seconds = perf_counter() - start
         if of is not frame or ahead.left not in (left, Ahead.left):
             return
         self._n_watched = min(FEW, int(LITTLE / seconds))

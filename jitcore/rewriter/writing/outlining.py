@@ -38,13 +38,17 @@ _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 
 
 class Exit(NamedTuple):
-    """A place behind a loop. offset: in the code object; depth: how many iterators of the loop it removes.
-    offsets: of all places in the code object that do the same."""
+    """A place behind a loop. depth: how many iterators of the loop it removes; offsets: of all places in the
+    code object that do the same."""
 
     block: int
-    offset: int
     depth: int
     offsets: tuple[int, ...]
+
+    @property
+    def offset(self) -> int:
+        """In the code object."""
+        return self.offsets[0]
 
 
 class OutlinedLoop(NamedTuple):
@@ -69,7 +73,8 @@ class OutlinedLoop(NamedTuple):
             one more exit; what is left of it is one more result, `LIMIT`. make_element: of a `for` over
             numbers whose elements are made by a function of columns, which are so many more arguments, and
             the number; that is one more result, `INDEX`. is_once: whether it is left in each iteration; of a
-            `for` the argument is then no iterable, but the number.
+            `for` the argument is then no iterable, but the number. counter: the result that tells which
+            iteration it has come to, or None.
     """
 
     number: int
@@ -95,6 +100,7 @@ class OutlinedLoop(NamedTuple):
     is_limited: bool = False
     make_element: FunctionType | None = None
     is_once: bool = False
+    counter: str | None = None
 
 
 class Outline:
@@ -166,9 +172,9 @@ class Outline:
 
     def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = (),
                   lists: Iterable[str] = (), head: int | None = None,
-                  make_element: FunctionType | None = None) -> OutlinedLoop | None:
+                  make_element: FunctionType | None = None) -> OutlinedLoop:
         """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an
-        argument, of a `while` the number of iterations. None where it cannot be.
+        argument, of a `while` the number of iterations.
 
         sides: offsets of parts of the loop where it is left, too. lists: variables that are lists. head: the
         offset to which the iterations of a `while` go back, behind the condition that its header decides.
@@ -201,20 +207,22 @@ class Outline:
         behind = self.graph.variables.union(*(self.live[number] for number in ends))
         grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned}
         grown -= self._list_otherwise_read(instructions)
-        counter = self.find_counter(loop._replace(loop=natural)) if sides or len(exits) > 1 else None
-        results = (assigned & (behind | {counter}) | grown) - {*loop.free}
+        variable = self._find_counter(natural)
+        told = {variable} if sides or len(exits) > 1 else set()
+        results = (assigned & (behind | told) | grown) - {*loop.free}
         known = self.live[start] | self.graph.variables & results
         into = known & (read | results) - {*loop.free} - grown
         bound = frozenset(self.assigned[start]) - self._cleared
         certain = frozenset.intersection(*(frozenset(self.assigned[number]) for number in ends)) | grown
         head = (Instruction("GET_ITER"),) if natural.iterates and not is_once else ()
         own = (INDEX,) if make_element is not None else () if natural.iterates else (LIMIT,)
+        counter = own[0] if own else variable if variable in results else None
         return loop._replace(
             loop=natural, head=head, takes_iterable=natural.iterates, is_limited=not natural.iterates,
             parameters=tuple(sorted(into)), unsure=into - bound, varying=loop.varying | into & natural.stored,
             results=(*sorted(results), *own), unsure_results=frozenset(results) - (certain - self._cleared),
             exits=tuple(exits), grown=tuple(sorted(grown)), head_block=start, make_element=make_element,
-            is_once=is_once)
+            is_once=is_once, counter=counter)
 
     def find_loop(self, body: Iterable[int]) -> OutlinedLoop | None:
         """The smallest loop that has instructions at all these offsets of the code object which it reads."""
@@ -241,17 +249,17 @@ class Outline:
         return {name for one, then in zip(instructions, [*following, ("", "")]) if then != append
                 for name in _list_reads([one])}
 
-    def find_counter(self, loop: OutlinedLoop) -> str | None:
+    def _find_counter(self, loop: Loop) -> str | None:
         """The variable that has the number of the iteration: of a `for` the one that it goes through with,
         where nothing else in it assigns that."""
-        header = self.graph.blocks[loop.loop.header]
+        header = self.graph.blocks[loop.header]
         if not isinstance(header.terminator, ForIter):
             return None
         first = self.graph.blocks[header.terminator.body].instructions[:1]
         if not first or first[0].op not in STORES:
             return None
         name = first[0].arg
-        stores = [one for number in loop.loop.body for one in self.graph.blocks[number].instructions
+        stores = [one for number in loop.body for one in self.graph.blocks[number].instructions
                   if one.op in (*STORES, "LOAD_FAST_AND_CLEAR", "DELETE_FAST") and one.arg == name]
         return name if len(stores) == 1 else None
 
@@ -354,7 +362,7 @@ class Outline:
     def _make_exit(self, number: int, loop: Loop, offset: float) -> Exit:
         block = self.graph.blocks[number]
         offsets = block.instructions[0].offsets if block.instructions else ()
-        return Exit(number, int(offset), len(block.layout) - loop.base, (int(offset), *offsets))
+        return Exit(number, len(block.layout) - loop.base, (int(offset), *offsets))
 
     def _is_iterator(self, number: int, depth: int) -> bool:
         """Whether a place on the stack holds the iterator of a loop that a block is in."""
