@@ -1,7 +1,7 @@
 """Backends: a loop program (or a Jaxpr) comes in, an executable for one kind of device goes out.
 
-Installed as `jitcore.backends`. jitcore finds backends by the entry-point group `jitcore.backends` and never
-imports one by name, so a package of somebody else can add one.
+Installed as `jitcore.backends`. `BACKENDS` names those that are here; a package of somebody else adds one by
+an entry point of the group `jitcore.backends`.
 
 Modules:
     cpu/        The CPU backend: loop programs rendered to explicit-vector LLVM IR, compiled by Numba's code
@@ -16,3 +16,13 @@ Modules:
                 implementation.
     xla/        The XLA bridge: programs as StableHLO, compiled and run by XLA's clients for CPUs and TPUs.
 """
+
+#: Module and class of each backend, by its name.
+BACKENDS = {
+    "cpu": "jitcore.backends.cpu.backend:CpuBackend",
+    "cuda": "jitcore.backends.cuda:CudaBackend",
+    "cuda-emulated": "jitcore.backends.cuda:EmulatedBackend",
+    "reference": "jitcore.backends.reference:ReferenceBackend",
+    "tpu": "jitcore.backends.xla:TpuBackend",
+    "xla": "jitcore.backends.xla:XlaBackend",
+}

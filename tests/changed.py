@@ -10,7 +10,6 @@ other, and submodules as attributes. What is not known to be read by few tests i
 
 from __future__ import annotations
 
-import configparser
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 import grimp
 
 import jitcore
+from jitcore.backends import BACKENDS
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("jitcore", "benchmarks", "tests")
@@ -74,10 +74,7 @@ def _list_imports_by_name(module: str, modules: frozenset[str]) -> Iterator[str]
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     if module == "jitcore.dispatch.backend":
-        config = configparser.ConfigParser()
-        config.read(ROOT / "setup.cfg")
-        points = config["options.entry_points"]["jitcore.backends"].split()
-        yield from (point.partition(":")[0] for point in points if ":" in point)
+        yield from (place.partition(":")[0] for place in BACKENDS.values())
     if module.startswith("jitcore.") and ("import_module(f" in text or "iter_modules(" in text):
         package = module if path.is_dir() else module.rpartition(".")[0]
         folder = f"{package}.cli." if module == "jitcore.__main__" else f"{package}."

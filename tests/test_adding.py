@@ -1,7 +1,6 @@
 """The worked examples of docs/architecture.md: each diff applies, touches the files that the page names, and passes the
 tests that it names, on a copy of the project."""
 
-import configparser
 import importlib.util
 import os
 import re
@@ -44,7 +43,7 @@ def test_entry_is_short_and_names_the_files(name):
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory) -> Path:
-    """The project with all examples in it, its tables, pages and entry points made anew."""
+    """The project with all examples in it, its tables and pages made anew."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("jitcore", "backends", "tests", "docs"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True)
@@ -54,13 +53,6 @@ def copy(tmp_path_factory) -> Path:
         run(folder, "git", "apply", "-C1", str(EXAMPLES / f"{name}.diff"))
     run(folder, sys.executable, "docs/draw_map.py", "--write")
     run(folder, sys.executable, "docs/render_errors.py")
-    setup = configparser.ConfigParser()
-    setup.read(folder / "setup.cfg")
-    metadata = folder / "jitcore-0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: jitcore\nVersion: 0\n")
-    (metadata / "entry_points.txt").write_text(
-        "[jitcore.backends]\n" + setup["options.entry_points"]["jitcore.backends"])
     return folder
 
 

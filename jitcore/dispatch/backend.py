@@ -1,12 +1,15 @@
 """Backends: what one has to offer, and how the installed ones are found.
 
-In: the name of a backend or platform, or nothing. Out: a `Backend`. Backends come from the entry-point group
-`jitcore.backends`, which is read at the first use; jitcore imports none by name.
+In: the name of a backend or platform, or nothing. Out: a `Backend`. Backends come from the table in
+`jitcore.backends`, and those of other distributions from the entry-point group of that name, which is read
+when one is asked for that the table does not have.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,6 +19,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from jitcore.array import DeviceArray, DeviceForm
+from jitcore.backends import BACKENDS
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.errors import BackendNotFoundError, arguments as argument_errors
@@ -25,9 +29,9 @@ from jitcore.sharding import Device, Sharding
 
 ENTRY_POINT_GROUP = "jitcore.backends"
 
-#: Names a user may give, and the entry points that serve them, best first.
+#: Names a user may give, and the backends that serve them, best first.
 _SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu"), "cuda:emulated": ("cuda-emulated",)}
-#: Entry points tried, in order, when nobody names one.
+#: Those tried, in order, when nobody names one.
 _PREFERENCE = ("cpu", "reference")
 _CUDA = 'an NVIDIA GPU with its driver, and pip install "jitcore[cuda]"'
 _INSTALL = {"gpu": _CUDA, "cuda": _CUDA,
@@ -198,49 +202,55 @@ class Backend(Protocol):
 
 
 @dataclass
-class _Installed:
-    """The entry points of this environment and what became of those that were loaded."""
+class _Tried:
+    """What became of the backends that were asked for, by name."""
 
-    entry_points: dict[str, Any]
     made: dict[str, Backend] = field(default_factory=dict)
     loaded: dict[str, Backend] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
 
 _lock = Lock()
-_installed: _Installed | None = None
+_tried = _Tried()
 
 
-def _read_entry_points() -> _Installed:
-    global _installed
-    if _installed is None:
-        # It reads mail headers and zip files: 20 ms that a program with a known backend does not need.
-        from importlib.metadata import entry_points
+@functools.cache
+def _read_entry_points() -> dict[str, Any]:
+    """Those of other distributions."""
+    from importlib.metadata import entry_points  # which reads mail headers and zip files: 20 ms
 
-        with _lock:
-            _installed = _Installed({point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)})
-    return _installed
+    with _lock:
+        return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+def _load_class(name: str) -> Callable[[], Backend] | None:
+    """The class of a backend; None where there is none of this name."""
+    if name in BACKENDS:
+        module, _, kind = BACKENDS[name].partition(":")
+        return getattr(importlib.import_module(module), kind)
+    point = _read_entry_points().get(name)
+    return None if point is None else point.load()
 
 
 def _load_backend(name: str) -> Backend | None:
-    """The backend behind an entry point, or None with the reason noted."""
-    installed = _read_entry_points()
-    if name in installed.loaded:
-        return installed.loaded[name]
+    """The backend of a name, or None with the reason noted."""
+    if name in _tried.loaded:
+        return _tried.loaded[name]
+    others = {} if name in BACKENDS else _read_entry_points()
     with _lock:
-        if name in installed.loaded or name not in installed.entry_points:
-            return installed.loaded.get(name)
+        if name in _tried.loaded or name not in (BACKENDS.keys() | others.keys()):
+            return _tried.loaded.get(name)
         # A backend of a third party may fail in any way; the others must stay usable.
         try:
-            backend = installed.made.get(name)
+            backend = _tried.made.get(name)
             if backend is None:
-                backend = installed.made[name] = installed.entry_points[name].load()()
+                backend = _tried.made[name] = _load_class(name)()
             if not backend.devices():
                 raise RuntimeError("it found no device")
         except Exception as error:
-            installed.reasons[name] = f"{type(error).__name__}: {error}"
+            _tried.reasons[name] = f"{type(error).__name__}: {error}"
             return None
-        installed.loaded[name] = backend
+        _tried.loaded[name] = backend
         return backend
 
 
@@ -274,7 +284,7 @@ def find_lowering(name: str | None = None) -> Backend:
     try:
         return find_backend(name)
     except BackendNotFoundError:
-        made = _read_entry_points().made.get(name or config.default_backend)
+        made = _tried.made.get(name or config.default_backend)
         if made is None or not hasattr(made, "compile_for"):
             raise
         return made
@@ -305,16 +315,15 @@ def preload_backend() -> None:
 
 
 def list_backends() -> tuple[dict[str, Backend], dict[str, str]]:
-    """(backends that work, reasons why the others do not), each by entry-point name. Loads all of them."""
-    installed = _read_entry_points()
-    for name in installed.entry_points:
+    """(backends that work, reasons why the others do not), each by name. Loads all of them."""
+    for name in (*BACKENDS, *_read_entry_points()):
         _load_backend(name)
-    return dict(installed.loaded), dict(installed.reasons)
+    return dict(_tried.loaded), dict(_tried.reasons)
 
 
 def list_compilers() -> dict[str, Backend]:
     """The backends, of those tried so far, that compile for machines that are not there."""
-    return {name: made for name, made in _read_entry_points().made.items() if hasattr(made, "compile_for")}
+    return {name: made for name, made in _tried.made.items() if hasattr(made, "compile_for")}
 
 
 def describe_remedy(name: str) -> str:
@@ -324,7 +333,7 @@ def describe_remedy(name: str) -> str:
 
 def clear_backends() -> None:
     """Makes every loaded backend forget what it compiled."""
-    for backend in list(_read_entry_points().loaded.values()):
+    for backend in list(_tried.loaded.values()):
         backend.clear()
 
 

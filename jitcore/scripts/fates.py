@@ -96,4 +96,5 @@ class Fate:
         region = self.region
         if region is None or not region.is_named:
             return None
-        return Lesson(region.program, region.names, "", bool(self.entries), self.pace)
+        seconds = self.unit.seconds + self.replaced
+        return Lesson(region.program, region.names, "", bool(self.entries), self.pace, seconds)

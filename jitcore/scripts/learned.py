@@ -66,19 +66,20 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
     return value
 
 
-class Lesson(namedtuple("Lesson", "program names reason is_checked pace", defaults=(True, 0.0))):
+class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds", defaults=(True, 0.0, 0.0))):
     """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
-    Python, or 0."""
+    Python, or 0; seconds: that Python took for all of it, or would have."""
 
     __slots__ = ()
 
 
-class Note(namedtuple("Note", "key unit names")):
+class Note(namedtuple("Note", "key unit names seconds")):
     """What a process that compiles is left with when its script has ended.
 
     Attributes:
-        key: of the text's lessons; unit: of the loop or function that it compiles; names: see `Lesson`.
+        key: of the text's lessons; unit: of the loop or function that it compiles; names, seconds: see
+            `Lesson`.
     """
 
     __slots__ = ()
@@ -181,6 +182,7 @@ def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
 
 def add_lesson(note: Note, program: Any) -> None:
     """Keeps a program, or the text that says why there is none."""
-    is_reason = isinstance(program, str)
-    lesson = Lesson(None, None, program) if is_reason else Lesson(program, note.names, "", False)
+    lesson = Lesson(program, note.names, "", False, 0.0, note.seconds)
+    if isinstance(program, str):
+        lesson = Lesson(None, None, program)
     store_lessons(note.key, {**load_lessons(note.key), note.unit: lesson})

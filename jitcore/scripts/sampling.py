@@ -19,7 +19,7 @@ from jitcore.scripts.interrupts import Waiting
 from jitcore.scripts.learned import load_lessons, store_lessons
 from jitcore.scripts.texts import DEBUG, Text
 from jitcore.scripts.tracers import is_traced, watch
-from jitcore.scripts.units import State, Unit
+from jitcore.scripts.units import TICK, State, Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sampler"]
 
-#: Seconds of processor time between two ticks; ticks after which a unit is hot.
-TICK, HOT = 0.01, 5
+#: Ticks after which a unit is hot.
+HOT = 5
 
 
 class Sampler:
@@ -193,7 +193,8 @@ class Sampler:
                     continue
                 if unit.state == State.COMPILING:
                     return
-                if unit.state == State.READY or unit.ticks >= HOT and self._is_free:
+                is_hot = unit.state == State.COLD and unit.ticks >= HOT and self._is_free
+                if is_hot or unit.state == State.READY and unit.earns:
                     self.workshop.arm(around, unit)
                     return
                 break
@@ -212,7 +213,8 @@ class Sampler:
             if unit is not None and unit not in seen:
                 seen.add(unit)
                 unit.ticks += 1
-                if unit.state == State.COLD and unit.ticks >= HOT and self._is_free:
+                is_ready = unit.state == State.READY and unit.fate is None and unit.earns
+                if is_ready or unit.state == State.COLD and unit.ticks >= HOT and self._is_free:
                     unit.gate.open()
                     return
             frame = frame.f_back

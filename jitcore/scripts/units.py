@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["State", "Unit"]
 
+#: Seconds of processor time between two ticks.
+TICK = 0.01
+#: Seconds that loading the program of an earlier run takes; with NumPy, where the script does without.
+LOADING, WITH_NUMPY = 0.04, 0.14
+
 
 class State:
     """What becomes of a unit: nothing yet, it is compiled at the moment, it has a program, or it stays in
@@ -85,6 +90,20 @@ class Unit:
         if lesson.program is not None:
             self.gate.open()
 
+    @property
+    def seconds(self) -> float:
+        """Of processor time that it has had."""
+        return self.ticks * TICK
+
+    @property
+    def earns(self) -> bool:
+        """Whether it is time to load what an earlier run has compiled: it took Python twice as long there, or
+        has taken that long here."""
+        if self.fate is not None or self.lesson is None:
+            return True
+        needed = LOADING if "numpy" in sys.modules else WITH_NUMPY
+        return self.lesson.seconds >= 2 * needed or self.seconds >= needed
+
     def describe(self) -> Lesson | None:
         """What later runs are told."""
         return self.lesson if self.fate is None else self.fate.describe()
@@ -94,12 +113,18 @@ class Unit:
         if self.n_passing:
             self.n_passing -= 1
             return WATCH, iterator
+        if not self.earns:
+            self.gate.close()
+            return HEAD, iterator
         if not self.sampler.may_enter():
             return HEAD, iterator
         return self.sampler.workshop.enter(self, sys._getframe(1), iterator)
 
     def call(self, *values: Any) -> Any:
         """Asked by calls of the function while its gate is open."""
+        if not self.earns:
+            self.gate.close()
+            return DECLINED
         if not self.sampler.may_enter():
             return DECLINED
         return self.sampler.workshop.call(self, sys._getframe(1), values)

@@ -56,6 +56,7 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     config.update("announce_compiles", False)  # nobody waits
+    config.update("default_backend", "cpu")  # whose programs lie on disk
     is_left = not tell(answers, "ready")
     while (job := read_message(jobs)) is not None:
         limit_processor_time(jobs)

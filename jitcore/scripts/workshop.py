@@ -119,7 +119,8 @@ class Workshop:
         """Lets the other process end, and keep what it compiles for later runs."""
         note = None
         if self.current is not None:
-            note = Note(self.current.unit.text.key, self.current.unit.key, self._told[1])
+            unit = self.current.unit
+            note = Note(unit.text.key, unit.key, self._told[1], unit.seconds)
         self.helper.leave(note)
 
     # -- compiling -------------------------------------------------------------------------------------------

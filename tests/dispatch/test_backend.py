@@ -37,11 +37,14 @@ def install(monkeypatch):
             EntryPoint(name, f"{__name__}:{kind}", backend.ENTRY_POINT_GROUP)
             for name, kind in classes.items()
         ]
-        monkeypatch.setattr(backend, "_installed", None)
+        monkeypatch.setattr(backend, "_tried", backend._Tried())
+        monkeypatch.setattr(backend, "BACKENDS", {})
+        backend._read_entry_points.cache_clear()
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points)
         monkeypatch.setattr(EntryPoint, "load", lambda point: globals()[point.attr])
 
-    return replace
+    yield replace
+    backend._read_entry_points.cache_clear()
 
 
 def test_platform_names_lead_to_entry_points(install):

@@ -14,21 +14,24 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import itertools
 import os
 import re
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import __version__, dtypes
+from jitcore import __version__
 from jitcore.backends.cpu.machine.tuning import Tuning
 from jitcore.backends.cpu.native import objects
 from jitcore.dispatch import disk_cache
+from jitcore.process.lazy import LazyModule
 
-_CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
+dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load
+
+_CACHE_FOLDER = "/sys/devices/system/cpu/cpu0/cache"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -87,12 +90,16 @@ def cache_sizes() -> CacheSizes:
     return read_cache_sizes(_CACHE_FOLDER)
 
 
-def read_cache_sizes(folder: Path) -> CacheSizes:
+def read_cache_sizes(folder: str | os.PathLike) -> CacheSizes:
     """Sizes listed under `folder`, laid out as /sys/devices/system/cpu/cpu0/cache is."""
     found = {}
-    for index in sorted(folder.glob("index*")):
+    for number in itertools.count():
+        index = os.path.join(folder, f"index{number}")
+        if not os.path.isdir(index):
+            break
         try:
-            kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
+            kind, level, size = (_read(os.path.join(index, name)).decode().strip()
+                                 for name in ("type", "level", "size"))
         except OSError:
             continue
         match = re.fullmatch(r"(\d+)([KMG]?)", size)
@@ -101,13 +108,18 @@ def read_cache_sizes(folder: Path) -> CacheSizes:
     return _DEFAULT_SIZES._replace(**{level: found[level] for level in CacheSizes._fields if level in found})
 
 
+def _read(path: str | os.PathLike) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
 # Counts the changes of what is stored; files of another number are not found.
 _FORMAT = 1
 _COMPILERS = ("llvmlite", "numba")
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
 _NUMBA_FILE = ".numba_config.yaml"  # settings of the folder a process was started in
-_PROCESSOR_FILE = Path("/sys/devices/system/cpu/modalias")  # vendor, family, model and features
-_CPUINFO_FILE = Path("/proc/cpuinfo")
+_PROCESSOR_FILE = "/sys/devices/system/cpu/modalias"  # vendor, family, model and features
+_CPUINFO_FILE = "/proc/cpuinfo"
 _VARYING_FACTS = (b"processor", b"cpu MHz", b"bogomips", b"core id", b"apicid", b"initial apicid")
 
 
@@ -168,11 +180,11 @@ def _identify() -> bytes | None:
 def _read_processor() -> bytes | None:
     """What Linux says of the processor, or None."""
     try:
-        return _PROCESSOR_FILE.read_bytes()
+        return _read(_PROCESSOR_FILE)
     except OSError:
         pass
     try:
-        first = _CPUINFO_FILE.read_bytes().split(b"\n\n", 1)[0]
+        first = _read(_CPUINFO_FILE).split(b"\n\n", 1)[0]
     except OSError:
         return None
     lines = first.splitlines()
@@ -183,7 +195,7 @@ def _read_version(name: str) -> bytes:
     """What tells a package's versions apart: the file in which it states its own, which is fast to read."""
     for folder in sys.path:
         try:
-            return Path(folder, name, "_version.py").read_bytes()
+            return _read(os.path.join(folder, name, "_version.py"))
         except OSError:
             continue
     metadata = importlib.import_module("importlib.metadata")  # which takes 20 ms to load

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jitcore import dtypes
 from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of native code on whole buffers
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
@@ -36,9 +35,12 @@ from jitcore.backends.cpu.runtime.checks import (CODE_OFFSET, DATA_OFFSET, DTYPE
                                                  SHAPE_OFFSET, TEXT, TYPE_OFFSET)
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
 from jitcore.dispatch import disk_cache
+from jitcore.process.lazy import LazyModule
 
 if TYPE_CHECKING:
     from jitcore.dispatch.backend import ArrayFacts
+
+dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
 
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
@@ -378,10 +380,15 @@ def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
         cache.add(key, encode_plan(plan, code_key))
 
 
+#: Names of the dtypes of outputs, which plans name by number.
+_DTYPES = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64 "
+           "complex64 complex128").split()
+
+
 def encode_plan(plan: CallPlan, code_key: bytes | None) -> bytes:
     numbers = [plan.num_inputs, plan.arena_bytes, plan.releases, len(plan.dims), *plan.dims]
     for output in plan.outputs:
-        numbers += [output.source, dtypes.SUPPORTED.index(output.dtype), len(output.shape), *output.shape]
+        numbers += [output.source, _DTYPES.index(output.dtype.name), len(output.shape), *output.shape]
     parts = " ".join(plan.parts).encode()
     head = (code_key or bytes(_KEY_BYTES)) + _PARTS_SIZE.pack(len(parts)) + parts
     return head + np.array(numbers, np.int64).tobytes()
@@ -406,7 +413,8 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
         is_array = 0 <= dtype and len(shape) == ndim and min(shape, default=0) >= 0
         if not (is_array and -1 <= source < num_inputs):
             raise ValueError("the plan of a call is damaged")
-        outputs.append(Output(source, shape, dtypes.SUPPORTED[dtype]))
+        name = _DTYPES[dtype]
+        outputs.append(Output(source, shape, dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)))
     plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts)
     return plan, code_key if any(code_key) else None
 

@@ -41,7 +41,6 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
@@ -200,8 +199,8 @@ def _load_tbb_pool():
     package = importlib.util.find_spec("numba")
     for folder in (package.submodule_search_locations or ()) if package is not None else ():
         for suffix in importlib.machinery.EXTENSION_SUFFIXES:
-            path = Path(folder, *_TBB_POOL.split(".")[1:-1], "tbbpool" + suffix)
-            if path.exists():
+            path = os.path.join(folder, *_TBB_POOL.split(".")[1:-1], "tbbpool" + suffix)
+            if os.path.exists(path):
                 spec = importlib.util.spec_from_file_location(_TBB_POOL, path)
                 try:
                     pool = importlib.util.module_from_spec(spec)
@@ -239,16 +238,16 @@ def _list_tbb_paths() -> Iterator[str]:
     name = _TBB_FILES.get(sys.platform)
     if name is None:
         return
-    usual = Path(sys.prefix, "Library" if sys.platform == "win32" else "lib", name)
-    if usual.exists():
-        yield str(usual)
+    usual = os.path.join(sys.prefix, "Library" if sys.platform == "win32" else "lib", name)
+    if os.path.exists(usual):
+        yield usual
     metadata = importlib.import_module("importlib.metadata")  # which takes 20 ms to load
     try:
         files = metadata.files("tbb") or []
     except metadata.PackageNotFoundError:
         files = []
-    paths = [Path(file.locate()).resolve() for file in files if file.name == name]
-    yield from (str(path) for path in paths if path.exists())
+    paths = [os.path.realpath(file.locate()) for file in files if file.name == name]
+    yield from filter(os.path.exists, paths)
     yield name
 
 

@@ -48,78 +48,81 @@ Modules:
     zeta                   zeta, polygamma: Hurwitz's zeta function and derivatives of digamma; lane values
                            in, one out.
 """
+import importlib
 from collections.abc import Callable
 from typing import NamedTuple
-
-from jitcore.backends.llvm.mathlib import (bessel, error, exponential, gamma, hyperbolic,
-                                           inverse_trigonometric, logarithmic, normal, power, roots, rounding,
-                                           trigonometric, zeta)
 
 __all__ = ["FUNCTIONS", "Function", "names"]
 
 
 class Function(NamedTuple):
-    """A row of the table: number of arguments, formula, and what the tests hold it to.
+    """A row of the table: number of arguments, module and name of the formula, and what the tests hold it to.
 
     `single`, `double`: largest error for float32 and float64 in units in the last place of the exact
     result. `absolute`: an error that is also allowed, in units in the last place of one, near zeros that
     the formula does not resolve."""
     arity: int
-    build: Callable
+    formula: str
     single: float
     double: float
     absolute: float = 0.0
 
+    @property
+    def build(self) -> Callable:
+        """The formula. Its module is loaded when it is asked for: programs have few of them."""
+        module, _, name = self.formula.partition(".")
+        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
 
 FUNCTIONS = {
-    "exp": Function(1, exponential.build_exp, 1.1, 1.1),
-    "exp2": Function(1, exponential.build_exp2, 1.2, 1.3),
-    "expm1": Function(1, exponential.build_expm1, 1.3, 1.5),
-    "logistic": Function(1, exponential.build_logistic, 2.0, 2.0),
-    "log": Function(1, logarithmic.build_log, 1.0, 1.0),
-    "log2": Function(1, logarithmic.build_log2, 1.1, 1.1),
-    "log10": Function(1, logarithmic.build_log10, 1.1, 1.0),
-    "log1p": Function(1, logarithmic.build_log1p, 1.2, 1.1),
-    "logaddexp": Function(2, logarithmic.build_logaddexp, 1.5, 1.5, absolute=1.5),
-    "sin": Function(1, trigonometric.build_sin, 1.3, 1.5),
-    "cos": Function(1, trigonometric.build_cos, 1.3, 1.5),
-    "tan": Function(1, trigonometric.build_tan, 1.7, 2.0),
-    "asin": Function(1, inverse_trigonometric.build_asin, 2.0, 2.0),
-    "acos": Function(1, inverse_trigonometric.build_acos, 1.3, 1.3),
-    "atan": Function(1, inverse_trigonometric.build_atan, 1.4, 1.5),
-    "atan2": Function(2, inverse_trigonometric.build_atan2, 1.9, 1.9),
-    "sinh": Function(1, hyperbolic.build_sinh, 1.3, 1.6),
-    "cosh": Function(1, hyperbolic.build_cosh, 1.9, 1.8),
-    "tanh": Function(1, hyperbolic.build_tanh, 1.6, 1.6),
-    "asinh": Function(1, hyperbolic.build_asinh, 1.5, 1.5),
-    "acosh": Function(1, hyperbolic.build_acosh, 1.9, 1.9),
-    "atanh": Function(1, hyperbolic.build_atanh, 1.5, 1.4),
-    "erf": Function(1, error.build_erf, 1.3, 1.3),
-    "erfc": Function(1, error.build_erfc, 1.8, 1.8),
-    "erf_inv": Function(1, error.build_erf_inv, 4.0, 4.0),
-    "lgamma": Function(1, gamma.build_lgamma, 0.51, 3.0, absolute=8.0),
-    "digamma": Function(1, gamma.build_digamma, 0.51, 4.0, absolute=8.0),
-    "bessel_i0e": Function(1, bessel.build_bessel_i0e, 3.0, 3.0),
-    "bessel_i1e": Function(1, bessel.build_bessel_i1e, 3.0, 3.0),
-    "ndtri": Function(1, normal.build_ndtri, 4.0, 3.6),
-    "log_ndtr": Function(1, normal.build_log_ndtr, 3.5, 3.2),
-    "zeta": Function(2, zeta.build_zeta, 0.51, 2.6),
-    "polygamma": Function(2, zeta.build_polygamma, 0.51, 3.2),
-    "pow": Function(2, power.build_pow, 0.6, 1.3),
-    "cbrt": Function(1, power.build_cbrt, 0.7, 0.6),
-    "hypot": Function(2, power.build_hypot, 1.3, 1.3),
-    "shared_sqrt": Function(1, roots.build_shared_sqrt, 0.5, 0.5),
-    "multiplied_sqrt": Function(1, roots.build_multiplied_sqrt, 0.5, 0.5),
-    "rsqrt": Function(1, roots.build_rsqrt, 1.5, 1.5),
-    "floor": Function(1, rounding.build_floor, 0.0, 0.0),
-    "ceil": Function(1, rounding.build_ceil, 0.0, 0.0),
-    "trunc": Function(1, rounding.build_trunc, 0.0, 0.0),
-    "round_half_even": Function(1, rounding.build_round_half_even, 0.0, 0.0),
-    "round_half_away": Function(1, rounding.build_round_half_away, 0.0, 0.0),
-    "sign": Function(1, rounding.build_sign, 0.0, 0.0),
-    "copysign": Function(2, rounding.build_copysign, 0.0, 0.0),
-    "nextafter": Function(2, rounding.build_nextafter, 0.0, 0.0),
-    "fmod": Function(2, rounding.build_fmod, 0.0, 0.0),
+    "exp": Function(1, "exponential.build_exp", 1.1, 1.1),
+    "exp2": Function(1, "exponential.build_exp2", 1.2, 1.3),
+    "expm1": Function(1, "exponential.build_expm1", 1.3, 1.5),
+    "logistic": Function(1, "exponential.build_logistic", 2.0, 2.0),
+    "log": Function(1, "logarithmic.build_log", 1.0, 1.0),
+    "log2": Function(1, "logarithmic.build_log2", 1.1, 1.1),
+    "log10": Function(1, "logarithmic.build_log10", 1.1, 1.0),
+    "log1p": Function(1, "logarithmic.build_log1p", 1.2, 1.1),
+    "logaddexp": Function(2, "logarithmic.build_logaddexp", 1.5, 1.5, absolute=1.5),
+    "sin": Function(1, "trigonometric.build_sin", 1.3, 1.5),
+    "cos": Function(1, "trigonometric.build_cos", 1.3, 1.5),
+    "tan": Function(1, "trigonometric.build_tan", 1.7, 2.0),
+    "asin": Function(1, "inverse_trigonometric.build_asin", 2.0, 2.0),
+    "acos": Function(1, "inverse_trigonometric.build_acos", 1.3, 1.3),
+    "atan": Function(1, "inverse_trigonometric.build_atan", 1.4, 1.5),
+    "atan2": Function(2, "inverse_trigonometric.build_atan2", 1.9, 1.9),
+    "sinh": Function(1, "hyperbolic.build_sinh", 1.3, 1.6),
+    "cosh": Function(1, "hyperbolic.build_cosh", 1.9, 1.8),
+    "tanh": Function(1, "hyperbolic.build_tanh", 1.6, 1.6),
+    "asinh": Function(1, "hyperbolic.build_asinh", 1.5, 1.5),
+    "acosh": Function(1, "hyperbolic.build_acosh", 1.9, 1.9),
+    "atanh": Function(1, "hyperbolic.build_atanh", 1.5, 1.4),
+    "erf": Function(1, "error.build_erf", 1.3, 1.3),
+    "erfc": Function(1, "error.build_erfc", 1.8, 1.8),
+    "erf_inv": Function(1, "error.build_erf_inv", 4.0, 4.0),
+    "lgamma": Function(1, "gamma.build_lgamma", 0.51, 3.0, absolute=8.0),
+    "digamma": Function(1, "gamma.build_digamma", 0.51, 4.0, absolute=8.0),
+    "bessel_i0e": Function(1, "bessel.build_bessel_i0e", 3.0, 3.0),
+    "bessel_i1e": Function(1, "bessel.build_bessel_i1e", 3.0, 3.0),
+    "ndtri": Function(1, "normal.build_ndtri", 4.0, 3.6),
+    "log_ndtr": Function(1, "normal.build_log_ndtr", 3.5, 3.2),
+    "zeta": Function(2, "zeta.build_zeta", 0.51, 2.6),
+    "polygamma": Function(2, "zeta.build_polygamma", 0.51, 3.2),
+    "pow": Function(2, "power.build_pow", 0.6, 1.3),
+    "cbrt": Function(1, "power.build_cbrt", 0.7, 0.6),
+    "hypot": Function(2, "power.build_hypot", 1.3, 1.3),
+    "shared_sqrt": Function(1, "roots.build_shared_sqrt", 0.5, 0.5),
+    "multiplied_sqrt": Function(1, "roots.build_multiplied_sqrt", 0.5, 0.5),
+    "rsqrt": Function(1, "roots.build_rsqrt", 1.5, 1.5),
+    "floor": Function(1, "rounding.build_floor", 0.0, 0.0),
+    "ceil": Function(1, "rounding.build_ceil", 0.0, 0.0),
+    "trunc": Function(1, "rounding.build_trunc", 0.0, 0.0),
+    "round_half_even": Function(1, "rounding.build_round_half_even", 0.0, 0.0),
+    "round_half_away": Function(1, "rounding.build_round_half_away", 0.0, 0.0),
+    "sign": Function(1, "rounding.build_sign", 0.0, 0.0),
+    "copysign": Function(2, "rounding.build_copysign", 0.0, 0.0),
+    "nextafter": Function(2, "rounding.build_nextafter", 0.0, 0.0),
+    "fmod": Function(2, "rounding.build_fmod", 0.0, 0.0),
 }
 
 

@@ -16,9 +16,12 @@ Constants are sums of floats of one format: in, digits; out, `Constant.split`.
 import functools
 import math
 import struct
-from fractions import Fraction
 
 import llvmlite.ir as ir
+
+from jitcore.process.lazy import LazyModule
+
+fractions = LazyModule("fractions")  # which takes 5 ms to load
 
 
 def round_single(value):
@@ -30,8 +33,15 @@ class Constant:
     """A real number given exactly: by its digits, a quotient or a float."""
 
     def __init__(self, digits):
-        self.exact = Fraction(digits)
-        self.value = float(self.exact)
+        self.digits = digits
+
+    @functools.cached_property
+    def exact(self):
+        return fractions.Fraction(self.digits)
+
+    @functools.cached_property
+    def value(self):
+        return float(self.exact)
 
     def split(self, bits, parts):
         """The number as a tuple of `parts` floats of the format, each rounding what the former leave."""
@@ -39,15 +49,15 @@ class Constant:
         for _ in range(parts):
             part = float(rest)
             found.append(round_single(part) if bits == 32 else part)
-            rest -= Fraction(found[-1])
+            rest -= fractions.Fraction(found[-1])
         return tuple(found)
 
     def split_below(self, bits):
         """A positive number as (high, low), both positive: a product with an infinity is that infinity."""
         high = self.split(bits, 1)[0]
-        if Fraction(high) > self.exact:
+        if fractions.Fraction(high) > self.exact:
             high = math.nextafter(high, 0.0) if bits == 64 else high - 2.0 ** (math.frexp(high)[1] - 24)
-        return high, Constant(self.exact - Fraction(high)).split(bits, 1)[0]
+        return high, Constant(self.exact - fractions.Fraction(high)).split(bits, 1)[0]
 
 
 ONE = Constant(1)
@@ -56,7 +66,7 @@ LOG2_E = Constant("1.44269504088896340735992468100189213742664595415298593413544
 LOG10_E = Constant("0.43429448190325182765112891891660508229439700580366656611445378316586")
 LOG10_2 = Constant("0.30102999566398119521373889472449302676818988146210854131042746112711")
 PI = Constant("3.1415926535897932384626433832795028841971693993751058209749445923078")
-HALF_PI = Constant(PI.exact / 2)
+HALF_PI = Constant("1.5707963267948966192313216916397514420985846996875529104874722961539")
 TWO_OVER_PI = Constant("0.63661977236758134307553505349005744813783858296182579499066937623559")
 
 

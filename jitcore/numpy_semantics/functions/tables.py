@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import pkgutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,6 @@ def find_hook(name: str, what: str) -> Callable:
 @functools.cache
 def load() -> None:
     """Imports the modules that fill the tables."""
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+    for module in pkgutil.iter_modules([os.path.dirname(__file__)]):
         importlib.import_module(f"{__package__}.{module.name}")
     importlib.import_module("jitcore.numpy_semantics.dynamic_extents")

@@ -13,7 +13,7 @@ import sys
 from typing import NamedTuple
 
 from jitcore.process.lazy import LazyModule
-from jitcore.scripts.sampling import HOT, TICK, Sampler
+from jitcore.scripts.sampling import HOT, Sampler
 from jitcore.scripts.units import State, Unit
 
 page = LazyModule("jitcore.scripts.sessions.page")
@@ -56,7 +56,7 @@ def list_regions(sampler: Sampler | None) -> list[Region]:
         calls, *seconds = numbers
         kind = "function" if unit.is_function else "loop"
         tier = "compiled" if unit.state == State.READY else "python"
-        path, ticks = unit.text.code.co_filename, TICK * unit.ticks
+        path, ticks = unit.text.code.co_filename, unit.seconds
         found.append(Region(path, *find_lines(unit), kind, tier, calls, ticks, *seconds, find_reason(unit)))
     return sorted(found, key=lambda one: (one.path, one.first, -one.last))
 
