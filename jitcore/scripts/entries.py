@@ -20,7 +20,7 @@ from types import CodeType
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, is_generator, read_handlers, read_raw
-from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT, LOOP_ENDS, NULL_BELOW
+from jitcore.rewriter.bytecode.versions import LOOP_ENDS, NAME_SHIFTS, NULL_BELOW
 from jitcore.scripts.gates import DECLINED, RAISED, WATCH, Gate, Leave, Loop, Prepared, Slot
 from jitcore.scripts.watching import LoopCopy
 
@@ -32,9 +32,7 @@ _ENDS = frozenset("RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE JUMP_FORWARD 
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
 #: Of co_flags: a function; variadic, a generator, a coroutine.
 _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
-#: Instructions that name something, and how far that is shifted.
-_NAMES = {"LOAD_GLOBAL": 1}
-_ATTRIBUTES = {"LOAD_METHOD": 0, "LOAD_ATTR": LOAD_ATTR_SHIFT}
+_GLOBALS, _ATTRIBUTES = ("LOAD_GLOBAL",), ("LOAD_METHOD", "LOAD_ATTR")
 #: Names by which scripts call what has effects outside of them.
 OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot "
                    "pause show draw tqdm info".split())
@@ -149,8 +147,8 @@ class Flow:
     def _list_names(self, offset: int) -> list[str]:
         """The global, or variable of a module, that an instruction reads."""
         item = self.by_offset[offset]
-        if item.name == "LOAD_NAME" or item.name in _NAMES:
-            return [self.names[item.arg >> _NAMES.get(item.name, 0)]]
+        if item.name in ("LOAD_NAME", *_GLOBALS):
+            return [self.names[item.arg >> NAME_SHIFTS[item.name]]]
         return []
 
     def _reach(self, head: int, body: set[int]) -> set[int]:
@@ -201,10 +199,9 @@ def list_read(code: CodeType, offsets: Container[int], with_attributes: bool = F
     """Names of variables and globals, and of attributes, that instructions at these offsets read."""
     read = [raw for raw in read_raw(code) if raw.offset in offsets]
     found = {name for raw in read for name in _list_variables(code, raw)}
-    found |= {code.co_names[raw.arg >> _NAMES[raw.name]] for raw in read if raw.name in _NAMES}
-    if with_attributes:
-        found |= {code.co_names[raw.arg >> _ATTRIBUTES[raw.name]] for raw in read if raw.name in _ATTRIBUTES}
-    return frozenset(found)
+    kinds = _GLOBALS + _ATTRIBUTES if with_attributes else _GLOBALS
+    return frozenset(found | {code.co_names[raw.arg >> NAME_SHIFTS[raw.name]] for raw in read
+                              if raw.name in kinds})
 
 
 def list_appended(code: CodeType, offsets: Container[int], certain: Container[int]) -> frozenset[str]:
@@ -212,7 +209,7 @@ def list_appended(code: CodeType, offsets: Container[int], certain: Container[in
     certain ones read nothing else."""
     found, others, last, is_certain = set(), set(), "", False
     for raw in read_raw(code):
-        appends = raw.name in _ATTRIBUTES and code.co_names[raw.arg >> _ATTRIBUTES[raw.name]] == "append"
+        appends = raw.name in _ATTRIBUTES and code.co_names[raw.arg >> NAME_SHIFTS[raw.name]] == "append"
         if appends:
             found.add(last)
         elif is_certain:

@@ -28,6 +28,7 @@ from jitcore.autojitted.inputs.specs import IdentitySpec, Spec, StaticSpec
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.rewriter.bytecode.instructions import read_raw
+from jitcore.rewriter.bytecode.versions import NAME_SHIFTS
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import ContainerLocation
 from jitcore.rewriter.objects import (copy_contents, has_changed, is_changeable, is_user_class,
@@ -384,9 +385,10 @@ def _list_variables(owner: Any) -> dict[str, Any]:
 
 def list_names(code: types.CodeType) -> Iterator[str]:
     """Names of attributes, and texts that may be such, in code and in the functions that it makes. Code of a
-    loop has the constants of all that is around it: of these it loads few."""
-    yield from code.co_names
-    for place in {one.arg for one in read_raw(code) if one.name == "LOAD_CONST"}:
+    loop has the names and constants of all that is around it: of these it loads few."""
+    read = list(read_raw(code))
+    yield from {code.co_names[one.arg >> NAME_SHIFTS[one.name]] for one in read if one.name in NAME_SHIFTS}
+    for place in {one.arg for one in read if one.name == "LOAD_CONST"}:
         const = code.co_consts[place]
         if isinstance(const, str):
             yield const

@@ -55,6 +55,10 @@ LOAD_CELL = "LOAD_CLOSURE" if "LOAD_CLOSURE" in OPCODES else "LOAD_FAST"
 #: How far LOAD_ATTR's argument is shifted; below it stands the bit of `LOADS_WITH_NULL`.
 LOAD_ATTR_SHIFT = 1 if VERSION >= (3, 12) else 0
 
+#: Opcodes whose arguments are places of names, and how far these are shifted.
+NAME_SHIFTS = {dis.opname[number]: 0 for number in dis.hasname}
+NAME_SHIFTS |= {"LOAD_GLOBAL": 1, "LOAD_ATTR": LOAD_ATTR_SHIFT, "LOAD_SUPER_ATTR": 2}
+
 #: Bit of COMPARE_OP that makes its result an exact bool.
 COMPARE_TO_BOOL = 16 if VERSION >= (3, 13) else 0
 
