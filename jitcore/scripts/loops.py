@@ -11,6 +11,7 @@ is found out is kept for later runs (`learned`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import length_hint
 from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,10 @@ FIRST = 2
 #: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most,
 #: so many times.
 FEW, LITTLE, SERIES = 16, 1e-3, 3
-#: Seconds that an entry takes beside; that entries may take before they must have been worth it.
-ENTRY, SETTLING = 3e-5, 0.01
+#: Seconds that an entry takes beside; that entries may take before they must have been worth it; that a loop
+#: takes from where it is begun, below which no program is worth it.
+ENTRY, SETTLING, SHORT = 3e-5, 0.01, 5e-5
+_SHORT = "its iterations are few, and entering its program takes longer than Python"
 
 
 class LoopFate(Fate):
@@ -52,6 +55,8 @@ class LoopFate(Fate):
         self._mark: tuple[FrameType, float, int] | None = None
         self._watched: tuple[FrameType, float, int] | None = None
         self._n_watched, self._paces = FEW, []
+        self._begun: tuple[FrameType, float, int, int] | None = None
+        self._n_short = 0
         self._room = self._most = ROOM
         self._is_first = True  # a program that no values of later iterations suit is compiled anew
         self._n_checked = 1
@@ -68,9 +73,13 @@ class LoopFate(Fate):
     def list_places(self) -> tuple[int, ...]:
         return *self.loop.exits, *self.loop.sides
 
-    def enter(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
-        """A frame stands at the head."""
+    def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
+        """A frame stands at the head. was_stopped: where it was in the loop for a tick at least."""
         if self.region is None:
+            if self.state == State.COLD and is_recursive(frame):
+                self.give_up("its function calls itself")
+            elif self.state == State.COLD and not was_stopped and self._is_short(frame, iterator):
+                return WATCH, iterator
             self.unit.gate.close()
             if self.state == State.COLD:
                 self.workshop.submit_loop(self, frame, iterator)
@@ -102,7 +111,7 @@ class LoopFate(Fate):
         if self.entries > 1:  # the first one loads this and that
             self._cost += seconds + ENTRY
         if self.region is not None and self.pace and self._cost > self._done * self.pace + SETTLING:
-            self.give_up("its iterations are few, and entering its program takes longer than Python")
+            self.give_up(_SHORT)
 
     def _look_ahead(self, iterator: Any) -> Ahead | None:
         """None where there is nothing for the program."""
@@ -189,6 +198,28 @@ class LoopFate(Fate):
         return WATCH if self.misses <= FIRST else HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------
+    def _is_short(self, frame: FrameType, iterator: Any) -> bool:
+        """Whether it takes little time from where it is begun, as far as one iteration says and then some
+        more, or that is still to be seen. To ask takes some microseconds itself."""
+        left = Ahead.left if iterator is None else length_hint(iterator)
+        begun, self._begun, count = self._begun, None, 0
+        if begun is not None:
+            of, start, left_then, watched = begun
+            goes_on = of is frame and (left < left_then or left in (0, Ahead.left))
+            seconds = perf_counter() - start
+            if goes_on and (seconds > SHORT or watched and seconds / watched * left > SHORT):
+                return False
+            if goes_on and not watched:
+                count = max(1, min(FEW, left - 1))
+            else:
+                self._n_short += 1
+        if self._n_short == SERIES:
+            self.give_up(_SHORT)
+            return False
+        self.unit.n_passing = max(0, count - 1)
+        self._begun = frame, perf_counter(), left, count
+        return True
+
     def mark(self, frame: FrameType, ahead: Ahead) -> None:
         """Notes how far a frame has come."""
         self._mark = frame, perf_counter(), ahead.left
@@ -212,7 +243,7 @@ class LoopFate(Fate):
                 self.pace = min(self._paces)
                 return False
         if not self._n_watched:
-            self.give_up("its iterations are few, and entering its program takes longer than Python")
+            self.give_up(_SHORT)
         else:
             self.unit.n_passing = self._n_watched - 1
             self._watched = frame, perf_counter(), self._n_watched
@@ -263,3 +294,11 @@ class LoopFate(Fate):
     def give_up(self, reason: str) -> None:
         super().give_up(reason)
         self._trial = None
+
+
+def is_recursive(frame: FrameType) -> bool:
+    """Whether one that it returns to runs the same code."""
+    code, around = frame.f_code, frame.f_back
+    while around is not None and around.f_code is not code:
+        around = around.f_back
+    return around is not None

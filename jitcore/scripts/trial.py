@@ -106,16 +106,14 @@ class Copies:
 
     def are_alike(self) -> bool:
         """Whether arrays and objects and their copies are the same now."""
-        copies = {id(original): copy for original, copy in (*self.objects, *self.generators)}
+        known = self.list_known()
         return all(is_alike(*pair) for pair in self.pairs) and all(
             streams.are_alike(*pair) for pair in self.generators) and all(
-            self._are_alike(read_state(one), read_state(copy), copies) for one, copy in self.objects)
+            is_alike(read_state(one), read_state(copy), known) for one, copy in self.objects)
 
-    @staticmethod
-    def _are_alike(state: dict[str, Any], of_copy: dict[str, Any], copies: dict[int, Any]) -> bool:
-        return state.keys() == of_copy.keys() and all(
-            is_alike(value, of_copy[name]) or copies.get(id(value)) is of_copy[name]
-            for name, value in state.items())
+    def list_known(self) -> dict[int, Any]:
+        """Copies of objects, which are compared by themselves, by the numbers of these objects."""
+        return {id(original): copy for original, copy in (*self.objects, *self.generators)}
 
     def copy_names(self, names: dict, read: Container[str]) -> dict:
         """A module's variables, those that are read copied."""
@@ -137,18 +135,24 @@ class Trial:
 
     def find_difference(self, variables: dict[str, Any]) -> str:
         """Where Python has come to something else; "" if it has not."""
+        known = self.copies.list_known()
         for name, value in self.results.items():
             if name not in variables:
                 return f"{name} has no value"
             found = variables[name][self.lengths[name]:] if name in self.lengths else variables[name]
-            if not is_alike(found, value):
+            if not is_alike(found, value, known):
                 return f"{name} is {found!r:.60}, and {value!r:.60} compiled"
         return "" if self.copies.are_alike() else "an array has other elements"
 
 
-def is_alike(one: Any, other: Any) -> bool:
+def is_alike(one: Any, other: Any, known: dict[int, Any] | None = None) -> bool:
+    """Whether two values are the same, but for rounding. known: what stands for objects, by their numbers;
+    new ones are added."""
+    known = {} if known is None else known
     if type(one) is not type(other):
         return False
+    if id(one) in known:
+        return known[id(one)] is other
     np = sys.modules.get("numpy")
     if np and isinstance(one, np.ndarray):
         if one.shape != other.shape or one.dtype != other.dtype:
@@ -164,5 +168,10 @@ def is_alike(one: Any, other: Any) -> bool:
         eps = 2.0**-52 if isinstance(one, (float, complex)) else np.finfo(type(one)).eps
         return bool(abs(one - other) <= ULPS * eps * max(abs(one), abs(other))) and not math.isinf(abs(one))
     if isinstance(one, (list, tuple)):
-        return len(one) == len(other) and all(map(is_alike, one, other))
+        return len(one) == len(other) and all(is_alike(*pair, known) for pair in zip(one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_alike(one[key], other[key], known) for key in one)
+    if is_plain_class(type(one)):
+        known[id(one)] = other
+        return is_alike(read_state(one), read_state(other), known)
     return bool(one == other)

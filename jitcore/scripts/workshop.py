@@ -52,12 +52,13 @@ class Workshop:
     # -- what entries ask ------------------------------------------------------------------------------------
     def enter(self, unit: Unit, frame: FrameType, iterator: Any) -> tuple[int, Any]:
         """A frame stands at the head of a loop."""
-        if self._armed is not None and self._armed[1] is unit:
+        was_stopped = self._armed is not None and self._armed[1] is unit
+        if was_stopped:
             self.disarm()
             unit.late = 0
         before, self.waiting = self.waiting, Waiting()
         try:
-            found = self._quietly(self.fate_of(unit).enter, frame, iterator)
+            found = self._quietly(self.fate_of(unit).enter, frame, iterator, was_stopped)
         finally:
             error, self.waiting = self.waiting.end(frame), before
         return found if error is None else (RAISED, error)
