@@ -80,12 +80,12 @@ def list_cuts(code: types.CodeType, job: Job) -> Iterator[tuple[int, ...]]:
 
 
 def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:
+    fresh = outline.find_fresh(rest).intersection(rest.parameters)
+    rest = rest._replace(unsure=rest.unsure | fresh)
     own = make_region(rebuilt.functions[0], outline, rest, job)
-    values = [rebuilt.values.get(name, ABSENT) for name in rest.parameters]
+    values = [ABSENT if name in fresh else rebuilt.values.get(name, ABSENT) for name in rest.parameters]
     values += [find_count(one, rebuilt) for one in job.counts]
-    given = dict(zip(rest.parameters, values))
-    fresh = outline.find_fresh(rest)
-    stand_ins = {name: given[name] for name in fresh if type(given.get(name)) in (int, float, bool)}
+    stand_ins = {name: ABSENT for name in fresh}
     code = own[0].__code__
     names = code.co_varnames[: code.co_argcount]
     varying = {*names[len(rest.parameters) :]}  # where the range begins and ends

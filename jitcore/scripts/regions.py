@@ -123,7 +123,7 @@ class Region:
     def read(self, variables: Mapping[str, Any], counts: Iterable[Any]) -> list:
         """What the program gets of the variables of a frame. counts: what it is told of its iterations."""
         stand_ins, absent = self.program.stand_ins, running.ABSENT
-        values = [variables[name] if name in variables else stand_ins.get(name, absent)
+        values = [absent if name in stand_ins else variables.get(name, absent)
                   for name in self.program.parameters]
         return [*values, *counts]
 
