@@ -204,16 +204,34 @@ def _find_common(ways: dict[Node, list[Node]], starts: list[Node]) -> set[Node]:
 
 
 # -- variables ----------------------------------------------------------------------------------------------
+def find_entering(graph: Graph) -> dict[int, int]:
+    """Blocks before loops through displays that have elements, and the blocks in which their first iterations
+    begin: they have one."""
+    found = {}
+    for block in graph.blocks.values():
+        *_, display, last = (None, None, *block.instructions)
+        header = graph.blocks[block.terminator.target] if isinstance(block.terminator, Jump) else None
+        if (header is not None and isinstance(header.terminator, ForIter) and display is not None
+                and last.op == "GET_ITER" and display.op in _DISPLAYS and display.arg):
+            found[block.number] = header.terminator.body
+    return found
+
+
+_DISPLAYS = ("BUILD_TUPLE", "BUILD_LIST")
+
+
 def find_live(graph: Graph, with_cells: bool = False) -> dict[int, frozenset[str]]:
     """The variables that are read before they are written, by block; those in cells too `with_cells`."""
     uses = {number: _list_uses(block.instructions, with_cells) for number, block in graph.blocks.items()}
     live: dict[int, frozenset[str]] = {number: frozenset() for number in graph.blocks}
+    entering = find_entering(graph)
     backwards, changed = sorted(graph.blocks.values(), key=lambda block: -block.order), True
     while changed:
         changed = False
         for block in backwards:
             read, written = uses[block.number]
-            found = read | (frozenset().union(*(live[target] for target in block.successors)) - written)
+            following = (entering[block.number],) if block.number in entering else block.successors
+            found = read | (frozenset().union(*(live[target] for target in following)) - written)
             if block.can_raise:
                 found |= live[block.handler[0]]
             if found != live[block.number]:

@@ -57,6 +57,7 @@ class Carry:
     Attributes:
         flat: the value before the loop, put together as it is carried; initial: that value itself.
         types: of its leaves, None for those that are no numbers.
+        fixed: places of leaves that are one handle behind each iteration, see `fix`.
         shared: places of leaves whose memory may be seen under another name too.
         is_poisoned: whether a Python object of it changes, and cannot be known; changed: from what to what.
     """
@@ -64,9 +65,25 @@ class Carry:
     def __init__(self, flat: Flat, location: Location | None = None):
         self.flat, self.initial, self.location = flat, flat.value, location
         self.types = [type_of(leaf) for leaf in flat.leaves]
+        self.fixed: set[int] = set()
         self.shared: set[int] = set()
         self.is_poisoned = False
         self.changed: tuple[Any, Any] = (None, None)
+
+    def fix(self, leaves: Sequence, is_fixed: Callable[[Any], bool]) -> None:
+        """Has handles on memory that is there before the loop in the place of leaves that are not bound there.
+        leaves: behind an iteration."""
+        for place, leaf in enumerate(leaves):
+            if self.types[place] is not None and memory_of(leaf) is not None and is_fixed(leaf):
+                self.fixed.add(place)
+                self.flat.leaves[place], self.types[place] = leaf, None
+
+    def release(self, place: int) -> None:
+        """Carries a leaf that is another handle behind another iteration."""
+        self.fixed.remove(place)
+        leaf = self.flat.leaves[place]
+        self.types[place] = type_of(leaf)
+        self.flat.leaves[place] = make_blank(leaf)
 
     def wrap(self, place: int, raw: Array, aliases: Aliases) -> Any:
         """The value of a leaf that an Array holds."""

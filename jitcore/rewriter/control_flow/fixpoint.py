@@ -218,6 +218,7 @@ class CarriedState:
         joint = Flat(convert_both(carry.flat.value))
         if joint.structure != carry.flat.structure:
             carry.flat, carry.types = joint, [type_of(leaf) for leaf in joint.leaves]
+            carry.fixed.clear()
         if is_shared:
             carry.shared |= {place for place, leaf in enumerate(joint.leaves) if memory_of(leaf) is not None}
         with arm.resume():
@@ -244,7 +245,7 @@ class CarriedState:
                 continue
             for place, (old, new) in enumerate(zip(carry.flat.leaves, leaves)):
                 is_shared = has_other_names(before, old) or has_other_names(behind, new)
-                if is_shared and place not in carry.shared:
+                if is_shared and place not in carry.shared | carry.fixed:
                     carry.shared.add(place)
                     is_new = True
         return self._forbid_stores(arm) or is_new
@@ -313,6 +314,9 @@ class CarriedState:
     def _join_leaf(self, key: Key, carry: Carry, place: int, leaf) -> bool:
         old, new = carry.types[place], type_of(leaf)
         if old is None:
+            if place in carry.fixed and not is_same_leaf(leaf, carry.flat.leaves[place]):
+                carry.release(place)
+                return False
             if not is_same_leaf(leaf, carry.flat.leaves[place]):
                 carry.is_poisoned, carry.changed = True, (carry.flat.leaves[place], leaf)
             return not carry.is_poisoned
@@ -344,7 +348,9 @@ class CarriedState:
             elif flat.value is UNDEFINED:
                 continue
             elif self.site in arm.kinds and name in self.driver.flow.live[self.site.number]:
-                self.carries["name", name] = Carry(Flat(make_unbound(name, flat.value)))
+                carry = self.carries["name", name] = Carry(Flat(make_unbound(name, flat.value)))
+                if current.mode is not None:
+                    carry.fix(flat.leaves, lambda leaf: not arm.made(leaf))
             elif any(map(arm.made, flat.leaves)):
                 counts = self._count_lists(arm) if list_containers(flat.value) else {}
                 if current.mode is not None and any(count > 1 for count in map(

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from jitcore.rewriter.bytecode.flow import (CELL_READS, STORES, Flow, Loop, find_assigned, find_live,
-                                            normalize_graph, note_assigned)
+from jitcore.rewriter.bytecode.flow import (CELL_READS, STORES, Flow, Loop, find_assigned, find_entering,
+                                            find_live, normalize_graph, note_assigned)
 from jitcore.rewriter.bytecode.graph import CALLS, VALUE, Block, Graph, find_reachable, stack_effect
 from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, INDEX, LIMIT, ForIter, Instruction, Jump,
                                                     Unsupported, count_arguments, decode, is_generator,
@@ -127,6 +127,7 @@ class Outline:
         arguments = frozenset(code.co_varnames[: count_arguments(code)])
         self.flow = Flow(self.graph, arguments)
         self.live = find_live(self.graph, with_cells=True)
+        self._entering = find_entering(self.graph)
         self.assigned = find_assigned(self.graph, arguments, with_cells=True)
         self.size = _count(self.graph.blocks, self.graph)
         # Comprehensions save and restore variables that may have no value.
@@ -274,7 +275,8 @@ class Outline:
         while changed:
             changed = False
             for number in body - {header}:
-                before = [one for one in body if number in blocks[one].successors]
+                before = {last for one in body if number in blocks[one].successors
+                          for last in self._list_last(one, number)}
                 known = [self._note_fresh(assigned[one], one) for one in before]
                 found = frozenset.intersection(everything, *known)
                 changed |= found != assigned[number]
@@ -290,6 +292,15 @@ class Outline:
             if leaves and not is_exhaustion:
                 fresh &= known
         return fresh - read
+
+    def _list_last(self, number: int, following: int) -> list[int]:
+        """Blocks that come before a block on the way to another one: of a loop that has an iteration, on the
+        way behind it, those that end one."""
+        blocks, ways = self.graph.blocks, self.graph.blocks[number].terminator
+        before = [one.number for one in blocks.values() if number in one.successors]
+        is_end = isinstance(ways, ForIter) and following == ways.exit
+        return [one for one in before if one not in self._entering] if is_end and {
+            *before} & self._entering.keys() else [number]
 
     def _note_fresh(self, assigned: frozenset[str], number: int) -> frozenset[str]:
         return assigned | {one.arg for one in self.graph.blocks[number].instructions if one.op in STORES}
