@@ -80,8 +80,8 @@ def jit(fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
         inline: when called while tracing, record the operations themselves instead of one `jit` equation.
         abstracted_axes: names of axes whose extent stays open, so that one trace serves all sizes: for each
             positional argument a tuple of names (None for a fixed axis) or a dict axis -> name.
-        compiler_options: 'fastmath', 'contract', 'parallel' (bool), 'opt_level' (0 to 3), 'num_threads'
-            (int).
+        compiler_options: 'fastmath', 'contract', 'parallel' (bool), 'opt_level' (0 to 3), 'num_threads',
+            'thread_work' (int).
         rewrite: compile plain Python if/while/for on traced values.
 
     Raises: TypeError when `fun` is not callable; StaticArgumentError for positions and names it does not

@@ -17,7 +17,7 @@ import numpy as np
 
 import jitcore
 from jitcore import array
-from jitcore.backends.cpu.compiler import CpuTarget, ProgramLayout, compile_program
+from jitcore.backends.cpu.compiler import CpuTarget, ProgramLayout, choose_target, compile_program
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.native.images import foresee
@@ -196,7 +196,8 @@ class _Prepared:
 
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
-    return apply_rules(lower_program(closed, CpuTarget, options.donated), RULES, host.MACHINE)
+    target = choose_target(options.thread_work)
+    return apply_rules(lower_program(closed, target, options.donated), RULES, host.MACHINE)
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:

@@ -6,6 +6,7 @@ its entry points find what they work on. A program whose code comes from disk lo
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 
@@ -102,3 +103,12 @@ class CpuTarget:
     @staticmethod
     def can_render(eqn: Equation) -> bool:
         return has_code(eqn, _list_operations)
+
+
+@functools.cache
+def choose_target(thread_work: int | None) -> type[CpuTarget]:
+    """The target for programs whose threads get so much work at least."""
+    if thread_work is None:
+        return CpuTarget
+    tuning = dataclasses.replace(CpuTarget.tuning, grain_work=thread_work)
+    return type("CpuTarget", (CpuTarget,), {"tuning": tuning})

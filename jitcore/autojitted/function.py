@@ -41,21 +41,23 @@ UNLIMITED = 1e9
 
 class Options(NamedTuple):
     """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled.
-    fastmath, contract: see `dispatch.backend.CompileOptions`. placement: where programs run, as options of
-    `jit`. tuning: by which tiers are chosen."""
+    fastmath, contract, thread_work: see `dispatch.backend.CompileOptions`. placement: where programs run, as
+    options of `jit`. tuning: by which tiers are chosen."""
 
     strict: bool = False
     static_argnames: tuple[str, ...] = ()
     verbose: bool = False
     fastmath: bool = False
     contract: bool = False
+    thread_work: int | None = None
     placement: tuple[tuple[str, Any], ...] = ()
     tuning: Tuning = Tuning()
 
     @property
     def of_program(self) -> JitOptions:
         """What compiles a traced program."""
-        given = (("contract", self.contract or self.fastmath), ("fastmath", self.fastmath))
+        given = (("contract", self.contract or self.fastmath), ("fastmath", self.fastmath),
+                 ("thread_work", self.thread_work))
         return JitOptions(compiler_options=given, **dict(self.placement))
 
 

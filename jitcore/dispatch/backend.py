@@ -50,6 +50,7 @@ class CompileOptions:
         opt_level: of the code generator, 0 to 3; None is the backend's choice.
         parallel: whether kernels may use several threads; None is the backend's choice.
         num_threads: threads of one kernel; None is `config.num_threads`.
+        thread_work: multiply-adds that a thread of a kernel gets at least; None is the backend's choice.
         contract: a product may stay unrounded on its way into a sum.
         codegen: what makes code of the loop program: "llvm", explicit-vector IR; "numba", a function that
             people can read, compiled by `numba.njit`; "python", the same function as it stands, slow and
@@ -61,6 +62,7 @@ class CompileOptions:
     opt_level: int | None = None
     parallel: bool | None = None
     num_threads: int | None = None
+    thread_work: int | None = None
     contract: bool = True
     codegen: str = "llvm"
     sharding: Any = None

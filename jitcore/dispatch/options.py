@@ -91,6 +91,7 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+_COUNT = _OptionRow(lambda value: _is_integer(value) and value >= 1, "an integer of at least 1")
 #: The keys of `compiler_options`; their meaning stands in `backend.CompileOptions`.
 COMPILER_OPTIONS = {
     "fastmath": _OptionRow(_is_bool, "True or False"),
@@ -98,7 +99,8 @@ COMPILER_OPTIONS = {
     "opt_level": _OptionRow(lambda value: _is_integer(value) and 0 <= value <= 3, "an integer from 0 to 3"),
     "parallel": _OptionRow(_is_bool, "True or False"),
     "codegen": _OptionRow(FLAGS["codegen"].choices.__contains__, FLAGS["codegen"].describe_accepted()),
-    "num_threads": _OptionRow(lambda value: _is_integer(value) and value >= 1, "an integer of at least 1"),
+    "num_threads": _COUNT,
+    "thread_work": _COUNT,
 }
 
 

@@ -35,6 +35,9 @@ from jitcore.scripts.regions import FromDisk, Job
 __all__ = ["Refused", "compile_loop"]
 
 Function = types.FunctionType
+#: Multiply-adds from which on a thread is woken up, see `CompileOptions`: 0.2 ms. Python did without, and a
+#: machine whose cores are busy, or are threads of one core, is slower with two.
+THREAD_WORK = 1 << 22
 
 
 class Refused(Exception):
@@ -162,7 +165,7 @@ def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
 def compile_entry(region: types.FunctionType, values: Sequence[Any], rebuilt: Rebuilt,
                   varying: Iterable[str] = ()) -> Entry:
     """Raises: Refused."""
-    options = Options()
+    options = Options(thread_work=THREAD_WORK)
     owner = AutojitFunction(region, options, account=Account(options.tuning, UNLIMITED))
     owner.policy = _Policy(region, varying, list_assigned_attributes(rebuilt))
     reader = Reader(owner.policy.is_static)

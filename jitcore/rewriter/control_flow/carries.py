@@ -71,8 +71,8 @@ class Carry:
         self.changed: tuple[Any, Any] = (None, None)
 
     def fix(self, leaves: Sequence, is_fixed: Callable[[Any], bool]) -> None:
-        """Has handles on memory that is there before the loop in the place of leaves that are not bound there.
-        leaves: behind an iteration."""
+        """Has handles on memory that is there before the loop in the place of leaves that are not bound
+        there. leaves: behind an iteration."""
         for place, leaf in enumerate(leaves):
             if self.types[place] is not None and memory_of(leaf) is not None and is_fixed(leaf):
                 self.fixed.add(place)
