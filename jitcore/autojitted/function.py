@@ -49,8 +49,8 @@ class Options(NamedTuple):
     verbose: bool = False
     fastmath: bool = False
     contract: bool = False
-    thread_work: int | None = None
     placement: tuple[tuple[str, Any], ...] = ()
+    thread_work: int | None = None
     tuning: Tuning = Tuning()
 
     @property

@@ -26,7 +26,7 @@ from jitcore.numpy_semantics.dynamic_extents.reading import (check_number, compa
                                                              has_picks, is_integer_array, is_mask,
                                                              move_forward, needs_numbers, plan_view,
                                                              runs_backwards, share, view_item)
-from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, find_axes, join_masks
+from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.items import scatter_entries, whole_entry
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
@@ -50,21 +50,23 @@ class Listing:
         joint = join_items([list_items(entry) for entry in entries if is_integer_array(entry)])
         self.shape = tuple(extent for item in joint for extent in item.shape)
         self.mask = join_masks(joint, find_axes(joint), self.shape)
-        self.entries = [self._parse(axis, entry, own[axis], joint) for axis, entry in enumerate(entries)]
+        self.entries = [found for axis, entry, item in zip(find_axes(own), entries, own)
+                        for found in self._parse(axis, entry, item, joint)]
         listed = [axis for axis, entry in enumerate(entries) if not isinstance(entry, slice)]
         first = listed[0] if listed == list(range(listed[0], listed[-1] + 1)) else 0
         kept = [item for axis, item in enumerate(own) if axis not in listed]
         self.items: list[Item] = [*kept[:first], *joint, *kept[first:]]
 
-    def _parse(self, axis: int, entry: Any, item: Item, joint: Sequence[Item]) -> Entry:
+    def _parse(self, axis: int, entry: Any, item: Item, joint: Sequence[Item]) -> list[Entry]:
+        """axis: the item's first one in the frame."""
         if isinstance(entry, slice):
-            return whole_entry(axis, self.frame.shape[axis])
+            return [whole_entry(axis + place, extent) for place, extent in enumerate(item.shape)]
         if is_integer_array(entry):
-            return Entry("array", axis, self._list_places(entry, item, joint))
+            return [Entry("array", axis, self._list_places(entry, item, joint))]
         place = check_number(entry, item.size)
         place = item.place_of(place) if isinstance(item, Span) else place
         is_traced = isinstance(place, Number)
-        return Entry("scalar", axis, place.read()) if is_traced else Entry("integer", axis, place)
+        return [Entry("scalar", axis, place.read()) if is_traced else Entry("integer", axis, place)]
 
     def _list_places(self, entry: Any, item: Item, joint: Sequence[Item]) -> Array:
         """The places that an integer array lists, in the frame of the index arrays."""
@@ -146,7 +148,9 @@ def read_item(array: NDArray, index: Any) -> Any:
     frame."""
     entries = expand_index(array, index)
     if any(map(is_integer_array, entries)):
-        return Listing(compact_array(array), entries).read()
+        is_numbered = any(isinstance(item, Pick) and needs_numbers(entry)
+                          for item, entry in zip(list_items(array), entries))
+        return Listing(compact_array(array) if is_numbered else array, entries).read()
     if has_picks(array) and any(map(needs_numbers, entries)):
         return _read_numbered(array, entries)
     if any(map(is_mask, entries)):
