@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.trace import Tracer
+from jitcore.core.trace import Tracer, to_array
 from jitcore.lax import elementwise
 from jitcore.rewriter.bytecode.graph import stack_effect
 from jitcore.rewriter.bytecode.instructions import Instruction
@@ -159,7 +159,7 @@ def make_unbound(name: str, value: Any) -> Any:
 def make_blank(leaf):
     """Stands for a variable of this type that is not bound yet."""
     leaf_type = type_of(leaf)
-    return leaf if leaf_type is None else wrap(make_zeros(leaf_type.aval), leaf_type)
+    return leaf if leaf_type is None else wrap(to_array(make_zeros(leaf_type.aval)), leaf_type)
 
 
 # -- permuted memory -----------------------------------------------------------------------------------------
