@@ -104,8 +104,8 @@ def find_count(told: Any, rebuilt: Rebuilt) -> Any:
 
 def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: Job) -> list[Function]:
     """What is left of a loop, as a function of variables and, of a `for`, of the range that is left."""
-    if rest.free or rest.cells:
-        raise Refused("it shares variables with functions around it or in it")
+    if rest.free:
+        raise Refused("it shares variables with functions around it")
     code = write_loop(outline, rest, ABSENT)
     body = types.FunctionType(code, function.__globals__, function.__name__)
     if not rest.takes_iterable:

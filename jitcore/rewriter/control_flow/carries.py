@@ -37,14 +37,16 @@ from jitcore.rewriter.control_flow.arms import Arm
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
 from jitcore.rewriter.handles import Alias, Handle, current
 from jitcore.rewriter.journal import Location, change
-from jitcore.rewriter.values import (Flat, Poison, as_flag, count_memory, list_containers, make_zeros,
-                                     memory_of, type_of, wrap)
+from jitcore.rewriter.values import (Flat, Poison, as_flag, count_memory, is_same_leaf, list_containers,
+                                     make_zeros, memory_of, type_of, wrap)
 
 if TYPE_CHECKING:
     from jitcore.rewriter.control_flow.fixpoint import CarriedState
 
 #: What is carried: a variable by name, or a location by key.
 Key = tuple[str, Any]
+#: A leaf of a carry, by its place.
+Slot = tuple[Key, int]
 #: By the place of a leaf: whose memory it may have.
 Aliases = Mapping[int, Sequence[Alias]]
 NO_ALIASES: Aliases = MappingProxyType({})
@@ -56,25 +58,28 @@ class Carry:
 
     Attributes:
         flat: the value before the loop, put together as it is carried; initial: that value itself.
+        is_blank: whether it is not bound before the loop.
         types: of its leaves, None for those that are no numbers.
         fixed: places of leaves that are one handle behind each iteration, see `fix`.
         shared: places of leaves whose memory may be seen under another name too.
         is_poisoned: whether a Python object of it changes, and cannot be known; changed: from what to what.
     """
 
-    def __init__(self, flat: Flat, location: Location | None = None):
+    def __init__(self, flat: Flat, location: Location | None = None, is_blank: bool = False):
         self.flat, self.initial, self.location = flat, flat.value, location
         self.types = [type_of(leaf) for leaf in flat.leaves]
-        self.fixed: set[int] = set()
+        self.is_blank, self.fixed = is_blank, set[int]()
         self.shared: set[int] = set()
         self.is_poisoned = False
         self.changed: tuple[Any, Any] = (None, None)
 
-    def fix(self, leaves: Sequence, is_fixed: Callable[[Any], bool]) -> None:
-        """Has handles on memory that is there before the loop in the place of leaves that are not bound
-        there. leaves: behind an iteration."""
-        for place, leaf in enumerate(leaves):
-            if self.types[place] is not None and memory_of(leaf) is not None and is_fixed(leaf):
+    def fix(self, behind: Flat, made: Callable[[Any], bool]) -> None:
+        """Does not carry handles on memory that is there before the loop, which are the same behind an
+        iteration, or not bound before it. made: whether the iteration made a value."""
+        parts = behind.structure, ("maybe", behind.structure)
+        for place, leaf in enumerate(behind.leaves if self.flat.structure in parts else ()):
+            is_same = self.is_blank or is_same_leaf(leaf, self.flat.leaves[place])
+            if self.types[place] is not None and memory_of(leaf) is not None and is_same and not made(leaf):
                 self.fixed.add(place)
                 self.flat.leaves[place], self.types[place] = leaf, None
 
@@ -83,7 +88,7 @@ class Carry:
         self.fixed.remove(place)
         leaf = self.flat.leaves[place]
         self.types[place] = type_of(leaf)
-        self.flat.leaves[place] = make_blank(leaf)
+        self.flat.leaves[place] = make_blank(leaf) if self.is_blank else leaf
 
     def wrap(self, place: int, raw: Array, aliases: Aliases) -> Any:
         """The value of a leaf that an Array holds."""

@@ -17,9 +17,9 @@ from jitcore.process.effort import spend
 from jitcore.rewriter import errors
 from jitcore.rewriter.bytecode.flow import Loop
 from jitcore.rewriter.control_flow.arms import Arm
-from jitcore.rewriter.control_flow.carries import (NO_ALIASES, Aliases, Carry, Cycle, Key, assign_memory,
-                                                   choose_memory, count_entries, find_cycles, has_other_names,
-                                                   is_same, make_unbound)
+from jitcore.rewriter.control_flow.carries import (NO_ALIASES, Aliases, Carry, Cycle, Key, Slot,
+                                                   assign_memory, choose_memory, count_entries, find_cycles,
+                                                   has_other_names, is_same, make_unbound)
 from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
 from jitcore.rewriter.handles import UNDEFINED, Alias, CompoundHandle, ConflictError, Handle, current
@@ -46,6 +46,10 @@ class CarriedState:
         stored: carries into whose lists or dicts the body stores; replaced: those whose lists before the loop
             have other names, and are not these in any iteration but the first.
         expected: carries that are guessed, and not needed as far as is known.
+        twins: leaves of carries whose memory is that of another one's behind each iteration, and before the
+            loop as far as there is one; parted: those of which that is not so; leaders_before: leaves of
+            these others before the loop. seen: leaves of `written` whose memory is that of a carry, by their
+            ids.
         leaders, followed, distinct: leaves that are equal before the loop and behind each iteration are one:
             the slots and Arrays of the first ones, by type and `equality_key`.
     """
@@ -66,6 +70,10 @@ class CarriedState:
             ("name", name): Carry(flat) for name, flat in changed.items()
             if not any(memory_of(leaf) is not None for leaf in flat.leaves)}
         self.distinct: set[tuple] = set()
+        self.twins: dict[Slot, Slot] = {}
+        self.parted: set[Slot] = set()
+        self.leaders_before: dict[Key, list] = {}
+        self.seen: dict[int, Slot] = {}
         self.cycles: list[Cycle] = []
         self.lent: list[Handle] = []
         self.expected: list[Key] = []
@@ -219,6 +227,7 @@ class CarriedState:
         if joint.structure != carry.flat.structure:
             carry.flat, carry.types = joint, [type_of(leaf) for leaf in joint.leaves]
             carry.fixed.clear()
+            self.twins = {one: other for one, other in self.twins.items() if key not in (one[0], other[0])}
         if is_shared:
             carry.shared |= {place for place, leaf in enumerate(joint.leaves) if memory_of(leaf) is not None}
         with arm.resume():
@@ -233,6 +242,8 @@ class CarriedState:
         leaves = [leaf for leaves in self.next_leaves.values() for leaf in leaves]
         if not any(memory_of(leaf) is not None for leaf in leaves + written):
             return False
+        if self._find_twins(written):
+            return True
         before, behind = self._count_holders(arm)
         self.shared = {id(leaf) for leaf in written if has_other_names(behind, leaf)}
         self.cycles = find_cycles(self.carries, self.values, self.next_leaves, behind,
@@ -249,6 +260,58 @@ class CarriedState:
                     carry.shared.add(place)
                     is_new = True
         return self._forbid_stores(arm) or is_new
+
+    def _find_twins(self, written: list) -> bool:
+        """Whether there are others than before. written: leaves that are no carries'."""
+        kept = {slot: leader for slot, leader in self.twins.items()
+                if leader[0] in self.next_leaves and slot[0] in self.next_leaves
+                and not self.carries[leader[0]].is_poisoned and not self.carries[slot[0]].is_poisoned
+                and is_same_leaf(self._behind(slot), self._behind(leader))}
+        lost = [slot for slot in self.twins if slot not in kept and slot[0] in self.carries]
+        for (key, place) in lost:
+            self.carries[key].types[place] = type_of(self.carries[key].flat.leaves[place])
+        self.parted.update(lost)
+        by_memory: dict[int, list[Slot]] = {}
+        for key, leaves in self.next_leaves.items():
+            for place, leaf in enumerate(leaves):
+                is_carried = self.carries[key].types[place] is not None and not self.carries[key].is_poisoned
+                if memory_of(leaf) is not None and is_carried and current.mode is not None:
+                    by_memory.setdefault(id(memory_of(leaf)), []).append((key, place))
+        self.twins, count = kept, len(kept)
+        for slots in by_memory.values():
+            leader = min(slots, key=lambda slot: self.carries[slot[0]].is_blank)
+            for slot in slots:
+                if slot is not leader and slot not in self.parted and self._is_twin(slot, leader):
+                    self.twins[slot] = leader
+                    self.leaders_before[leader[0]] = self.carries[leader[0]].flat.leaves
+                    self.carries[slot[0]].types[slot[1]] = None
+        self.seen = {id(leaf): slot for leaf in written for slot in by_memory.get(id(memory_of(leaf)), ())
+                     if is_same_leaf(leaf, self._behind(slot))}
+        return bool(lost) or len(self.twins) > count
+
+    def _is_twin(self, slot: Slot, leader: Slot) -> bool:
+        (key, place), (other, other_place) = slot, leader
+        carry, leading = self.carries[key], self.carries[other]
+        return is_same_leaf(self._behind(slot), self._behind(leader)) and (
+            carry.is_blank or is_same_leaf(carry.flat.leaves[place], leading.flat.leaves[other_place]))
+
+    def _behind(self, slot: Slot) -> Any:
+        """A leaf behind an iteration."""
+        return self.next_leaves[slot[0]][slot[1]]
+
+    def unify(self, values: dict[Key, Any]) -> dict[Key, Any]:
+        """Values of carries, twins with the memory of those whose twins they are."""
+        for (key, place), (other, other_place) in self.twins.items():
+            if key not in values:  # it turned out to be no carry
+                continue
+            if self.carries[key].is_poisoned or other in values and self.carries[other].is_poisoned:
+                values[key] = values.get(other, values[key])
+                continue
+            flat = Flat(values[key])
+            leaves = Flat(values[other]).leaves if other in values else self.leaders_before[other]
+            flat.leaves[place] = leaves[other_place]
+            values[key] = flat.rebuild(flat.leaves)
+        return values
 
     def _stays(self, arm: Arm, key: Key, carry: Carry) -> bool:
         """Whether a carry is what it was behind an iteration: the same handles, in the same lists."""
@@ -295,7 +358,15 @@ class CarriedState:
     def _count_holders(self, arm: Arm) -> tuple[Counter[int], Counter[int]]:
         """From how many places each memory is seen before the loop, and behind an iteration."""
         outer = count_memory(self.driver.list_outer(), by_place=True)
-        return count_entries([*self.state.values()]) + outer, count_entries(arm.list_values()) + outer
+        before, behind = (count_entries(values) + outer for values in ([*self.state.values()],
+                                                                       arm.list_values()))
+        for slot in self.twins:  # which are no names of their own
+            behind[id(memory_of(self._behind(slot)))] -= 1
+            if not self.carries[slot[0]].is_blank:
+                before[id(memory_of(self.carries[slot[0]].flat.leaves[slot[1]]))] -= 1
+        for slot in self.seen.values():
+            behind[id(memory_of(self._behind(slot)))] -= 1
+        return before, behind
 
     def _name(self, key: Key) -> str:
         location = self.carries[key].location
@@ -313,6 +384,8 @@ class CarriedState:
 
     def _join_leaf(self, key: Key, carry: Carry, place: int, leaf) -> bool:
         old, new = carry.types[place], type_of(leaf)
+        if (key, place) in self.twins:
+            return True
         if old is None:
             if place in carry.fixed and not is_same_leaf(leaf, carry.flat.leaves[place]):
                 carry.release(place)
@@ -338,19 +411,18 @@ class CarriedState:
             if current.mode is not None and binds_cell(location, behind):
                 self.written[location] = behind
             elif ("location", key) not in self.carries and not is_same(behind, Flat(location.read())):
-                self.carries["location", key] = Carry(Flat(location.read()), location)
+                self._carry(arm, ("location", key), behind, Carry(Flat(location.read()), location))
         for name, flat in arm.state.items():
             if ("name", name) in self.carries or name == self.top and not self.iterates:
                 continue
             if name in self.state:
                 if not is_same(flat, Flat(self.state[name])):
-                    self.carries["name", name] = Carry(Flat(self.state[name]))
+                    self._carry(arm, ("name", name), flat, Carry(Flat(self.state[name])))
             elif flat.value is UNDEFINED:
                 continue
             elif self.site in arm.kinds and name in self.driver.flow.live[self.site.number]:
-                carry = self.carries["name", name] = Carry(Flat(make_unbound(name, flat.value)))
-                if current.mode is not None:
-                    carry.fix(flat.leaves, lambda leaf: not arm.made(leaf))
+                blank = Carry(Flat(make_unbound(name, flat.value)), is_blank=True)
+                self._carry(arm, ("name", name), flat, blank)
             elif any(map(arm.made, flat.leaves)):
                 counts = self._count_lists(arm) if list_containers(flat.value) else {}
                 if current.mode is not None and any(count > 1 for count in map(
@@ -361,6 +433,11 @@ class CarriedState:
             else:
                 self.fixed[name] = flat.value
         return len(self.carries) > before
+
+    def _carry(self, arm: Arm, key: Key, behind: Flat, carry: Carry) -> None:
+        self.carries[key] = carry
+        if current.mode is not None:
+            carry.fix(behind, arm.made)
 
     def _make_poison(self, name: str, before: Any, behind: Any) -> Poison:
         place = self.place
@@ -390,12 +467,22 @@ class CarriedState:
         carry = self.carries[key]
         places = [place for place, leaf_type in enumerate(carry.types) if leaf_type is not None]
         slots = [self.followed.get((key, place), (key, place)) for place in places]
-        return carry.rebuild([found[slot] for slot in slots], aliases)
+        flat = Flat(carry.rebuild([found[slot] for slot in slots], aliases))
+        twins = {place: leader for (own, place), leader in self.twins.items() if own == key}
+        for place, (other, other_place) in twins.items():
+            leaf_type = self.carries[other].types[other_place]
+            flat.leaves[place] = wrap(found[other, other_place], leaf_type)
+        return flat.rebuild(flat.leaves) if twins else flat.value
 
-    def rebuild_written(self, name: Any, flat: Flat, found: dict[tuple, Any]) -> Any:
-        """A value that the last iteration computed. name: of a variable, or the location of a cell."""
+    def rebuild_written(self, name: Any, flat: Flat, found: dict[tuple, Any], values: dict[Key, Any]) -> Any:
+        """A value that the last iteration computed. name: of a variable, or the location of a cell; values:
+        of the carries."""
         leaves = list(flat.leaves)
         for place, leaf in enumerate(leaves):
+            if id(leaf) in self.seen:
+                key, seen = self.seen[id(leaf)]
+                leaves[place] = Flat(values[key]).leaves[seen]
+                continue
             raw = found.get((("written", name), place))
             if raw is not None:
                 leaves[place] = wrap(raw, type_of(leaf))

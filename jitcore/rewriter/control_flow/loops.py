@@ -222,8 +222,9 @@ class _LoopTracer(CarriedState):
         state = dict(self.state)
         for key, carry in self.carries.items():
             self.values[key] = self.make_value(key, carry, trace.new_arg)
-            self.mark_containers(key, carry)
-            self._assign(state, key, self.values[key])
+        for key, value in self.unify(self.values).items():
+            self.mark_containers(key, self.carries[key])
+            self._assign(state, key, value)
         self.predicate = trace.new_arg(_PREDICATE) if self.has_predicate else None
         return state if self.growth is None else self.growth.enter(state, self.values.values())
 
@@ -258,18 +259,18 @@ class _LoopTracer(CarriedState):
         for slot, constant in self._list_constants() if begins is not False else ():
             before = self._find_initial(*slot, constant.aval)
             results[slot] = constant if begins is True else elementwise.select_n(begins, before, constant)
-        state = dict(self.state)
+        state, values = dict(self.state), {key: self.values[key] for key in self.carries}
         for key, carry in self.carries.items():
-            value = self.values[key]
             if not carry.is_poisoned:
-                value = self.rebuild_carry(key, results, aliases.get(key, NO_ALIASES))
+                values[key] = self.rebuild_carry(key, results, aliases.get(key, NO_ALIASES))
                 carry.mark_memory(aliases.get(key, NO_ALIASES), self.next_leaves.get(key, ()))
+        for key, value in self.unify(values).items():
             self._assign(state, key, value)
         for key, value in self.rotate(results, self._count_iterations(arm)).items():
             self._assign(state, key, value)
         if self.replaced and begins is not True:  # behind the carries, of which the flag of failure is one
             self._expect_iteration(begins)
-        new = {name: self.rebuild_written(name, flat, results) for name, flat in self.written.items()}
+        new = {name: self.rebuild_written(name, flat, results, values) for name, flat in self.written.items()}
         new |= self.fixed
         self._bind_cells(begins, new)
         state |= {name: value if name[0] == "$" else bind_if(begins, value) for name, value in new.items()}
