@@ -42,7 +42,7 @@ class Fate:
         self.entries, self.seconds = 0, 0.0
         self.untried, self.is_new, self.pace = TRIALS, True, 0.0
         self.checks, self.compared, self.differs, self.cost = workshop.sampler.checks, 0, "", 0.0
-        if unit.lesson is not None:
+        if unit.lesson is not None and unit.lesson.program is not None:
             self._recall(unit.lesson)
 
     def _recall(self, lesson: Lesson) -> None:

@@ -66,8 +66,10 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
     return value
 
 
-class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds", defaults=(True, 0.0, 0.0))):
-    """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none.
+class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds late",
+                        defaults=(True, 0.0, 0.0, 0))):
+    """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none,
+    "" where it was not tried; late: ticks in which it did not come to its head.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
     Python, or 0; seconds: that Python took for all of it, or would have."""
 
@@ -166,7 +168,7 @@ def load_lessons(key: bytes) -> dict[tuple[int, int], Lesson]:
             return {}
     except OSError:
         return {}
-    lessons = {key: Lesson(None, None, reason) for key, reason in reasons.items()}
+    lessons = {key: Lesson(None, None, reason, late=late) for key, (reason, late) in reasons.items()}
     return {**lessons, **pickle.loads(programs)} if programs else lessons
 
 
@@ -174,7 +176,7 @@ def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache = disk_cache.open_cache()
     if cache is None:
         return
-    reasons = {key: lesson.reason for key, lesson in lessons.items() if lesson.program is None}
+    reasons = {key: (one.reason, one.late) for key, one in lessons.items() if one.program is None}
     programs = {key: lesson for key, lesson in lessons.items() if lesson.program is not None}
     data = pickle.dumps(programs, 5) if programs else b""  # what has none is read without pickle
     cache.add(key, marshal.dumps((_stamp_folders(), reasons, data)))

@@ -105,7 +105,7 @@ class Sampler:
         """Keeps what was found out for later runs."""
         for text in self.texts if self.has_learned else ():
             lessons = [(unit.key, unit.describe()) for unit in text.units]
-            if any(unit.fate is not None for unit in text.units):
+            if any(unit.fate is not None or unit.late for unit in text.units):
                 store_lessons(text.key, {key: lesson for key, lesson in lessons if lesson is not None})
         self.has_learned = False
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import sys
 
 from jitcore.scripts.gates import DECLINED, HEAD, WATCH, Gate, Loop, Prepared, Slot
+from jitcore.scripts.learned import Lesson
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from jitcore.scripts.fates import Fate
-    from jitcore.scripts.learned import Lesson
     from jitcore.scripts.sampling import Sampler
     from jitcore.scripts.texts import Text
 
@@ -81,12 +81,13 @@ class Unit:
         if self.fate is not None:
             return self.fate.state
         if self.lesson is not None:
-            return State.DEAD if self.lesson.program is None else State.READY
+            return State.READY if self.lesson.program is not None else (
+                State.DEAD if self.lesson.reason else State.COLD)
         return State.COLD
 
     def learn(self, lesson: Lesson) -> None:
         """Takes over what an earlier run found out."""
-        self.lesson = lesson
+        self.lesson, self.late = lesson, lesson.late
         if lesson.program is not None:
             self.gate.open()
 
@@ -106,7 +107,9 @@ class Unit:
 
     def describe(self) -> Lesson | None:
         """What later runs are told."""
-        return self.lesson if self.fate is None else self.fate.describe()
+        if self.fate is not None:
+            return self.fate.describe()
+        return Lesson(None, None, "", late=self.late) if self.lesson is None and self.late else self.lesson
 
     def resume(self, iterator: Any) -> tuple[int, Any]:
         """Asked by the loop's entry, see `entries`."""

@@ -93,6 +93,7 @@ class Workshop:
             if self.patience > 0 and is_running(self._armed[0].frame, frame):
                 return True
             self.disarm()
+            self.sampler.has_learned = True
         return False
 
     @property
