@@ -234,7 +234,7 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
     described = Described()
     for function in functions:
         described.functions.number(function)
-    body = _dump(dict(values), described)
+    _dump(dict(values), described)  # numbers what they reach
     told: dict[int, tuple] = {}
     names: dict[int, dict[str, Any]] = {}
     contents_of: dict[int, dict[str, Any]] = {}
@@ -253,16 +253,16 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
                     own.setdefault(name, names_of[name])
             cells = [_read_cell(cell) for cell in function.__closure__ or ()]
             told[number] = (function.__defaults__, function.__kwdefaults__, cells)
-            _dump((told[number], own), described)  # numbers what they reach
+            _dump((told[number], own), described)
     contents = {number: names.get(number, {}) for number in range(len(described.modules))}
-    rest = _dump((told, contents, contents_of), described)
+    body = _dump((dict(values), told, contents, contents_of), described)  # what is one object stays one
     shells = [(marshal.dumps(restore(one.__code__)), described.modules.number(one.__globals__), one.__name__,
                one.__qualname__, one.__module__, len(one.__closure__ or ())) for one in described.functions]
     modules = [names.get("__name__", "?") for names in described.modules]
     classes = [(one.__name__, one.__qualname__, one.__module__,
                 [described.classes.number(base) for base in one.__bases__ if base is not object])
                for one in described.classes]
-    return pickle.dumps((modules, shells, classes, body, rest), 5), described
+    return pickle.dumps((modules, shells, classes, body), 5), described
 
 
 def _dump(value: Any, described: Described) -> bytes:
@@ -297,7 +297,7 @@ class Rebuilt:
     """
 
     def __init__(self, data: bytes):
-        modules, shells, classes, body, rest = pickle.loads(data)
+        modules, shells, classes, body = pickle.loads(data)
         self.modules = [types.ModuleType(name) for name in modules]
         for module in self.modules:
             module.__dict__["__builtins__"] = __builtins__
@@ -307,8 +307,8 @@ class Rebuilt:
         self.generators: dict[int, Any] = {}
         for number in range(len(classes)):
             self._make_class(number, classes)
-        self.values: dict[str, Any] = self._load(body)
-        told, contents, contents_of = self._load(rest)
+        self.values: dict[str, Any]
+        self.values, told, contents, contents_of = self._load(body)
         for number, variables in contents_of.items():
             for name, value in variables.items():
                 setattr(self.classes[number], name, value)

@@ -251,6 +251,108 @@ SCRIPTS = {
             simulation.advance()
         more = [simulation.step, simulation.t, float(simulation.u.sum().round(9))]
     """,
+    "a docstring, and names that the module reads elsewhere": """
+        'What this does.'
+        __author__ = "somebody"
+        s = 0
+        if __name__ == "__main__":
+            for i in range(400_000):
+                s += i % 7
+        print(__doc__)
+    """,
+    "objects in a list, and the last of them": """
+        import numpy as np
+        class Body:
+            def __init__(self, x):
+                self.x, self.v, self.trace = np.array([x, 1.0]), 0.5 * x, 0.0
+            def push(self, others):
+                for other in others:
+                    if other is not self:
+                        self.v += 1e-4 * float((other.x - self.x).sum())
+        class World:
+            def __init__(self, n):
+                self.bodies = [Body(float(k)) for k in range(n)]
+            def step(self):
+                for body in self.bodies:
+                    body.push(self.bodies)
+                for body in self.bodies:
+                    body.x = body.x + 1e-3 * body.v
+                    body.trace = float(body.x[0])
+        world = World(3)
+        for step in range(20_000):
+            world.step()
+            for body in world.bodies:
+                body.trace += 1.0
+        traces = [round(body.trace, 9) for body in world.bodies] + [body is world.bodies[-1]]
+    """,
+    "views and names that a loop leaves behind": """
+        import numpy as np
+        U, V = np.ones((12, 12)), np.zeros((12, 12))
+        V[4:6, 4:6] = 0.5
+        for i in range(20_000):
+            u, v = U[1:-1, 1:-1], V[1:-1, 1:-1]
+            w = u * v * v
+            u += 0.02 * (1 - u) - 0.1 * w
+            v += 0.1 * w - 0.01 * v
+            for Z in (U, V):
+                Z[0, :] = Z[1, :]
+                Z[:, -1] = Z[:, -2]
+            if i % 4_000 == 0:
+                print(i, round(float(V.sum()), 9))
+        same = [Z is V, u.base is U, v.base is V]
+        u[:] = 3.0
+        total = round(float(U.sum() + V.sum()), 9)
+    """,
+    "an array in an attribute and as a result": """
+        import numpy as np
+        class Layer:
+            def __init__(self):
+                self.w, self.out, self.seen = np.full((3, 3), 0.1), None, []
+            def forward(self, x):
+                self.seen = [x]
+                self.out = np.tanh(x @ self.w)
+                self.seen.append(self.out)
+                return self.out
+        layer, x = Layer(), np.linspace(0.0, 1.0, 6).reshape(2, 3)
+        for epoch in range(20_000):
+            out = layer.forward(x)
+            layer.w -= 0.01 * (x.T @ out)
+            if epoch % 5_000 == 0:
+                print(epoch, round(float(out.sum()), 9))
+        same = [out is layer.out, layer.seen[1] is out, layer.seen[0] is x]
+        total = round(float(layer.w.sum()), 9)
+    """,
+    "numbers of several types, and draws": """
+        import numpy as np
+        np.random.seed(3)
+        total = 0.0
+        for path in range(2_000):
+            s = 1.5
+            for t in range(20):
+                s *= 1.0 + 0.01 * np.random.normal()
+            total += max(s - 1.4, 0)
+        total = round(float(total), 12)
+    """,
+    "a comprehension that reads a variable of the function": """
+        def table(n):
+            rows = [[0.0] * n for _ in range(n)]
+            total = 0.0
+            for i in range(300_000):
+                total += rows[1][0] + i * 0.5
+            return total
+        total = table(4)
+    """,
+    "integer arrays of what a mask picks": """
+        import numpy as np
+        f = np.arange(600.0).reshape(10, 20, 3) / 600
+        inside = (np.add.outer(np.arange(10), np.arange(20)) % 7) == 0
+        for step in range(5_000):
+            picked = f[inside, :]
+            picked = picked[:, [2, 0, 1]]
+            f *= 0.999
+            f[inside, :] = picked
+        total = round(float(f.sum()), 9)
+    """,
     "an element of another type": """
         values = [k % 5 for k in range(800_000)]
         values[700_000] = 2.5
