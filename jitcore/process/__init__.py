@@ -11,6 +11,7 @@ Modules:
                  another one.
     lazy         Modules that are imported when something of them is asked for: optional ones, and those that
                  take long.
+    lists        Lists of numbers, and lists of such lists, as arrays and back.
     pickling     How what decorators return is pickled: by name where it is a global, as plain functions are.
     streams      Generators of random numbers as arrays of words, which compiled code draws from.
 """

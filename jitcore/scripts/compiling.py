@@ -7,6 +7,7 @@ the cache on disk; or the reason why there is none.
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 import sys
@@ -23,6 +24,7 @@ from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
+from jitcore.process.lists import pack
 from jitcore.rewriter.bytecode.instructions import Unsupported, read_raw
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
@@ -165,10 +167,21 @@ def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
 def compile_entry(region: types.FunctionType, values: Sequence[Any], rebuilt: Rebuilt,
                   varying: Iterable[str] = ()) -> Entry:
     """Raises: Refused."""
+    policy = _Policy(region, varying, list_assigned_attributes(rebuilt))
+    reader = Reader(policy.is_static, packs=True)
+    try:
+        return compile_by(region, values, policy, reader)
+    except Refused:
+        if not reader.has_packed or rebuilt.lists:
+            raise
+    return compile_by(region, values, policy, Reader(policy.is_static))
+
+
+def compile_by(region: types.FunctionType, values: Sequence[Any], policy: _Policy, reader: Reader) -> Entry:
+    """Raises: Refused."""
     options = Options(thread_work=THREAD_WORK)
     owner = AutojitFunction(region, options, account=Account(options.tuning, UNLIMITED))
-    owner.policy = _Policy(region, varying, list_assigned_attributes(rebuilt))
-    reader = Reader(owner.policy.is_static)
+    owner.policy = policy
     try:
         specs = reader.read_all(owner.parameters.names, values)
     except Unreadable as error:
@@ -202,8 +215,9 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
         parameters, results = rest.parameters, rest.results
         exits = (*(one.offsets for one in rest.exits), *[(HEAD,)] * rest.is_limited)
     data = dump_constants(constants, rebuilt, own)
+    packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
-                    *stored, consts, None if is_whole else kept, {}, None)
+                    *stored, consts, None if is_whole else kept, {}, None, packs)
 
 
 class _Pickler(pickle.Pickler):

@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from jitcore.process import streams
+from jitcore.process import lists, streams
 from jitcore.process.lazy import LazyModule
 from jitcore.rewriter.bytecode.instructions import read_raw
 
@@ -68,6 +68,17 @@ class ArrayForm(NamedTuple):
         return made
 
 
+def is_long(items: list) -> bool:
+    """Whether the numbers of a list, or of its rows, are many: only their type and number are told then."""
+    row = items[0] if items and type(items[0]) is list else [None]
+    return len(items) * len(row) > MAX_ITEMS
+
+
+def make_list(kind: type, shape: tuple[int, ...]) -> list:
+    """A list in place of one that was not told."""
+    return [kind(0)] * shape[0] if len(shape) == 1 else [[kind(0)] * shape[1] for _ in range(shape[0])]
+
+
 def is_known(module: str | None) -> bool:
     return (module or "").partition(".")[0] in KNOWN
 
@@ -104,13 +115,13 @@ class Described:
     """Values on their way to another process.
 
     Attributes:
-        functions, modules, arrays, classes, generators: of the script, as they were met. A module is its
-            dict.
+        functions, modules, arrays, classes, generators, lists: of the script, as they were met. A module is
+            its dict; lists: long ones, of numbers.
     """
 
     def __init__(self):
         self.functions, self.modules, self.arrays, self.classes = _Table(), _Table(), _Table(), _Table()
-        self.generators = _Table()
+        self.generators, self.lists = _Table(), _Table()
 
     def find(self, kind: str, number: int) -> Any:
         """What `kind` and `number` stand for here."""
@@ -153,6 +164,9 @@ class _Pickler(pickle.Pickler):
                 return None
             return "function", self.described.functions.number(value)
         if kind in _CONTAINERS:
+            found = lists.describe(value) if kind is list and is_long(value) else None
+            if found is not None:
+                return "list", self.described.lists.number(value), *found
             return ("opaque", f"long {kind.__name__}") if len(value) > MAX_ITEMS else None
         if isinstance(value, type):
             if is_known(value.__module__):
@@ -293,7 +307,7 @@ class Rebuilt:
 
     Attributes:
         values: by name.
-        functions, modules, arrays, classes, generators: by their numbers.
+        functions, modules, arrays, classes, generators, lists: by their numbers.
     """
 
     def __init__(self, data: bytes):
@@ -305,6 +319,7 @@ class Rebuilt:
         self.arrays: dict[int, np.ndarray] = {}
         self.classes: dict[int, type] = {}
         self.generators: dict[int, Any] = {}
+        self.lists: dict[int, list] = {}
         for number in range(len(classes)):
             self._make_class(number, classes)
         self.values: dict[str, Any]
@@ -345,6 +360,9 @@ class Rebuilt:
         if kind == "array":
             made = self.arrays.get(what)
             return self.arrays.setdefault(what, ArrayForm(*found[2]).make()) if made is None else made
+        if kind == "list":
+            made = self.lists.get(what)
+            return self.lists.setdefault(what, make_list(*found[2:])) if made is None else made
         if kind == "opaque":
             return Opaque(what)
         if kind == "stream":

@@ -52,10 +52,10 @@ class LoopFate(Fate):
         self.loop: Loop = unit.loop
         super().__init__(workshop, unit)
         self._trial: tuple[FrameType, float, int, Trial] | None = None
-        self._mark: tuple[FrameType, float, int] | None = None
-        self._watched: tuple[FrameType, float, int] | None = None
+        self._mark: tuple[Any, float, int] | None = None
+        self._watched: tuple[Any, float, int] | None = None
         self._n_watched, self._paces = FEW, []
-        self._begun: tuple[FrameType, float, int, int] | None = None
+        self._begun: tuple[Any, float, int, int] | None = None
         self._n_short = 0
         self._room = self._most = ROOM
         self._is_first = True  # a program that no values of later iterations suit is compiled anew
@@ -91,7 +91,7 @@ class LoopFate(Fate):
             self._judge(frame, ahead)
             if self.region is None:
                 return HEAD, iterator
-        self._use_mark(frame, ahead)
+        self._use_mark(iterator, ahead)
         if self.checks:
             self._check(frame, ahead)
             return WATCH, iterator
@@ -99,7 +99,7 @@ class LoopFate(Fate):
             self.untried -= 1
             if self._try(frame, ahead):
                 return WATCH, iterator
-        if not self.pace and self._measure(frame):
+        if not self.pace and self._measure(frame if iterator is None else iterator):
             return WATCH, iterator
         start = perf_counter()
         found = self._run(frame, iterator, ahead)
@@ -124,12 +124,13 @@ class LoopFate(Fate):
     def _run(self, frame: FrameType, iterator: Any, ahead: Ahead) -> tuple[int, Any]:
         program, end = self.region.program, self.loop.end
         per_iteration, entries = self.pace if self.is_new else 0.0, self.entries
+        part, longest, quick = PART, PART, QUICK * (4 if program.packs else 1)
         while True:
             count = min(ahead.most, ahead.left, self._most)
             if program.grown:
                 count = min(count, self._room)
             if per_iteration:  # a part first: compiled code may be slower
-                count = min(count, max(1, int(PART / per_iteration)))
+                count = min(count, max(1, int(part / per_iteration)))
             start = perf_counter()
             found = self._do(frame.f_locals, ahead, count)
             seconds = perf_counter() - start
@@ -155,11 +156,14 @@ class LoopFate(Fate):
             if not is_part or count == ahead.left and ahead.is_bounded:
                 break
             if per_iteration and seconds > per_iteration * count:
-                self.give_up("its program takes longer than Python")
-                return HEAD, ahead.advance(count)
-            per_iteration = 0.0
-            if not QUICK <= seconds <= 4 * QUICK:
-                self._most = min(4 * count, max(1, int(count * QUICK / (seconds or QUICK))))
+                if seconds > longest:  # it does not take longer because of what each entry takes
+                    self.give_up("its program takes longer than Python")
+                    return HEAD, ahead.advance(count)
+                part, longest = 4 * part, 2 * seconds
+            else:
+                per_iteration = 0.0
+            if not quick <= seconds <= 4 * quick:
+                self._most = min(4 * count, max(1, int(count * quick / (seconds or quick))))
             waits = self.workshop.waiting.arrived
             if waits and ahead.rest is not None and program.counter not in (None, INDEX, LIMIT):
                 write_variables(frame, {program.counter: ahead.rest[count - 1]})
@@ -201,11 +205,11 @@ class LoopFate(Fate):
     def _is_short(self, frame: FrameType, iterator: Any) -> bool:
         """Whether it takes little time from where it is begun, as far as one iteration says and then some
         more, or that is still to be seen. To ask takes some microseconds itself."""
-        left = Ahead.left if iterator is None else length_hint(iterator)
+        left, key = (Ahead.left, frame) if iterator is None else (length_hint(iterator), iterator)
         begun, self._begun, count = self._begun, None, 0
         if begun is not None:
             of, start, left_then, watched = begun
-            goes_on = of is frame and (left < left_then or left in (0, Ahead.left))
+            goes_on = of is key and (left < left_then or left in (0, Ahead.left))
             seconds = perf_counter() - start
             if goes_on and (seconds > SHORT or watched and seconds / watched * left > SHORT):
                 return False
@@ -217,25 +221,25 @@ class LoopFate(Fate):
             self.give_up(_SHORT)
             return False
         self.unit.n_passing = max(0, count - 1)
-        self._begun = frame, perf_counter(), left, count
+        self._begun = key, perf_counter(), left, count
         return True
 
-    def mark(self, frame: FrameType, ahead: Ahead) -> None:
-        """Notes how far a frame has come."""
-        self._mark = frame, perf_counter(), ahead.left
+    def mark(self, iterator: Any, ahead: Ahead) -> None:
+        """Notes how far an iterator has come."""
+        self._mark = iterator, perf_counter(), ahead.left
 
-    def _use_mark(self, frame: FrameType, ahead: Ahead) -> None:
-        """Finds out the time of an iteration since the frame was marked."""
+    def _use_mark(self, iterator: Any, ahead: Ahead) -> None:
+        """Finds out the time of an iteration since it was marked."""
         mark, self._mark = self._mark, None
-        if mark is not None and mark[0] is frame and ahead.left < mark[2]:
+        if mark is not None and mark[0] is iterator and ahead.left < mark[2]:
             self.pace = (perf_counter() - mark[1]) / (mark[2] - ahead.left)
 
-    def _measure(self, frame: FrameType) -> bool:
-        """Has Python do some iterations more, which are timed; fewer ones where the loop ends before.
-        Returns: whether it does."""
+    def _measure(self, key: Any) -> bool:
+        """Has Python do some iterations more, which are timed; fewer ones where the loop ends before. key:
+        tells one way through the loop from others, as far as that can be told. Returns: whether it does."""
         if self._watched is not None:
             (of, start, count), self._watched = self._watched, None
-            if of is frame:
+            if of is key:
                 self._paces.append((perf_counter() - start) / count)
             else:
                 self._n_watched //= 2
@@ -246,7 +250,7 @@ class LoopFate(Fate):
             self.give_up(_SHORT)
         else:
             self.unit.n_passing = self._n_watched - 1
-            self._watched = frame, perf_counter(), self._n_watched
+            self._watched = key, perf_counter(), self._n_watched
         return True
 
     # -- the first use ---------------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ class FromDisk(NamedTuple):
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
             first; kept: the inputs that are passed, or None for all.
-        stand_ins: values for parameters that need none. counter: variable with the number of the iteration,
-            or None.
+        stand_ins: parameters whose values do not matter. counter: variable with the number of the iteration,
+            or None. packs: whether lists are copied at each call.
     """
 
     parameters: tuple[str, ...]
@@ -72,6 +72,7 @@ class FromDisk(NamedTuple):
     kept: tuple[int, ...] | None
     stand_ins: dict[str, Any]
     counter: str | None
+    packs: bool
 
 
 _HOLDERS = (list, tuple)

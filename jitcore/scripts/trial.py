@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, Any
 
-from jitcore.process import streams
+from jitcore.process import lists, streams
 from jitcore.scripts.environment import MAX_ITEMS, is_plain_class, read_state
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ __all__ = ["Copies", "MOST_BYTES", "Trial", "Unchecked"]
 
 #: Arrays that are copied.
 MOST_BYTES = 64 << 20
+#: Numbers of a list that are copied.
+MOST_NUMBERS = 1 << 20
 #: How much numbers may differ: where compiled code rounds otherwise, in units of their dtype's precision.
 ULPS = 1024
 
@@ -38,12 +40,13 @@ class Copies:
 
     Attributes:
         pairs: (array of the script, its copy); objects: the same of its classes.
-        generators: the same of its generators of random numbers.
+        lists: the same of its lists; generators: of its generators of random numbers.
     """
 
     def __init__(self):
         self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
         self.objects: list[tuple[Any, Any]] = []
+        self.lists: list[tuple[list, list]] = []
         self.generators: list[tuple[Any, Any]] = []
         self._known: dict[int, Any] = {}
         self._kept: list = []
@@ -63,12 +66,17 @@ class Copies:
                 raise Unchecked("large arrays")
             made: Any = value.copy(order="K")
             self.pairs.append((value, made))
+        elif kind is list and (found := lists.describe(value)) is not None and (
+                math.prod(found[1]) <= MOST_NUMBERS):
+            made = [row[:] for row in value] if len(found[1]) > 1 else value[:]
+            self.lists.append((value, made))
         elif kind in (list, dict, tuple) and len(value) > MAX_ITEMS:
             raise Unchecked("a long list")
         elif kind is list:
             made = []
             self._known[id(value)] = made
             made += map(self.copy, value)
+            self.lists.append((value, made))
         elif kind is tuple:
             made = tuple(map(self.copy, value))
         elif kind is dict:
@@ -108,6 +116,7 @@ class Copies:
         """Whether arrays and objects and their copies are the same now."""
         known = self.list_known()
         return all(is_alike(*pair) for pair in self.pairs) and all(
+            is_alike(*pair, known) for pair in self.lists) and all(
             streams.are_alike(*pair) for pair in self.generators) and all(
             is_alike(read_state(one), read_state(copy), known) for one, copy in self.objects)
 

@@ -134,7 +134,7 @@ class Workshop:
         except TypeError as error:
             fate.give_up(str(error))
             return
-        fate.mark(frame, ahead)
+        fate.mark(iterator, ahead)
         variables = frame.f_locals
         is_module = variables is frame.f_globals
         given = {**frame.f_globals, **variables}

@@ -30,20 +30,24 @@ def at_once(monkeypatch):
 
 class Writer:
     """A random script. Its variables: ints a, b; floats x, y, v; an array u of eight floats; lists of what was
-    appended, of ints, floats and pairs; an array of floats. draws: whether it draws random numbers, too."""
+    appended, of ints, floats and pairs; an array of floats; lists that are written, two of them one, and rows of
+    lists. draws: whether it draws random numbers, too; lists: whether it uses these lists."""
 
-    def __init__(self, seed: int, draws: bool):
-        self.draw, self.draws = random.Random(seed), draws
+    def __init__(self, seed: int, draws: bool, lists: bool = False):
+        self.draw, self.draws, self.lists = random.Random(seed), draws, lists
         self.depth = 0
 
     def write(self) -> str:
         body = "\n".join(self.statement() for _ in range(self.draw.randint(2, 5)))
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
-            names = "a, b, x, y, u, log"
+            names = "a, b, x, y, u, log" + ", ns, fs, other, grid" * self.lists
             kept = ", ".join(self.draw.sample(names.split(", "), self.draw.randint(2, 6)))  # others die inside
             text = f"def f({names}):\n{indent(text)}\n    return {kept}\n{kept} = f({names})"
+        if self.lists:
+            text = f"try:\n{indent(text)}\nexcept (IndexError, TypeError) as error:\n    print(repr(error))"
         before, behind = (SEEDED, DRAWN) if self.draws else ("", "")
+        before, behind = (before + LISTED, behind + TOLD) if self.lists else (before, behind)
         return f"{HEAD}{before}{text}\n{TAIL}{behind}"
 
     def loop(self, counter: str, count: int, body: str) -> str:
@@ -68,6 +72,8 @@ class Writer:
     def assign(self) -> str:
         if self.draws and self.draw.random() < 0.5:
             return self.draw.choice(DRAWS)
+        if self.lists and self.draw.random() < 0.6:
+            return self.draw.choice(LISTS)
         return self.draw.choice([
             "a = (a * 3 + i) % 17", "b += a", "b = b - i if a > 5 else b + 1", "x = 0.5 * x + i", "y += x * 0.25",
             "x, y = y, x * 0.5", "y = max(x, y) - a", "c = a + b\na = c % 5", "x = float(u[2]) * 0.5 + 1.0",
@@ -120,6 +126,34 @@ a = random.randint(0, 16)
 b += random.choice([1, 2, 4])
 x, y = rng.standard_normal(), rng.exponential()
 rng.shuffle(u)""".split("\n")
+LISTS = r"""ns[i % 20] = a
+ns[a % 20] += b % 5
+x = fs[i % 18] * 0.5
+fs[a] = x * 0.25 + 1.0
+fs[-1 - a] = y * 0.125
+y = fs[-(i % 7) - 1] + x
+b += ns[-1] + len(fs)
+other[i % 18] = x * 0.5
+x = 0.5 * other[3] + sum(fs) * 0.01
+grid[i % 16][a % 3] = y * 0.0625
+y = grid[a % 16][i % 3] + 0.5
+cells = grid[a % 16]\ncells[1] = x * 0.125
+a = (a + max(ns)) % 17
+x = min(fs) + 0.25 * x
+part = fs[2:9]\npart[0] = y\nx += part[i % 7] * 0.125
+for n in ns:\n    b += n % 3
+for z in fs:\n    y = 0.5 * y + z
+ns[a] = fs[3]
+fs[i] = 1.0
+fs[i % 18], fs[a] = fs[a], fs[i % 18]
+b += sum(cell[1] > 0.25 for cell in grid)
+x = float(np.array(fs).mean())
+grid[2] = grid[3]""".split("\n")
+LISTS = [line.replace("\\n", "\n") for line in LISTS]
+LISTED = ("ns = [(5 * k) % 7 for k in range(20)]\nfs = [0.25 * k for k in range(18)]\nother, part, cells = fs, [], []\n"
+          "grid = [[0.5 * k - j for j in range(3)] for k in range(16)]\nn = z = 0\n")
+TOLD = ("print(ns, [round(one, 6) for one in fs], other is fs)\n"
+        "print([[round(one, 6) for one in row] for row in grid], grid[2] is grid[3])\n")
 SEEDED = "import random\nrandom.seed(3)\nnp.random.seed(4)\nrng = np.random.default_rng(5)\n"
 DRAWN = "print(random.random(), random.gauss(0, 1), np.random.rand(), np.random.randn(), rng.random())\n"
 HEAD = (
@@ -134,9 +168,9 @@ def indent(text: str) -> str:
     return textwrap.indent(text, "    ")
 
 
-def check(seed: int, draws: bool = False) -> int:
+def check(seed: int, draws: bool = False, lists: bool = False) -> int:
     """Compares a script; how many of its loops were compiled."""
-    source = Writer(seed, draws).write()
+    source = Writer(seed, draws, lists).write()
     expected, written = run(source)
     names, ours, sampler = run_sampled(source, opens=True)
     assert ours == written, source
@@ -155,6 +189,16 @@ def test_random_scripts():
 def test_random_scripts_that_draw():
     """The same numbers, the next ones too."""
     assert sum(check(seed, draws=True) for seed in range(40)) > 20
+
+
+def test_random_scripts_with_lists():
+    """The same objects, with elements of the same types."""
+    assert sum(check(seed, lists=True) for seed in range(60)) > 15
+
+
+@pytest.mark.slow
+def test_many_random_scripts_with_lists():
+    assert sum(check(seed, lists=True) for seed in range(1000, 1600)) > 150
 
 
 @pytest.mark.slow

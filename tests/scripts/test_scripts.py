@@ -353,6 +353,68 @@ SCRIPTS = {
             f[inside, :] = picked
         total = round(float(f.sum()), 9)
     """,
+    "a matrix of lists": """
+        n = 40
+        a = [[(i * 7 + j) % 11 * 0.5 for j in range(n)] for i in range(n)]
+        b = [[(i + 3 * j) % 5 - 1.5 for j in range(n)] for i in range(n)]
+        c = [[0.0] * n for _ in range(n)]
+        for turn in range(40):
+            for i in range(n):
+                for j in range(n):
+                    total = 0.0
+                    for k in range(n):
+                        total += a[i][k] * b[k][j]
+                    c[i][j] = total + turn
+        rows = [row[3] for row in c]
+    """,
+    "a list of ints that is written": """
+        n = 200_000
+        sieve = [1] * (n + 1)
+        sieve[0] = sieve[1] = 0
+        for p in range(2, n + 1):
+            if sieve[p] and p * p <= n:
+                for q in range(p * p, n + 1, p):
+                    sieve[q] = 0
+        count = sum(sieve)
+    """,
+    "a table, its last column by negative places": """
+        n, rounds = 300, 400
+        table = [k * 0.25 for k in range(n)]
+        for r in range(rounds):
+            for k in range(1, n):
+                table[-k] = 0.5 * (table[-k] + table[k - 1]) + r
+        head = table[:5]
+    """,
+    "elements of a list become of another type": """
+        values = [0] * 100
+        for k in range(300_000):
+            if k == 200_000:
+                values[7] = 1.5
+            values[k % 100] = values[(k + 1) % 100] + 1
+    """,
+    "an index behind the end": """
+        values, at, seen = [0.0] * 50, 0, 0
+        try:
+            for k in range(400_000):
+                at = k // 7_000
+                values[at] += 1.0
+                seen = k
+        except IndexError as error:
+            said = str(error)
+    """,
+    "rows that are one list": """
+        row = [0] * 30
+        grid = [row] * 5 + [[0] * 30 for _ in range(20)]
+        for k in range(200_000):
+            grid[k % 25][k % 30] += 1
+        total = [sum(one) for one in grid]
+    """,
+    "numbers too large": """
+        values = [1] * 30
+        for k in range(3_000):
+            values[k % 30] = values[(k + 1) % 30] * 3 + 1
+        digits = len(str(values[3]))
+    """,
     "an element of another type": """
         values = [k % 5 for k in range(800_000)]
         values[700_000] = 2.5
@@ -361,7 +423,9 @@ SCRIPTS = {
             s += v
     """,
 }
-COMPILED = {name: 1 for name in SCRIPTS}
+#: How many of a script's loops are entered.
+COMPILED = {name: 1 for name in SCRIPTS} | {"rows that are one list": 0, "numbers too large": 0,
+                                            "elements of a list become of another type": 0}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

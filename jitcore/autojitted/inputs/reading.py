@@ -21,11 +21,13 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.autojitted.inputs.specs import (FLAGS, TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec,
-                                             IdentitySpec, InstanceSpec, PartsSpec, RepeatSpec, ScalarSpec,
-                                             SequenceSpec, Spec, StaticSpec, is_constant_key, list_key_types)
+                                             IdentitySpec, InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec,
+                                             ScalarSpec, SequenceSpec, Spec, StaticSpec, is_constant_key,
+                                             list_key_types)
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
+from jitcore.process.lists import describe as describe_list, find_rows
 from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
                                       is_user_function)
@@ -99,6 +101,10 @@ class NumberPolicy:
 MAX_VALUES = 10_000
 
 
+#: Elements, or rows, from which on a list of numbers is an array.
+MIN_PACKED = 16
+
+
 class Unreadable(Exception):
     """A value that cannot be traced. The text is the middle of a sentence."""
 
@@ -133,7 +139,8 @@ def _describe_rule(kind: type) -> str:
 
 
 class Reader:
-    """Reads values. is_static: whether the Python number found by a path is part of the program.
+    """Reads values. is_static: whether the Python number found by a path is part of the program. packs:
+    whether longer lists of numbers are arrays; has_packed: whether there was one.
 
     Attributes:
         values: the object at each place.
@@ -141,8 +148,10 @@ class Reader:
         number_paths: how each Python number is found.
     """
 
-    def __init__(self, is_static: Callable[[tuple, Any], bool]):
-        self.is_static = is_static
+    def __init__(self, is_static: Callable[[tuple, Any], bool], packs: bool = False):
+        self.is_static, self.packs = is_static, packs
+        self.has_packed = False
+        self._rows: set[int] = set()
         self.values: list[Any] = []
         self.paths: list[tuple] = []
         self.number_paths: list[tuple] = []
@@ -207,9 +216,30 @@ class Reader:
             return StaticSpec(kind, value, repr(value) if kind in (slice, range) else "")
         if is_generator(value):
             return self._read_generator(value, path)
+        if self.packs and kind is list:
+            packed = self._pack(value, path)
+            if packed is not None:
+                return packed
         if kind in (list, dict) or self._is_instance(kind):
             self._add_container(value, kind, path)
         return self._read_container(value, kind, path)
+
+    def _pack(self, value: list, path: tuple) -> Spec | None:
+        """Raises: Unreadable for a row that was met, or is met, as a list of its own."""
+        if id(value) in self._rows:
+            raise Unreadable(f"{describe_path(path)} is a row of a list")
+        found = describe_list(value) if len(value) >= MIN_PACKED else None
+        if found is None:
+            return None
+        kind, shape = found
+        rows = {*map(id, find_rows(shape, value))}
+        if rows & (self._seen.keys() | self._rows):
+            raise Unreadable(f"{describe_path(path)} has a row that is met elsewhere")
+        self._rows |= rows
+        self.has_packed = True
+        self._add(value, path)
+        self._add(None, path, repeats=False)  # the array
+        return NumbersSpec(kind, shape)
 
     def _add_container(self, value: Any, kind: type, path: tuple) -> None:
         """Raises: Unreadable for a dict of attributes that was met already in another way."""

@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from jitcore.numpy_semantics.functions.streams import make_stream
+from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
+from jitcore.process import lists
 from jitcore.process.generated import Constants
 from jitcore.process.streams import count_words, find_words
 
@@ -122,6 +124,28 @@ class GeneratorSpec(Spec):
     def build(self, builder):
         place = builder.reserve(self)
         return builder.fill(place, make_stream(self.words.build(builder), self.form))
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersSpec(Spec):
+    """A list of numbers of one type, or of rows of them; the array of these has the next place."""
+
+    kind: type
+    shape: tuple[int, ...]
+
+    @property
+    def array(self) -> ArraySpec:
+        return ArraySpec(NUMBER_DTYPES[self.kind], self.shape, FLAGS)
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        pack = matcher.constants.add(functools.partial(lists.pack, self.kind, self.shape))
+        numbers = matcher.name(f"{pack}({x})", self.array)
+        matcher.check(f"{numbers} is not None")
+
+    def build(self, builder):
+        place = builder.reserve(self)
+        return builder.fill(place, NumberList(self.array.build(builder)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,9 +376,17 @@ class Matcher:
     def check_distinct(self) -> None:
         """No object but an array stands at two places, and no dict of attributes is that of two objects."""
         self._check_names(self.variables)
-        self._check_names([f"x{i}" for i, spec in enumerate(self.places)
-                           if not (isinstance(spec, (ArraySpec, ScalarSpec, DictSpec))
-                                   or isinstance(spec, SequenceSpec) and spec.kind is not list)])
+        names = [f"x{i}" for i, spec in enumerate(self.places)
+                 if not (isinstance(spec, (ArraySpec, ScalarSpec, DictSpec))
+                         or isinstance(spec, SequenceSpec) and spec.kind is not list)]
+        nested = [(f"x{i}", spec.shape[0]) for i, spec in enumerate(self.places)
+                  if isinstance(spec, NumbersSpec) and len(spec.shape) > 1]
+        if not nested or len(names) < 2:
+            self._check_names(names)
+            return
+        parts = [f"id({x})" for x in names] + [f"*map(id, {x})" for x, _ in nested]
+        count = len(names) + sum(extent for _, extent in nested)
+        self.check(f"len({{{', '.join(parts)}}}) == {count}")
 
     def take_lines(self, indent: int = 0) -> list[str]:
         """The lines so far, which are no longer there then."""

@@ -26,11 +26,13 @@ from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.lists import Run, TracedList, find_runs
 from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
 from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Part, Reshape, Window,
                                                   is_same_view)
 from jitcore.process.generated import Constants
+from jitcore.process.lists import unpack
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
 from jitcore.rewriter.operations.texts import Text, prepare
@@ -133,6 +135,8 @@ class ResultWriter:
             return self._assign(value, f"outs[{self._add_output(value.read())}].item()")
         if isinstance(value, Scalar):
             return self._assign(value, f"outs[{self._add_output(value.read())}][()]")
+        if type(value) is NumberList:
+            return self._assign(value, self._express_numbers(value))
         if type(value) is TracedList:
             return self._assign(value, self._express_list(value))
         kind = type(value)
@@ -162,6 +166,18 @@ class ResultWriter:
         if values.template.structure == ("tuple", *["*"] * len(columns)):
             return f"[*zip({', '.join(columns)})]"
         raise not_traceable("a list of traced length whose elements are no numbers is returned")
+
+    def _express_numbers(self, values: NumberList) -> str:
+        """A list of the caller's, a row of one, or a new one."""
+        array = values.array
+        for place, storage in self.session.storages.items():
+            if storage is array.storage and not array.steps:
+                return f"x{place - 1}"
+        if array.storage.is_shared or array.steps or array.ndim > 1 or id(array.storage) in self._bases:
+            raise not_traceable("a list is returned that may be another one, or a part of one")
+        self._keep.append(array.storage)
+        self._bases[id(array.storage)] = base = self._bind(f"outs[{self._add_output(array.storage.value)}]")
+        return f"{base}.tolist()"
 
     def _express_array(self, array: NDArray) -> str:
         if array.is_padded:
@@ -347,6 +363,9 @@ class ResultWriter:
         session = self.session
         for place, stand_in in enumerate(session.builder.stand_ins):
             lines += self._write_container(f"x{place}", stand_in, session.contents[place])
+            if type(stand_in) is NumberList:
+                is_same = stand_in.array.storage.value is session.initial[place + 1]
+                lines += [] if is_same else [f"{self.constants.add(unpack)}(x{place}, x{place + 1})"]
         for namespace in session.captures.namespaces.values():
             for name, value in namespace.given.items():
                 if value is not namespace.initial.get(name, ABSENT):

@@ -3,20 +3,22 @@
 In: `Array`s of a trace. Out: handles with the values, dtypes, mutation and aliasing of the plain ones.
 
 Modules:
-    arithmetic   Python's arithmetic on traced numbers.
-    conversions  Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`,
-                 `sorted(x)`.
-    equality     Which traced values are equal whatever they are, and which the current trace can use.
-    items        Items of arrays: `x[index]` and `x[index] = value`.
-    lists        Lists whose length or elements a traced loop decides.
-    mixed        Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]`
-                 on the other.
-    ndarray      Arrays with NumPy's semantics: mutable, with views that share memory.
-    numbers      Python numbers whose value is traced: bool, int (64 bits), float, complex.
-    operators    Python's operators of arrays and NumPy scalars: each is a ufunc.
-    promotion    Operands of NumPy's functions: what they are to promotion, and their values in a dtype.
-    scalars      NumPy scalars whose value is traced: what elements and full reductions of arrays are.
-    sequences    Arrays of nested sequences with traced elements: what `np.array` makes of lists of numbers.
-    storage      Storages: the memory of arrays, which several views may share.
-    views        Views: how an array lies in its storage.
+    arithmetic    Python's arithmetic on traced numbers.
+    conversions   Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`,
+                  `sorted(x)`.
+    equality      Which traced values are equal whatever they are, and which the current trace can use.
+    items         Items of arrays: `x[index]` and `x[index] = value`.
+    lists         Lists whose length or elements a traced loop decides.
+    mixed         Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]`
+                  on the other.
+    ndarray       Arrays with NumPy's semantics: mutable, with views that share memory.
+    number_lists  Lists of the caller's that hold numbers of one type, or rows of such numbers: arrays that
+                  act as lists.
+    numbers       Python numbers whose value is traced: bool, int (64 bits), float, complex.
+    operators     Python's operators of arrays and NumPy scalars: each is a ufunc.
+    promotion     Operands of NumPy's functions: what they are to promotion, and their values in a dtype.
+    scalars       NumPy scalars whose value is traced: what elements and full reductions of arrays are.
+    sequences     Arrays of nested sequences with traced elements: what `np.array` makes of lists of numbers.
+    storage       Storages: the memory of arrays, which several views may share.
+    views         Views: how an array lies in its storage.
 """

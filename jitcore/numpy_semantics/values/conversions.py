@@ -19,6 +19,7 @@ from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.lists import TracedList
+from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, int_of_scalar, to_item,
@@ -104,7 +105,7 @@ def type_of(x: Any) -> type:
         return x.__class__
     if isinstance(x, (NDArray, Text)):
         return str if type(x) is Text else np.ndarray
-    if type(x) is TracedList:
+    if type(x) in (TracedList, NumberList):
         return list
     if isinstance(x, TracedIterable):
         return x.kind
@@ -143,7 +144,7 @@ def select(condition: Any, one: Any, other: Any) -> Any:
 
 def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
     def choose(*values, **options):
-        if len(values) == 1 and type(values[0]) is TracedList and not options:
+        if len(values) == 1 and type(values[0]) in (TracedList, NumberList) and not options:
             find = np.min if plain is builtins.min else np.max
 
             def reduce(array):
@@ -191,7 +192,7 @@ def _as_truth(x: Any) -> Any:
     return x
 
 
-def _reduce_list(values: TracedList, reduce: Callable, text: str) -> Any:
+def _reduce_list(values: TracedList | NumberList, reduce: Callable, text: str) -> Any:
     """What NumPy's reduction gives, of the type of an element; without elements, Python's own answer."""
     array = values.to_array()
     fail(bool_of(values.shape[0] == 0), ValueError(f"{text} of an empty list"))
@@ -199,7 +200,8 @@ def _reduce_list(values: TracedList, reduce: Callable, text: str) -> Any:
     if array.dtype.kind not in "if":
         raise not_traceable(f"{text}() of a list of traced length of {array.dtype.name}")
     found = reduce(array)
-    return to_python(found) if type(values.template.leaves[0]) in (Number, int, float) else found
+    is_python = type(values) is NumberList or type(values.template.leaves[0]) in (Number, int, float)
+    return to_python(found) if is_python else found
 
 
 def _sum_array(array: NDArray) -> Any:
@@ -211,7 +213,7 @@ def _sum_array(array: NDArray) -> Any:
 
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
-    if type(iterable) is TracedList:
+    if type(iterable) in (TracedList, NumberList):
         return start + _reduce_list(iterable, _sum_array, "sum")
     if _is_vector(iterable) and iterable.dtype.kind in "fc":
         return np.sum(iterable) + start if iterable.size else start
