@@ -135,7 +135,7 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
     emit = table.get(name)
     if emit is not None:
         return emit(b, *args)
-    call = emit_call(b, mathlib.FUNCTIONS[name].build, *args)
+    call = emit_call(b, mathlib.FUNCTIONS[name].formula, *args)
     if not inline and isinstance(call, ir.CallInstr):
         call.attributes.add("noinline")
     return call
@@ -291,7 +291,7 @@ _FLOAT = {
     "abs": lambda b, x: call_intrinsic(b, "fabs", [x]),
     "max": _float_extreme(">"),
     "min": _float_extreme("<"),
-    "rem": lambda b, x, y: emit_call(b, mathlib.FUNCTIONS["fmod"].build, x, y),
+    "rem": lambda b, x, y: emit_call(b, mathlib.FUNCTIONS["fmod"].formula, x, y),
     "is_finite": _is_finite,
     "signbit": lambda b, x: b.icmp_signed("<", _float_bits(b, x), constant(_float_bits(b, x).type, 0)),
     **{op: _float_compare(sign) for op, sign in _COMPARISONS.items()},

@@ -22,7 +22,7 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.backends.llvm.mathlib import FUNCTIONS, zeta
-from jitcore.backends.llvm.mathlib.emitter import Emitter, Lanes
+from jitcore.backends.llvm.mathlib.emitter import Emitter, Lanes, load_formula
 from jitcore.backends.xla.builder import HloBuilder, HloValue
 from jitcore.core.primitive import registry
 from jitcore.loopir.complex_math import OPERATIONS, Complex, Real, Reals
@@ -79,7 +79,7 @@ def _apply_real(b: HloBuilder, name: str, values: tuple[HloValue, ...]) -> HloVa
         return b.op(_NAMES[name], *values, dtype=dtypes.bool_ if name in _PREDICATES else None)
     function = FUNCTIONS[name]
     emitter = HloEmitter(_Instructions(b, x.shape), _FLOATS[dtype])
-    return emitter.builder.read(function.build(emitter, *map(emitter.take, values)).value)
+    return emitter.builder.read(load_formula(function.formula)(emitter, *map(emitter.take, values)).value)
 
 
 def _add_in_logarithms(b: HloBuilder, x: HloValue, y: HloValue) -> HloValue:
@@ -213,7 +213,7 @@ class _Instructions:
 
     def call(self, function: SimpleNamespace, arguments) -> Any:
         emitter = HloEmitter(self, arguments[0].type)
-        return FUNCTIONS[function.name].build(emitter, *map(emitter.lanes, arguments)).value
+        return load_formula(FUNCTIONS[function.name].formula)(emitter, *map(emitter.lanes, arguments)).value
 
 
 _OPERATIONS = {"fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "fneg": "negate", "add": "add",

@@ -48,8 +48,6 @@ Modules:
     zeta                   zeta, polygamma: Hurwitz's zeta function and derivatives of digamma; lane values
                            in, one out.
 """
-import importlib
-from collections.abc import Callable
 from typing import NamedTuple
 
 __all__ = ["FUNCTIONS", "Function", "names"]
@@ -66,12 +64,6 @@ class Function(NamedTuple):
     single: float
     double: float
     absolute: float = 0.0
-
-    @property
-    def build(self) -> Callable:
-        """The formula. Its module is loaded when it is asked for: programs have few of them."""
-        module, _, name = self.formula.partition(".")
-        return getattr(importlib.import_module(f"{__name__}.{module}"), name)
 
 
 FUNCTIONS = {

@@ -14,6 +14,7 @@ Constants are sums of floats of one format: in, digits; out, `Constant.split`.
 
 
 import functools
+import importlib
 import math
 import struct
 
@@ -27,6 +28,12 @@ fractions = LazyModule("fractions")  # which takes 5 ms to load
 def round_single(value):
     """A float rounded to float32."""
     return struct.unpack("f", struct.pack("f", value))[0]
+
+
+def load_formula(name):
+    """A formula by its module and name. The module is loaded when it is asked for: programs have few."""
+    module, _, function = name.partition(".")
+    return getattr(importlib.import_module(f"jitcore.backends.llvm.mathlib.{module}"), function)
 
 
 class Constant:
@@ -447,8 +454,9 @@ def define_function(module, build, value_type, arity, cold=False):
 
 
 def emit_call(builder, build, *args, cold=False):
-    """A call of the function that `build` describes, where the builder is. args: values of one type: float,
-    double, or a vector of either of at most 64 lanes."""
+    """A call of the function that `build` describes, a formula or its name, where the builder is. args: values of
+    one type: float, double, or a vector of either of at most 64 lanes."""
+    build = load_formula(build) if isinstance(build, str) else build
     return builder.call(define_function(builder.module, build, args[0].type, len(args), cold), args)
 
 

@@ -19,8 +19,8 @@ from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.lists import TracedList
-from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, int_of_scalar, to_item,
                                                       to_raw)

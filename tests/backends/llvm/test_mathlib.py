@@ -7,7 +7,6 @@ regimes; the exact values come from mpmath with 200 bits. `test_mathlib_sweeps` 
 import ctypes
 import functools
 import math
-import types
 
 import llvmlite.ir as ir
 import mpmath as mp
@@ -51,7 +50,7 @@ def emit_loop(module, symbol, name, element, lanes):
     i.add_incoming(I64(0), entry)
     places = [b.bitcast(b.gep(p, [i]), value_type.as_pointer()) for p in function.args[1:]]
     align = 4 if isinstance(element, ir.FloatType) else 8
-    result = emit_call(b, mathlib.FUNCTIONS[name].build, *(b.load(place, align=align) for place in places[1:]))
+    result = emit_call(b, mathlib.FUNCTIONS[name].formula, *(b.load(place, align=align) for place in places[1:]))
     b.store(result, places[0], align=align)
     following = b.add(i, I64(lanes or 1))
     i.add_incoming(following, b.block)
@@ -327,7 +326,7 @@ INSTRUCTIONS = {
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_instructions_of_any_number_of_lanes(monkeypatch, name, dtype, lanes):
     build, reference = INSTRUCTIONS[name]
-    monkeypatch.setitem(mathlib.FUNCTIONS, name, types.SimpleNamespace(arity=1, build=build))
+    monkeypatch.setitem(mathlib.FUNCTIONS, name, mathlib.Function(1, build, 0.0, 0.0))
     x = np.random.default_rng(8).uniform(1, 100, 128).astype(dtype)
     if name.startswith("lookup"):
         x = np.floor(x)
@@ -405,7 +404,7 @@ def make_builder():
 
 def test_emit_defines_each_function_once():
     b, (x, y, _) = make_builder()
-    results = [emit_call(b, mathlib.FUNCTIONS["exp"].build, value) for value in (x, x, y)]
+    results = [emit_call(b, mathlib.FUNCTIONS["exp"].formula, value) for value in (x, x, y)]
     assert [str(r.type) for r in results] == ["float", "float", "double"]
     defined = [name for name in b.module.globals if name.startswith("jitcore.")]
     assert defined == ["jitcore.exp.f32", "jitcore.exp.f64"]
@@ -414,7 +413,7 @@ def test_emit_defines_each_function_once():
 def test_values_of_two_types_are_refused():
     b, (x, y, _) = make_builder()
     with pytest.raises(TypeError):
-        emit_call(b, mathlib.FUNCTIONS["pow"].build, x, y)
+        emit_call(b, mathlib.FUNCTIONS["pow"].formula, x, y)
 
 
 def test_fits_reproduce_the_coefficients():
