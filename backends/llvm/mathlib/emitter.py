@@ -454,8 +454,8 @@ def define_function(module, build, value_type, arity, cold=False):
 
 
 def emit_call(builder, build, *args, cold=False):
-    """A call of the function that `build` describes, a formula or its name, where the builder is. args: values of
-    one type: float, double, or a vector of either of at most 64 lanes."""
+    """A call of the function that `build`, a formula or its name, describes, where the builder is. args:
+    values of one type: float, double, or a vector of either of at most 64 lanes."""
     build = load_formula(build) if isinstance(build, str) else build
     return builder.call(define_function(builder.module, build, args[0].type, len(args), cold), args)
 
