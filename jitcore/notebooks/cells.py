@@ -1,5 +1,5 @@
-"""Cells of notebooks whose hot loops and functions are compiled: `%load_ext jitcore`, then `%%autojit` in the
-first line of a cell, or `%autojit on` for all that follow.
+"""Cells of notebooks whose hot loops and functions are compiled: `%%autojit` in the first line of a cell, or
+`%autojit on` for all that follow.
 
 In: the shell of IPython, and the code of its cells. Out: the same code with entries, sampled while a cell
 runs.
@@ -18,7 +18,7 @@ from jitcore.scripts.sessions.runner import Session, can_sample, has_units, open
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+__all__ = ["Cells"]
 
 _FIRST_LINE = "%%autojit"
 _MAGIC = "get_ipython().run_line_magic('autojit', 'cell')\n"
@@ -39,7 +39,6 @@ class Cells:
     def install(self) -> None:
         self.shell.run_code = self.run_code
         self.shell.input_transformers_cleanup.append(read_first_line)
-        self.shell.register_magic_function(self.autojit, "line", "autojit")
         self.shell.events.register("post_run_cell", self.rest)
         atexit.register(self.close)
 
@@ -47,7 +46,6 @@ class Cells:
         self.close()
         self.shell.run_code = self._run_code
         self.shell.input_transformers_cleanup.remove(read_first_line)
-        self.shell.magics_manager.magics["line"].pop("autojit", None)
         self.shell.events.unregister("post_run_cell", self.rest)
         atexit.unregister(self.close)
 
@@ -106,22 +104,3 @@ def forget_place(code: CodeType) -> CodeType:
     """Code as it is in every kernel."""
     consts = tuple([forget_place(one) if isinstance(one, CodeType) else one for one in code.co_consts])
     return code.replace(co_consts=consts, co_filename="")
-
-
-_cells: Cells | None = None
-
-
-def load_ipython_extension(shell: Any) -> None:
-    """Called by `%load_ext jitcore`."""
-    global _cells
-    if _cells is None:
-        _cells = Cells(shell)
-        _cells.install()
-
-
-def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext jitcore`."""
-    global _cells
-    if _cells is not None:
-        _cells.remove()
-        _cells = None
