@@ -200,8 +200,8 @@ def _draw_edge(graph: Graph, boxes: Sequence[_Drawing], places: dict, number: in
     return (f"<g><title>{escape(_describe(edge.buffer))}</title>"
             f'<path d="M{x0:.0f} {y0:.0f}C{curve}" fill="none" stroke="currentColor" stroke-opacity=".6"/>'
             f'<path d="M{x1 - 3:.0f} {y1 - 6:.0f}h6l-3 6z" fill-opacity=".6"/>'
-            f'<text x="{x1 + 5:.0f}" y="{y1 - 8 - _LINE * (number % 2):.0f}">{escape(edge.buffer.name)}</text>'
-            "</g>")
+            f'<text x="{x1 + 5:.0f}" y="{y1 - 8 - _LINE * (number % 2):.0f}">{escape(edge.buffer.name)}'
+            "</text></g>")
 
 
 def _find_port(graph: Graph, boxes: Sequence[_Drawing], places: dict, number: int, end: str) -> float:

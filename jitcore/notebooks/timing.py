@@ -21,8 +21,8 @@ from jitcore.config import config
 from jitcore.hypertext import cut, escape, format_table, show_table
 from jitcore.jitted.comparison import format_seconds
 from jitcore.jitted.wrapper import JitWrapped
-from jitcore.notebooks.variants import (JaxVariant, NumbaVariant, NumpyVariant, copy_arrays, find_plain,
-                                        is_installed, jax, list_names, renew)
+from jitcore.notebooks.variants import (JaxVariant, NoCounterpart, NumbaVariant, NumpyVariant, copy_arrays,
+                                        find_plain, is_installed, jax, list_names, renew)
 from jitcore.process.lazy import LazyModule
 
 shell_errors = LazyModule("IPython.core.error")
@@ -112,8 +112,8 @@ def time_expression(text: str, variables: dict[str, Any], setup: str = "") -> Ti
                 given = {name: read(value) for name, value in copy_arrays(names, variables).items()}
                 row, results[label] = _measure(label, _bind(code, given), given)
             except Exception as error:
-                line = cut(str(error).strip().partition("\n")[0], 200)
-                rows.append(Row(label, error=f"{type(error).__name__}: {line}"))
+                kind = "" if isinstance(error, NoCounterpart) else f"{type(error).__name__}: "
+                rows.append(Row(label, error=kind + cut(str(error).strip().partition("\n")[0], 200)))
                 continue
         expected = results.get("jitcore")
         rows.append(row._replace(difference=compare_results(expected, results[label]) if expected else ""))

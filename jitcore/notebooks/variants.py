@@ -89,7 +89,7 @@ class NumpyVariant:
     def find_module(self, name: str) -> Any:
         """What stands for a module of jitcore's. Raises: NoCounterpart."""
         if name != "jitcore.numpy":
-            raise NoCounterpart(f"{self.label} has no {name}")
+            raise NoCounterpart(f"{self.label} has nothing like {name}")
         return np
 
     def decorate(self, function: types.FunctionType, options: JitOptions | None) -> Callable:
@@ -114,16 +114,18 @@ class NumpyVariant:
 
     def _find_function(self, value: Callable) -> Any:
         name = getattr(value, "__name__", type(value).__name__)
-        for module in _PUBLIC:
-            if getattr(importlib.import_module(module), name, None) is value:
-                found = getattr(self.find_module(module), name, None)
-                if found is not None:
-                    return found
-        raise NoCounterpart(f"{self.label} has no {name}")
+        module = next((one for one in _PUBLIC
+                       if getattr(importlib.import_module(one), name, None) is value), value.__module__)
+        try:
+            return getattr(self.find_module(module), name)
+        except (NoCounterpart, AttributeError):
+            raise NoCounterpart(f"{self.label} has nothing like {module}.{name}") from None
 
     def _make(self, function: types.FunctionType) -> types.FunctionType:
         if function in self._made:
             return self._made[function]
+        if not is_user_function(function):
+            raise NoCounterpart("not for what a transformation gives: call it inside of the jitted function")
         variables = {"__builtins__": function.__builtins__, "__name__": function.__globals__.get("__name__")}
         cells = function.__closure__ and tuple([types.CellType() for _ in function.__closure__])
         made = self._made[function] = _copy(function, variables, cells)
@@ -153,7 +155,7 @@ class JaxVariant(NumpyVariant):
         try:
             return importlib.import_module(name.replace("jitcore", "jax", 1))
         except ImportError:
-            raise NoCounterpart(f"{self.label} has no {name}") from None
+            raise NoCounterpart(f"{self.label} has nothing like {name}") from None
 
     def decorate(self, function: types.FunctionType, options: JitOptions | None) -> Callable:
         if options is None:
