@@ -21,6 +21,8 @@ _MOST_CHARACTERS, _MOST_ROWS = 20_000, 500
 class Shown(str):
     """The text of an object, in whose place notebooks show the object."""
 
+    of: Any
+
     def __new__(cls, text: str, of: Any) -> Shown:
         made = super().__new__(cls, text)
         made.of = of

@@ -7,6 +7,7 @@ In: a jaxpr. Out: HTML that says what its text says, with the same names.
 from __future__ import annotations
 
 import linecache
+from typing import Any
 
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from jitcore.core.pretty import Names, format_equation, format_param, holds_jaxpr
@@ -60,8 +61,10 @@ class _Page:
         parts = [_INDENTED]
         for key, value in sorted(inner.items()):
             for one in value if isinstance(value, (tuple, list)) else (value,):
-                is_jaxpr = isinstance(one, (ClosedJaxpr, Jaxpr))
-                text = self.jaxpr(getattr(one, "jaxpr", one), below) if is_jaxpr else escape(
-                    cut(format_param(one, 0, below), _MOST_CHARACTERS))
-                parts.append(f"<div>{escape(key)}=</div>{text}")
+                parts.append(f"<div>{escape(key)}=</div>{self.param(one, below)}")
         return fold(title, "".join([*parts, "</div>"]), hint=hint)
+
+    def param(self, value: Any, names: Names) -> str:
+        if isinstance(value, (ClosedJaxpr, Jaxpr)):
+            return self.jaxpr(value.jaxpr if isinstance(value, ClosedJaxpr) else value, names)
+        return escape(cut(format_param(value, 0, names), _MOST_CHARACTERS))

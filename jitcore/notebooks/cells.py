@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import atexit
 import marshal
+import re
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from jitcore.process.lazy import LazyModule
 from jitcore.scripts.sessions.report import format_report
 from jitcore.scripts.sessions.runner import Session, can_sample, has_units, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Cells"]
+source = LazyModule("jitcore.core.source")
+
+__all__ = ["Cells", "name_cells"]
 
 _FIRST_LINE = "%%autojit"
 _MAGIC = "get_ipython().run_line_magic('autojit', 'cell')\n"
@@ -59,7 +63,7 @@ class Cells:
             if word == "off":
                 self.close()
         elif word == "report":
-            print(format_report(None if self.session is None else self.session.sampler))
+            print(name_cells(format_report(None if self.session is None else self.session.sampler)))
         else:
             print(f"%autojit is {self.scope}. Use: %autojit on, off, or report; %%autojit in a cell")
 
@@ -98,6 +102,11 @@ class Cells:
 def read_first_line(lines: list[str]) -> list[str]:
     """Has a cell that begins with the magic turn it on itself: its lines keep their numbers."""
     return [_MAGIC, *lines[1:]] if lines and lines[0].strip() == _FIRST_LINE else lines
+
+
+def name_cells(text: str) -> str:
+    """A text of the process that compiles, which knows cells by the names of their files."""
+    return re.sub(r"(\S+):(\d+)(?=: )", lambda place: source.find_cell(place[1], place[2]) or place[0], text)
 
 
 def forget_place(code: CodeType) -> CodeType:

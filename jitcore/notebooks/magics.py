@@ -5,6 +5,7 @@ In: the shell of IPython. Out: its magics, which give objects that it shows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jitcore.notebooks.cells import Cells
@@ -21,20 +22,19 @@ class Magics:
 
     def __init__(self, shell: Any):
         self.shell, self.cells = shell, Cells(shell)
-        self.of_kind = {"line": {"autojit": self.cells.autojit, "jit_report": self.jit_report,
-                                 "jit_timeit": self.jit_timeit}, "cell": {"jit_timeit": self.jit_timeit}}
+        self.table: list[tuple[str, str, Callable]] = [
+            ("autojit", "line", self.cells.autojit), ("jit_report", "line", self.jit_report),
+            ("jit_timeit", "line", self.jit_timeit), ("jit_timeit", "cell", self.jit_timeit)]
 
     def install(self) -> None:
         self.cells.install()
-        for kind, magics in self.of_kind.items():
-            for name, magic in magics.items():
-                self.shell.register_magic_function(magic, kind, name)
+        for name, kind, magic in self.table:
+            self.shell.register_magic_function(magic, kind, name)
 
     def remove(self) -> None:
         self.cells.remove()
-        for kind, magics in self.of_kind.items():
-            for name in magics:
-                self.shell.magics_manager.magics[kind].pop(name, None)
+        for name, kind, _ in self.table:
+            self.shell.magics_manager.magics[kind].pop(name, None)
 
     def jit_timeit(self, line: str, cell: str | None = None) -> Any:
         """%jit_timeit f(x): the first call, the fastest later one and the quartiles, beside the function without

@@ -6,7 +6,6 @@ programs as pictures.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from jitcore.dispatch.program import Program
 from jitcore.hypertext import fold, format_table, show_table
 from jitcore.jitted.comparison import count_kernels
 from jitcore.jitted.wrapper import JitWrapped
+from jitcore.notebooks.cells import name_cells
 from jitcore.notebooks.variants import find_plain
 from jitcore.process.lazy import LazyModule
 from jitcore.scripts.sampling import Sampler
@@ -92,7 +92,7 @@ def summarize(variables: Mapping[str, Any], sampler: Sampler | None, names: Sequ
     if missing:
         raise shell_errors.UsageError(f"{', '.join(sorted(missing))}: not decorated by jit or autojit")
     regions = [] if names else list_regions(sampler)
-    cells = list_rows(regions, format_place)
+    cells = [[*row, name_cells(reason)] for *row, reason in list_rows(regions, format_place)]
     return Summary([_describe(name, value) for name, value in found], cells if regions else [])
 
 
@@ -108,7 +108,7 @@ def list_functions(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield full, one
 
 
-def _describe(name: str, value: JitWrapped | types.FunctionType) -> FunctionRow:
+def _describe(name: str, value: Any) -> FunctionRow:
     info, place = value.cache_info(), locate_function(find_plain(value))[1]
     counts = info.hits, info.traces, info.compiles
     if isinstance(value, JitWrapped):

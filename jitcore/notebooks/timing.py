@@ -12,6 +12,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from time import perf_counter
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,20 +121,20 @@ def time_expression(text: str, variables: dict[str, Any], setup: str = "") -> Ti
     return Timing(" ".join(text.split()), rows, results)
 
 
-def compile_call(text: str) -> Any:
+def compile_call(text: str) -> CodeType:
     """Code of a function of no arguments that runs the text and returns its last expression."""
     body = ast.parse(text).body
     if not body or not isinstance(body[-1], ast.Expr):
         raise shell_errors.UsageError("what is timed ends with an expression, whose values are compared")
     body[-1] = ast.copy_location(ast.Return(body[-1].value), body[-1])
-    module = ast.parse("def call(): pass")
+    module: Any = ast.parse("def call(): pass")
     module.body[0].body = body
     found = compile(ast.fix_missing_locations(module), "<jit_timeit>", "exec").co_consts
-    return next(const for const in found if hasattr(const, "co_code"))
+    return next(const for const in found if isinstance(const, CodeType))
 
 
-def _bind(code: Any, variables: dict[str, Any]) -> Callable[[], Any]:
-    return type(_bind)(code, {"__builtins__": __builtins__, **variables})
+def _bind(code: CodeType, variables: dict[str, Any]) -> Callable[[], Any]:
+    return FunctionType(code, {"__builtins__": __builtins__, **variables})
 
 
 def _measure(label: str, call: Callable[[], Any], given: dict[str, Any]) -> tuple[Row, Any]:
@@ -142,7 +143,8 @@ def _measure(label: str, call: Callable[[], Any], given: dict[str, Any]) -> tupl
     first = perf_counter() - start
     arrays = [value for value in given.values() if isinstance(value, np.ndarray)]
     seen = tree_util.tree_map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, (result, arrays))
-    runs, spent, count = [], 0.0, 1
+    runs: list[float] = []
+    spent, count = 0.0, 1
     while not runs or spent < _SECONDS and len(runs) < _MOST_RUNS:
         start = perf_counter()
         for _ in range(count):

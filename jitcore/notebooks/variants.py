@@ -6,6 +6,7 @@ modules and functions of the other library.
 
 from __future__ import annotations
 
+import builtins
 import copy
 import importlib
 import importlib.util
@@ -126,7 +127,7 @@ class NumpyVariant:
             return self._made[function]
         if not is_user_function(function):
             raise NoCounterpart("not for what a transformation gives: call it inside of the jitted function")
-        variables = {"__builtins__": function.__builtins__, "__name__": function.__globals__.get("__name__")}
+        variables = {"__builtins__": builtins, "__name__": function.__globals__.get("__name__")}
         cells = function.__closure__ and tuple([types.CellType() for _ in function.__closure__])
         made = self._made[function] = _copy(function, variables, cells)
         for name in list_names(function.__code__):

@@ -154,16 +154,29 @@ f(x); relax(u, 5); slope(x)
 
 
 def test_cells_are_in_the_report(tmp_path):
-    _, found = run_cells("""
+    _, _, _, found, printed = run_cells("""
 %%autojit
 s = 0
 for i in range(20_000_000):
     s += i % 7
 ----
+import logging
+def work(i):
+    logging.debug("%s", i)
+    return i % 7
+----
+%%autojit
+for i in range(2_000_000):
+    s += work(i)
+----
 %jit_report
+----
+%autojit report
 """, tmp_path)
     assert re.search(r"^Cell In\[2\], line 3-4 +(compiled|python)", found["text"], re.MULTILINE)
-    assert "Autojitted cells" in Tree(found["html"]).text
+    assert re.search(r"^Cell In\[4\], line 2-3 +python .* Cell In\[3\], line 3: logging", found["text"], re.MULTILINE)
+    assert "Autojitted cells" in Tree(found["html"]).text and "ipython-input" not in found["html"]
+    assert "  Cell In[3], line 3: logging" in printed["printed"]
 
 
 def test_messages_name_cells(tmp_path):
