@@ -16,6 +16,7 @@ from jitcore.core.jaxpr import list_equations, sub_jaxprs
 from jitcore.loopir.picture import make_graph
 from jitcore.loopir.program import Call, Kernel, LibraryCall
 from jitcore.loopir.traversal import flatten
+from tests.backends.python.programs import PROGRAMS
 from tests.notebooks.html_tree import Tree
 
 X, W = np.ones((40, 20), np.float32), np.eye(20, dtype=np.float32)
@@ -93,6 +94,17 @@ def test_a_loop_program(function):
             numbers = list(map(float, re.findall(r"-?\d+", path)))
             assert numbers[-1] > numbers[1]
     assert shown in tree.text and repr(shown) == repr(str(shown)) and type(pickle.loads(pickle.dumps(shown))) is str
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_programs_of_the_backends(name):
+    function, arguments = PROGRAMS[name]
+    compiled = jit(function, compiler_options={"codegen": "python"}).lower(*arguments).compile()
+    shown = compiled.as_text("loop program")
+    graph, tree = make_graph(shown.of), Tree(shown._repr_html_())
+    assert tree.tags["rect"] == count_nodes(graph) and tree.tags["path"] == 2 * count_edges(graph)
+    assert graph.count("kernel") == len(re.findall(r"^\s*kernel\b", shown, re.MULTILINE))
+    Tree(compiled._repr_html_())
 
 
 def count_nodes(graph) -> int:
