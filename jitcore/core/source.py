@@ -180,21 +180,22 @@ def summarize_source(info: SourceInfo | None) -> str:
     if info is None:
         return ""
     position = info.resolve()
-    place = find_cell(position.file, position.line) or f"{os.path.basename(position.file)}:{position.line}"
-    return f"{place} ({position.function})"
+    file = position.file if find_cell(position.file) else os.path.basename(position.file)
+    return f"{format_place(file, position.line)} ({position.function})"
 
 
 def format_place(file: str, line: int | str) -> str:
     """A line for messages: "file.py:12", or "Cell In[3], line 12" where IPython made the file's name."""
-    return find_cell(file, line) or f"{file}:{line}"
+    cell = find_cell(file)
+    return f"{cell}, line {line}" if cell else f"{file}:{line}"
 
 
-def find_cell(file: str, line: int | str) -> str:
-    """A line of a cell as IPython names it in tracebacks; "" where the file is none of its cells."""
+def find_cell(file: str) -> str:
+    """A cell as IPython names it in tracebacks, "Cell In[3]"; "" where the file is none of its cells."""
     ipython = sys.modules.get("IPython.core.getipython")
     shell = ipython and ipython.get_ipython()
     found = shell and shell.compile.format_code_name(file)
-    return f"{' '.join(found)}, line {line}" if found else ""
+    return " ".join(found) if found else ""
 
 
 def format_snippet(info: SourceInfo | None, width: int = SNIPPET_WIDTH) -> list[str]:

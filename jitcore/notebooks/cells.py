@@ -106,7 +106,7 @@ def read_first_line(lines: list[str]) -> list[str]:
 
 def name_cells(text: str) -> str:
     """A text of the process that compiles, which knows cells by the names of their files."""
-    return re.sub(r"(\S+):(\d+)(?=: )", lambda place: source.find_cell(place[1], place[2]) or place[0], text)
+    return re.sub(r"(\S+):(\d+)(?=: )", lambda place: source.format_place(place[1], place[2]), text)
 
 
 def forget_place(code: CodeType) -> CodeType:

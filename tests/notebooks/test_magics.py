@@ -212,7 +212,7 @@ k(u, 3); k(u, 3); k(u, 1000)
     assert "function Cell In[4], line 2 h: python" in report["printed"]
     assert any(hint.startswith("Cell In[1], line 13 (f)\n") for hint in Tree(jaxpr["html"]).hints)
     assert raised["error"].startswith("IndexError") and "ipython-input" not in raised["error"]
-    assert "<ipython-input" not in wrong["error"] + report["printed"]
+    assert "<ipython-input" not in wrong["error"] + warned["printed"] + report["printed"]
 
 
 def test_a_kernel_names_cells(tmp_path):

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jitcore.autojitted.recording.purity import ORIGINAL
-from jitcore.core.source import SourcePosition, format_place
+from jitcore.core.source import SourcePosition, find_cell, format_place
 from jitcore.errors import AutojitWarning, NotTraceable
 from jitcore.hypertext import show_table
 from jitcore.numpy_semantics.errors import describe_reason
@@ -99,7 +99,7 @@ def warn_of(reason: Reason, name: str, tier: Tier, loops: Sequence[int] = ()) ->
     details = reason.details or str(reason.as_error()).partition("\n")[2]
     details = re.sub(r"\nSee help\(.*\)$", "\nSee help(jitcore.errors.AutojitWarning)", details)
     message = f"{reason}; {name} {how}\n{details}"
-    warnings.warn_explicit(message, AutojitWarning, reason.file, reason.line)
+    warnings.warn_explicit(message, AutojitWarning, find_cell(reason.file) or reason.file, reason.line)
 
 
 class Region(NamedTuple):
