@@ -28,12 +28,15 @@ Modules:
     export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
     flatten_util        A pytree of arrays as one vector, and back: what optimizers and `hessian` of whole
                         models work on.
+    hypertext           HTML that notebooks show: tables, folded parts and texts, escaped and of bounded size,
+                        without JavaScript.
     jitted/             What `jit` returns, and its other uses.
     lax/                The primitives, one block each, and their public functions (`jitcore.lax`).
     loopir/             The loop program: loop nests over buffers, scalar expressions, native control flow,
                         library calls.
     nn/                 Functions of neural networks (`jitcore.nn`): activations, normalisation, initial
                         weights.
+    notebooks/          Notebooks: `%load_ext jitcore`.
     numpy/              The NumPy namespace on Arrays and tracers (`import jitcore.numpy as jnp`).
     numpy_semantics/    NumPy's semantics on traced values: arrays with memory and views, NumPy scalars,
                         Python numbers.
@@ -97,7 +100,7 @@ _EXPORTS = {
                         "local_device_count", "local_devices", "make_array_from_callback",
                         "make_array_from_process_local_data", "make_array_from_single_device_arrays",
                         "make_mesh", "process_count", "process_index"),
-    "jitcore.scripts.sessions.cells": ("load_ipython_extension", "unload_ipython_extension"),
+    "jitcore.notebooks.magics": ("load_ipython_extension", "unload_ipython_extension"),
     "jitcore.scripts.sessions.runner": ("run_path",),
     "jitcore.lax.control_flow.callback": ("pure_callback",),
     "jitcore.lax.parallel.sharded": ("shard_map",),
@@ -138,7 +141,7 @@ if TYPE_CHECKING:
     )
     from jitcore.lax.control_flow.callback import pure_callback as pure_callback
     from jitcore.lax.parallel.sharded import shard_map as shard_map
-    from jitcore.scripts.sessions.cells import (
+    from jitcore.notebooks.magics import (
         load_ipython_extension as load_ipython_extension,
         unload_ipython_extension as unload_ipython_extension,
     )

@@ -11,7 +11,10 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.errors import arguments
+from jitcore.process.lazy import LazyModule
 from jitcore.sharding import SingleDeviceSharding
+
+hypertext = LazyModule("jitcore.hypertext")
 
 #: DLPack's number for memory of a GPU of NVIDIA's.
 _DLPACK_CUDA = 2
@@ -278,6 +281,15 @@ class ConcreteArray(Array):
 
     def __str__(self) -> str:
         return str(self.data) if self._is_readable else repr(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a line about the array, and its first and last elements."""
+        if self.is_deleted() or not self._is_readable:
+            return hypertext.show_text(repr(self))
+        weak = ", weakly typed" if self._weak_type else ""
+        line = f"{self.dtype.name} {list(self.shape)} on {self.device}, {self.nbytes:,} bytes{weak}"
+        elements = np.array2string(self.data, threshold=60, edgeitems=3)
+        return f"<div>{hypertext.show_text(line)}{hypertext.show_text(elements, 4000)}</div>"
 
 
 class DeviceForm:

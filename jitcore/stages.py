@@ -19,6 +19,7 @@ from jitcore.dispatch.function import Entry, JitFunction, read_values
 from jitcore.dispatch.options import NOTHING_SPECIAL, read_compiler_options
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
+from jitcore.hypertext import Shown, fold, show_text
 from jitcore.sharding import Spread
 
 __all__ = ["Compiled", "Lowered", "Traced", "show_stages"]
@@ -58,6 +59,16 @@ class Stage:
         """Indices of the donated leaves."""
         return tuple(i for i, donated in enumerate(self._program.donated) if donated)
 
+    def _show(self, *stages: str) -> str:
+        """The signature, and forms of the program, of which the last is open."""
+        texts, jaxpr = _list_texts(self._program), self._program.traced.jaxpr
+        types = [", ".join(aval.short() for aval in avals) for avals in (jaxpr.in_avals, jaxpr.out_avals)]
+        found = [(stage, texts[stage]()) for stage in stages if stage in texts]
+        parts = [fold(stage, text._repr_html_() if isinstance(text, Shown) else show_text(text),
+                      number == len(found)) for number, (stage, text) in enumerate(found, 1)]
+        title = f"{type(self).__name__}: {self.fun_name}({types[0]}) -> ({types[1]})"
+        return f"<div>{show_text(title, 1000)}{''.join(parts)}</div>"
+
 
 class Traced(Stage):
     """A function traced for given argument types."""
@@ -65,6 +76,9 @@ class Traced(Stage):
     @property
     def jaxpr(self) -> ClosedJaxpr:
         return self._program.closed_jaxpr
+
+    def _repr_html_(self) -> str:
+        return self._show("jaxpr")
 
     @api_boundary
     def lower(self) -> Lowered:
@@ -85,6 +99,9 @@ class Lowered(Stage):
             raise ValueError(
                 f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr' or 'stablehlo'")
         return str(self._program.compiled_jaxpr)
+
+    def _repr_html_(self) -> str:
+        return self._show("jaxpr", "optimized jaxpr")
 
     def _lower_to_stablehlo(self) -> str:
         backend = self._program.backend
@@ -158,6 +175,9 @@ class Compiled(FastCallable, Stage):
         Raises: ValueError for a stage that there is none of."""
         return show_stages(self._program, stage or list_stages(self._program)[-1])
 
+    def _repr_html_(self) -> str:
+        return self._show("jaxpr", "optimized jaxpr", "loop program")
+
     def cost_analysis(self) -> dict[str, float]:
         """Estimated 'flops', 'bytes accessed' and 'optimal_seconds', as far as the backend tells."""
         return dict(self._program.executable.cost())
@@ -198,8 +218,8 @@ def make_out_info(program: Program) -> Any:
 
 
 def _list_texts(program: Program) -> dict[str, Callable[[], str]]:
-    return {"jaxpr": lambda: str(program.closed_jaxpr),
-            "optimized jaxpr": lambda: str(program.compiled_jaxpr),
+    return {"jaxpr": lambda: Shown(str(program.closed_jaxpr), program.closed_jaxpr),
+            "optimized jaxpr": lambda: Shown(str(program.compiled_jaxpr), program.compiled_jaxpr),
             **program.executable.texts(program.argument_names)}
 
 

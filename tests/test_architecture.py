@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("errors",),
     ("process",),
+    ("hypertext",),
     ("config",),
     ("sharding",),
     ("dtypes",),
@@ -40,6 +41,7 @@ LAYERS = (
     ("autojitted",),
     ("api",),
     ("scripts",),
+    ("notebooks",),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -33,7 +33,7 @@ from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.loopir.expr import Address
 from jitcore.loopir.program import Call, Program, While
-from jitcore.loopir.text import format_program
+from jitcore.loopir.text import show_program
 from jitcore.loopir.traversal import flatten, list_outermost
 from jitcore.loopir.ways import apply_rules
 from jitcore.passes.canonical import LOCAL, program_key
@@ -137,7 +137,7 @@ class CpuExecutable:
         latest = self._latest
         if latest is None:
             return {}
-        found = {"loop program": lambda: format_program(latest.read_program()),
+        found = {"loop program": lambda: show_program(latest.read_program()),
                  "numba": lambda: _write_numba(latest.read_program(), arguments)}
         library = latest.compiled.library
         if library is not None:

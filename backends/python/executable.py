@@ -16,7 +16,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.loopir.program import Program
-from jitcore.loopir.text import format_program
+from jitcore.loopir.text import show_program
 from jitcore.schedule import lower_program
 from jitcore.schedule.target import Target
 
@@ -45,7 +45,7 @@ class SourceExecutable:
         program = self._latest
         if program is None:
             return {}
-        return {"loop program": lambda: format_program(program),
+        return {"loop program": lambda: show_program(program),
                 "numba": lambda: write_numba(program, arguments)}
 
     def cost(self) -> dict[str, float]:

@@ -5,6 +5,8 @@ In: a Python function and abstract arguments. Out: a `ClosedJaxpr`.
 Modules:
     algebra      The algebra of numbers that are not known: intervals that they lie in, and affine forms.
     check        The specification of the jaxpr, executable: every rule that a well-formed jaxpr obeys.
+    folding      The HTML of a jaxpr, as notebooks show it: equation by equation, with the user's line under
+                 the pointer; jaxprs inside of equations are folded.
     interpret    Runs a jaxpr on ndarrays with the NumPy implementations of its primitives.
     jaxpr        The jaxpr: jitcore's first-order typed program text, with one equation per primitive
                  application.

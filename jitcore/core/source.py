@@ -153,7 +153,7 @@ def locate_function(fun: Any) -> tuple[str, str]:
             break
     name = getattr(fun, "__name__", None) or type(fun).__name__
     code = getattr(fun, "__code__", None) or getattr(getattr(type(fun), "__call__", None), "__code__", None)
-    return name, f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+    return name, format_place(code.co_filename, code.co_firstlineno) if code else ""
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -180,7 +180,22 @@ def summarize_source(info: SourceInfo | None) -> str:
     if info is None:
         return ""
     position = info.resolve()
-    return f"{os.path.basename(position.file)}:{position.line} ({position.function})"
+    file = position.file if find_cell(position.file) else os.path.basename(position.file)
+    return f"{format_place(file, position.line)} ({position.function})"
+
+
+def format_place(file: str, line: int | str) -> str:
+    """A line for messages: "file.py:12", or "Cell In[3], line 12" where IPython made the file's name."""
+    cell = find_cell(file)
+    return f"{cell}, line {line}" if cell else f"{file}:{line}"
+
+
+def find_cell(file: str) -> str:
+    """A cell as IPython names it in tracebacks, "Cell In[3]"; "" where the file is none of its cells."""
+    ipython = sys.modules.get("IPython.core.getipython")
+    shell = ipython and ipython.get_ipython()
+    found = shell and shell.compile.format_code_name(file)
+    return " ".join(found) if found else ""
 
 
 def format_snippet(info: SourceInfo | None, width: int = SNIPPET_WIDTH) -> list[str]:
@@ -191,7 +206,7 @@ def format_snippet(info: SourceInfo | None, width: int = SNIPPET_WIDTH) -> list[
     if info is None:
         return []
     position = info.resolve()
-    lines = [f"  {position.file}:{position.line}"]
+    lines = [f"  {format_place(position.file, position.line)}"]
     raw = _read_line(position.file, position.line).rstrip()
     text = raw.lstrip()
     if not text:

@@ -6,7 +6,6 @@ first one, what the first and later calls take, kernels and bytes; a table to pr
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 from jitcore import dtypes, tree_util
 from jitcore.dispatch.backend import list_backends
 from jitcore.dispatch.options import DEFAULT_OPTIONS
+from jitcore.hypertext import format_table, show_table
 from jitcore.jitted.wrapper import JitWrapped
 
 __all__ = ["Comparison", "Row", "compare"]
@@ -65,25 +65,11 @@ class Comparison:
         return [head, *map(_format_row, self.rows)]
 
     def __repr__(self) -> str:
-        cells = self._list_cells()
-        count = len(cells[0])
-        full = [row for row in cells if len(row) == count]
-        widths = [max(len(row[i]) for row in (cells if i == 0 else full)) for i in range(count)]
-        lines = []
-        for first, *rest in cells:
-            rest = [cell.rjust(width) for cell, width in zip(rest, widths[1:])] if len(rest) > 1 else rest
-            lines.append("  ".join([first.ljust(widths[0]), *rest]).rstrip())
-        return "\n".join([self.name, *lines])
+        return f"{self.name}\n{format_table(self._list_cells(), str.rjust)}"
 
     def _repr_html_(self) -> str:
         head, *rows = self._list_cells()
-        lines = ["".join(f"<th>{html.escape(cell)}</th>" for cell in head)]
-        for row in rows:
-            span = len(head) - 1 if len(row) < len(head) else 1
-            cells = [f'<td colspan="{span}">{html.escape(cell)}</td>' for cell in row[1:]]
-            lines.append("".join([f"<td>{html.escape(row[0])}</td>", *cells]))
-        table = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table><caption>{html.escape(self.name)}</caption>{table}</table>"
+        return show_table(head, rows, self.name)
 
 
 def _format_row(row: Row) -> tuple[str, ...]:
@@ -91,7 +77,7 @@ def _format_row(row: Row) -> tuple[str, ...]:
         return row.backend, row.error
     kernels = "-" if row.kernels is None else str(row.kernels)
     count = "-" if row.bytes is None else f"{row.bytes:,.0f}"
-    times = map(_format_seconds, (row.first, row.warm))
+    times = map(format_seconds, (row.first, row.warm))
     return (row.backend, _format_ulp(row.ulp), *times, kernels, count)
 
 
@@ -99,7 +85,7 @@ def _format_ulp(ulp: float) -> str:
     return "equal" if ulp == 0 else f"{ulp:.3g} ulp"
 
 
-def _format_seconds(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "us")):
         if seconds * factor >= 1:
             break
@@ -155,7 +141,7 @@ def _run(jitted: JitWrapped, name: str, args: tuple, kwargs: dict) -> tuple[Row,
     assert program is not None
     texts = program.executable.texts(program.argument_names)
     bytes_accessed = program.executable.cost().get("bytes accessed")
-    return Row(name, math.nan, first, warm, _count_kernels(texts), bytes_accessed), result
+    return Row(name, math.nan, first, warm, count_kernels(texts), bytes_accessed), result
 
 
 #: By stage: what begins a kernel in its text.
@@ -165,7 +151,8 @@ _KERNELS = {
 }
 
 
-def _count_kernels(texts: dict[str, Callable[[], str]]) -> int | None:
+def count_kernels(texts: dict[str, Callable[[], str]]) -> int | None:
+    """How many kernels a program is made of, as far as its texts tell."""
     for stage, pattern in _KERNELS.items():
         if stage in texts:
             return len(re.findall(pattern, texts[stage](), re.MULTILINE))

@@ -10,6 +10,8 @@ Modules:
     expr          Expressions of the loop program: pure, typed, hash-consed scalars, and places as affine
                   forms of axes.
     monoids       The monoids that reductions and scans combine with.
+    picture       The picture of a loop program, as notebooks show it: kernels and calls as boxes, arrays as
+                  edges.
     program       Statements of the loop program.
     text          The text of loop programs: what people read, and what code is found again by.
     traversal     Questions that go through all statements of a body: one traversal for all kinds.

@@ -21,6 +21,9 @@ from types import MappingProxyType
 from typing import Any
 
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index, Result, walk
+from jitcore.process.lazy import LazyModule
+
+picture = LazyModule("jitcore.loopir.picture")
 
 # (low, high) of an axis that is run over in part, None for an end itself; see `Loop`.
 Ends = tuple[Expr | None, Expr | None]
@@ -469,3 +472,6 @@ class Program:
     def __init__(self, inputs: list[Buffer], outputs: list[Buffer], temps: list[Buffer], steps: list):
         self.inputs, self.outputs, self.temps, self.steps = inputs, outputs, temps, steps
         self.aliases: dict[Buffer, Buffer] = {}
+
+    def _repr_html_(self) -> str:
+        return picture.show_program(self)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitcore import dtypes
+from jitcore.hypertext import Shown
 from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod, walk
 from jitcore.loopir.program import (Call, Choice, Kernel, LibraryCall, Loop, Native, Program, Reduce, Repeat,
-                                    Scan, Store, Switch, While)
+                                    Scan, Statement, Store, Switch, While)
 from jitcore.loopir.traversal import find_split
 from jitcore.loopir.ways import format_ways
 
@@ -27,6 +28,16 @@ def format_program(program: Program, size_name: Callable = str) -> str:
     lines += [f"    {describe(buffer)}" for buffer in program.temps]
     lines += [f"    {output!r} overwrites {source!r}" for output, source in program.aliases.items()]
     return "\n".join(lines + text.block(program.steps, 1))
+
+
+def show_program(program: Program) -> Shown:
+    """Its text, which notebooks show as a picture."""
+    return Shown(format_program(program), program)
+
+
+def format_statement(statement: Statement) -> str:
+    """A statement by itself."""
+    return "\n".join(_Text(str).block([statement], 0))
 
 
 def format_kernel(kernel: Kernel, size_name: Callable, buffer_name: Callable, number_name: Callable) -> str:

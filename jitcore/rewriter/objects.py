@@ -21,7 +21,7 @@ from copy import copy as copy_object
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from jitcore.core.source import SourcePosition, format_snippet
+from jitcore.core.source import SourcePosition, format_place, format_snippet
 from jitcore.rewriter.handles import UNDEFINED, Compound, Handle
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -125,7 +125,7 @@ class Place:
 
     def __str__(self) -> str:
         text = self.lines[1].strip() if len(self.lines) > 1 else ""
-        place = f"{self.position.file}:{self.position.line} in {self.position.function}()"
+        place = f"{format_place(self.position.file, self.position.line)} in {self.position.function}()"
         return f"{place}: `{text}`" if text else place
 
 

@@ -23,7 +23,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.tracing import specialize_jaxpr
 from jitcore.loopir.program import Program
-from jitcore.loopir.text import format_program
+from jitcore.loopir.text import show_program
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import plan_arena
 from jitcore.schedule.cost import count_flops
@@ -75,7 +75,7 @@ class CudaExecutable:
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         """Of the latest signature where shapes are symbolic."""
-        return {"loop program": lambda: format_program(self.read_latest().program),
+        return {"loop program": lambda: show_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
                 "numba.cuda": lambda: source.write_file(self._read_plain(), arguments).text,
                 "kernel": lambda: str(self.read_latest().module),

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jitcore.autojitted.recording.purity import ORIGINAL
-from jitcore.core.source import SourcePosition
+from jitcore.core.source import SourcePosition, find_cell, format_place
 from jitcore.errors import AutojitWarning, NotTraceable
+from jitcore.hypertext import show_table
 from jitcore.numpy_semantics.errors import describe_reason
 from jitcore.rewriter.objects import is_library_file
 
@@ -43,7 +44,7 @@ class Reason(NamedTuple):
     details: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.text}"
+        return f"{format_place(self.file, self.line)}: {self.text}"
 
     def as_error(self) -> NotTraceable:
         """The error that is raised with `strict`."""
@@ -53,7 +54,7 @@ class Reason(NamedTuple):
 def _show_line(file: str, line: int) -> list[str]:
     """The lines of a message that show a line of the user's."""
     text = linecache.getline(file, line).strip()
-    return [f"  {file}:{line}", f"    {text}"] if text else []
+    return [f"  {format_place(file, line)}", f"    {text}"] if text else []
 
 
 def find_reason(error: BaseException, function: types.FunctionType) -> Reason:
@@ -98,7 +99,7 @@ def warn_of(reason: Reason, name: str, tier: Tier, loops: Sequence[int] = ()) ->
     details = reason.details or str(reason.as_error()).partition("\n")[2]
     details = re.sub(r"\nSee help\(.*\)$", "\nSee help(jitcore.errors.AutojitWarning)", details)
     message = f"{reason}; {name} {how}\n{details}"
-    warnings.warn_explicit(message, AutojitWarning, reason.file, reason.line)
+    warnings.warn_explicit(message, AutojitWarning, find_cell(reason.file) or reason.file, reason.line)
 
 
 class Region(NamedTuple):
@@ -133,9 +134,18 @@ class Report(NamedTuple):
         for region in self.regions:
             tiers = ", ".join(tier.value for tier in region.tiers) or "not called yet"
             unrolled = f"; unrolled: {region.unrolled}" if region.unrolled else ""
-            lines.append(f"  {region.kind:8} {region.file}:{region.line} {region.name}: {tiers}{unrolled}")
+            place = format_place(region.file, region.line)
+            lines.append(f"  {region.kind:8} {place} {region.name}: {tiers}{unrolled}")
         lines += [f"  blocked  {reason}" for reason in self.reasons]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [(region.kind, format_place(region.file, region.line), region.name,
+                 ", ".join(tier.value for tier in region.tiers) or "not called yet",
+                 f"unrolled: {region.unrolled}" if region.unrolled else "") for region in self.regions]
+        rows += [("blocked", format_place(reason.file, reason.line), "", "", reason.text)
+                 for reason in self.reasons]
+        return show_table(("", "place", "name", "tier", "why"), rows, str(self).partition("\n")[0])
 
 
 def make_report(owner: Any) -> Report:

@@ -18,6 +18,7 @@ from jitcore import errors
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.jaxpr import Equation, Literal
+from jitcore.core.source import format_place
 from jitcore.core.trace import Tracer
 from jitcore.lax import elementwise
 from jitcore.lax.control_flow.raise_if import raise_if
@@ -76,7 +77,8 @@ def note_place(error: BaseException) -> None:
         entry = entry.tb_next
     if entry is not None:
         code = entry.tb_frame.f_code
-        note = f"[jitcore] raised at {code.co_filename}:{entry.tb_lineno} in {code.co_qualname}()"
+        place = format_place(code.co_filename, entry.tb_lineno)
+        note = f"[jitcore] raised at {place} in {code.co_qualname}()"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
 

@@ -3,8 +3,6 @@
 In: paths, names, cells. Out: what they do; and a report of what was compiled.
 
 Modules:
-    cells    Cells of notebooks whose hot loops and functions are compiled: `%load_ext jitcore`, then
-             `%%autojit` in the first line of a cell, or `%autojit on` for all that follow.
     imports  The script's own modules: those below its folder or the working folder, installed ones excepted.
     page     The report of a run as a page of HTML: what was compiled, beside the source.
     report   What became of the hot loops and functions of a script.

@@ -18,7 +18,11 @@ from jitcore.scripts.units import State, Unit
 
 page = LazyModule("jitcore.scripts.sessions.page")
 
-__all__ = ["Region", "format_check", "format_report", "list_regions", "write_report"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Region", "format_check", "format_report", "list_regions", "list_rows", "write_report"]
 
 
 class Region(NamedTuple):
@@ -82,15 +86,20 @@ def format_report(sampler: Sampler | None) -> str:
     regions = list_regions(sampler)
     if not regions:
         return "jitcore run: nothing was hot"
-    rows = [("lines", "tier", "calls", "s in Python", "s compiled", "instead of", "s compiling", "why not")]
-    for one in regions:
-        place = f"{one.first}-{one.last}" if one.last > one.first else str(one.first)
-        if len({region.path for region in regions}) > 1:
-            place = f"{os.path.basename(one.path)}:{place}"
-        times = [f"{seconds:.3f}" if seconds else "" for seconds in (one.compiled, one.replaced, one.cost)]
-        rows.append((place, one.tier, str(one.calls), f"{one.python:.2f}", *times, one.reason))
+    is_one = len({region.path for region in regions}) == 1
+    rows = list_rows(regions, lambda path, lines: lines if is_one else f"{os.path.basename(path)}:{lines}")
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+
+def list_rows(regions: list[Region], name_place: Callable[[str, str], str]) -> list[tuple[str, ...]]:
+    """The cells of the table, its head first. name_place: of a path and the lines."""
+    rows = [("lines", "tier", "calls", "s in Python", "s compiled", "instead of", "s compiling", "why not")]
+    for one in regions:
+        place = name_place(one.path, f"{one.first}-{one.last}" if one.last > one.first else str(one.first))
+        times = [f"{seconds:.3f}" if seconds else "" for seconds in (one.compiled, one.replaced, one.cost)]
+        rows.append((place, one.tier, str(one.calls), f"{one.python:.2f}", *times, one.reason))
+    return rows
 
 
 def format_check(sampler: Sampler | None) -> str:

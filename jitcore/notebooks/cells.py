@@ -1,5 +1,5 @@
-"""Cells of notebooks whose hot loops and functions are compiled: `%load_ext jitcore`, then `%%autojit` in the
-first line of a cell, or `%autojit on` for all that follow.
+"""Cells of notebooks whose hot loops and functions are compiled: `%%autojit` in the first line of a cell, or
+`%autojit on` for all that follow.
 
 In: the shell of IPython, and the code of its cells. Out: the same code with entries, sampled while a cell
 runs.
@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import atexit
 import marshal
+import re
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from jitcore.process.lazy import LazyModule
 from jitcore.scripts.sessions.report import format_report
 from jitcore.scripts.sessions.runner import Session, can_sample, has_units, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+source = LazyModule("jitcore.core.source")
+
+__all__ = ["Cells", "name_cells"]
 
 _FIRST_LINE = "%%autojit"
 _MAGIC = "get_ipython().run_line_magic('autojit', 'cell')\n"
@@ -39,7 +43,6 @@ class Cells:
     def install(self) -> None:
         self.shell.run_code = self.run_code
         self.shell.input_transformers_cleanup.append(read_first_line)
-        self.shell.register_magic_function(self.autojit, "line", "autojit")
         self.shell.events.register("post_run_cell", self.rest)
         atexit.register(self.close)
 
@@ -47,7 +50,6 @@ class Cells:
         self.close()
         self.shell.run_code = self._run_code
         self.shell.input_transformers_cleanup.remove(read_first_line)
-        self.shell.magics_manager.magics["line"].pop("autojit", None)
         self.shell.events.unregister("post_run_cell", self.rest)
         atexit.unregister(self.close)
 
@@ -61,7 +63,7 @@ class Cells:
             if word == "off":
                 self.close()
         elif word == "report":
-            print(format_report(None if self.session is None else self.session.sampler))
+            print(name_cells(format_report(None if self.session is None else self.session.sampler)))
         else:
             print(f"%autojit is {self.scope}. Use: %autojit on, off, or report; %%autojit in a cell")
 
@@ -102,26 +104,12 @@ def read_first_line(lines: list[str]) -> list[str]:
     return [_MAGIC, *lines[1:]] if lines and lines[0].strip() == _FIRST_LINE else lines
 
 
+def name_cells(text: str) -> str:
+    """A text of the process that compiles, which knows cells by the names of their files."""
+    return re.sub(r"(\S+):(\d+)(?=: )", lambda place: source.format_place(place[1], place[2]), text)
+
+
 def forget_place(code: CodeType) -> CodeType:
     """Code as it is in every kernel."""
     consts = tuple([forget_place(one) if isinstance(one, CodeType) else one for one in code.co_consts])
     return code.replace(co_consts=consts, co_filename="")
-
-
-_cells: Cells | None = None
-
-
-def load_ipython_extension(shell: Any) -> None:
-    """Called by `%load_ext jitcore`."""
-    global _cells
-    if _cells is None:
-        _cells = Cells(shell)
-        _cells.install()
-
-
-def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext jitcore`."""
-    global _cells
-    if _cells is not None:
-        _cells.remove()
-        _cells = None
