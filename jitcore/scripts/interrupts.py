@@ -6,6 +6,7 @@ In: whatever handlers the script has installed, Python's for Ctrl-C among them. 
 from __future__ import annotations
 
 import _signal
+from _thread import interrupt_main, start_new_thread
 from types import FrameType, TracebackType
 
 TYPE_CHECKING = False
@@ -52,6 +53,13 @@ class Waiting:
         for number, handler in self._handlers.items():
             if _signal.getsignal(number) == self._note:
                 _signal.signal(number, handler)
+
+    def hand_on(self) -> None:
+        """Has the handlers run in the frame that is gone on with, as if signals had arrived there: by another
+        thread, which runs when this one is back in it."""
+        self._restore()
+        for number in self.arrived:
+            start_new_thread(interrupt_main, (number,))
 
     def end(self, frame: FrameType) -> BaseException | None:
         """Runs the handlers, with the frame in which the loop stands. Returns: what one of them has raised,

@@ -174,9 +174,8 @@ class Sampler:
                 raise
             self.stop()
         finally:
-            self.is_busy, error = False, waiting.end(frame)
-        if error is not None:
-            raise error
+            self.is_busy = False
+            waiting.hand_on()
 
     def _look(self, frame: FrameType | None) -> None:
         self.n_ticks += 1
