@@ -19,7 +19,7 @@ LAYERS = (
     ("sharding",),
     ("dtypes",),
     ("tree_util", "tree"),
-    ("array",),
+    ("array", "typing"),
     ("core",),
     ("transforms",),
     ("lax",),

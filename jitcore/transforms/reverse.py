@@ -7,11 +7,12 @@ In: a function of pytrees and its arguments. Out: values and cotangents as pytre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.array import Array
 from jitcore.core import source
 from jitcore.core.jaxpr import DebugInfo, Jaxpr, ShapedArray, aval_of, is_array_like
 from jitcore.core.primitive import registry
@@ -29,6 +30,9 @@ from jitcore.tree_util.nodes import LEAF, Partial, find_difference
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+# Arguments whose gradients are Arrays; those of others, which are pytrees, have their type.
+A = TypeVar("A", bound=Array | np.ndarray | np.number | complex)
 
 
 # -- vjp ----------------------------------------------------------------------------------------------------
@@ -124,6 +128,21 @@ def vjp(fun: Callable, *primals, has_aux: bool = False) -> tuple[Any, ...]:
 
 
 # -- grad ---------------------------------------------------------------------------------------------------
+# The last signature of each is for lambdas, which fit all of them: checkers then make Any of the result.
+@overload
+def value_and_grad(fun: Callable[Concatenate[A, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
+                   holomorphic: bool = False,
+                   allow_int: bool = False) -> Callable[Concatenate[A, P], tuple[R, Array]]: ...
+@overload
+def value_and_grad(fun: Callable[Concatenate[T, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
+                   holomorphic: bool = False,
+                   allow_int: bool = False) -> Callable[Concatenate[T, P], tuple[R, T]]: ...
+@overload
+def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False) -> Callable[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False) -> Any: ...
 @source.api_boundary
 def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
                    holomorphic: bool = False,
@@ -157,6 +176,18 @@ def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_au
     return compute_both
 
 
+@overload
+def grad(fun: Callable[Concatenate[A, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
+         holomorphic: bool = False, allow_int: bool = False) -> Callable[Concatenate[A, P], Array]: ...
+@overload
+def grad(fun: Callable[Concatenate[T, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
+         holomorphic: bool = False, allow_int: bool = False) -> Callable[Concatenate[T, P], T]: ...
+@overload
+def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]: ...
+@overload
+def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False) -> Any: ...
 @source.api_boundary
 def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
          holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:
