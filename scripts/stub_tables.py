@@ -8,22 +8,22 @@ from __future__ import annotations
 
 #: Type -> the names of parameters that have it. A default of None adds `| None`.
 _NAMES_OF_TYPE = {
-    "ArrayLike": """A M_ a a1 a2 a_max a_min alpha ar ar1 ar2 arr array ary atol b base beta
-        concentration condition correction data d ddof default df dfden dfnum discont dx element epsilon
-        f fill_value filt high index init_value initial k1 k2 key_bits_array lam left lhs loc logits low
-        lower m mask max maxval mean min minval nan negative_slope neginf object_ on_false on_true
-        operand p padding_value period pivots posinf pred prototype q rcond rhs right rtol scale
-        scatter_indices seed sigma start start_index stddev step stop tol u update updates upper v val
-        values value variance w weights which where x x0 x1 x2 xp y z sorter fp cov index_ append prepend
-        to_begin to_end fweights aweights""",
-    "NestedArrayLike": """object test_elements indices vals ind obj repeats bins seq_of_zeros choices""",
+    "ArrayLike": """a A a1 a2 a_max a_min alpha append ar arr array ary atol aweights b base beta
+        concentration condition correction cov d data ddof default df dfden dfnum discont dx element
+        epsilon f fill_value filt fp fweights high index init_value initial k1 k2 key_bits_array lam left
+        lhs loc logits low lower m mask max maxval mean min minval nan negative_slope neginf on_false
+        on_true operand p padding_value period pivots posinf pred prepend prototype rcond rhs right rtol
+        scale scatter_indices seed seq_of_zeros sigma sorter start start_index stddev step stop to_begin
+        to_end tol u update updates upper v val value values variance w weights where which x x0 x1 x2 xp
+        y z""",
+    "NestedArrayLike": """object test_elements indices vals ind obj repeats bins choices q ar1 ar2""",
     "AxisLike": "axis out_axis in_axis batch_axis",
     "DTypeLike": "dtype new_dtype index_dtype int_type preferred_element_type from_ to arg1 arg2",
     "ShapeLike": "shape new_shape reps dims kth shift source destination new_sizes sizes slice_sizes",
     "_Arrays": "arrays tup keys operands condlist choicelist multi_index sample init_values",
     "bool": "keepdims promote_integers density",
     "int": "N M n",
-    "str": "norm mode kind method order_",
+    "str": "norm mode kind method",
     "None": "out order",
     "_KeyLike": "key",
     "int | Sequence[int]": "axes axis1 window_shape window_strides",
@@ -33,9 +33,17 @@ _NAMES_OF_TYPE = {
     "int | Sequence[int] | Array | np.ndarray": "indices_or_sections",
     "Sequence[ArrayLike] | ArrayLike": "start_indices k",
     "Any": """precision device out_sharding axis_index_groups padding dimension_numbers optimize range
-        buffer _dot_general k_ dim""",
+        buffer _dot_general dim""",
 }
 PARAMETERS = {name: kind for kind, names in _NAMES_OF_TYPE.items() for name in names.split()}
+#: Of functions that take lists where others of those names do not.
+_TAKE_LISTS = """numpy.full.fill_value numpy.full_like.fill_value numpy.append.arr numpy.append.values
+    numpy.iscomplexobj.x numpy.isrealobj.x numpy.tile.A numpy.histogram.a numpy.histogram2d.x
+    numpy.histogram2d.y numpy.histogram_bin_edges.a numpy.compress.condition numpy.delete.arr
+    numpy.extract.condition numpy.extract.arr numpy.insert.arr numpy.insert.values numpy.repeat.a
+    numpy.apply_along_axis.arr random.categorical.logits random.multivariate_normal.mean
+    random.multivariate_normal.cov nn.one_hot.x nn.initializers.constant.value"""
+PARAMETERS |= {name: "NestedArrayLike" for name in _TAKE_LISTS.split()}
 #: Of parameters that collect arguments, and of those that mean something else in one function.
 PARAMETERS |= {
     "*args": "ArrayLike", "*arys": "ArrayLike", "*xi": "ArrayLike", "*varargs": "Any",
@@ -55,7 +63,7 @@ PARAMETERS |= {
     "numpy.einsum_path.optimize": "Any", "numpy.unravel_index.indices": "ArrayLike",
     "numpy.tensordot.axes": "int | Sequence[Any]", "numpy.linalg.tensordot.axes": "int | Sequence[Any]",
     "numpy.histogram.bins": "NestedArrayLike | str", "numpy.histogram2d.bins": "NestedArrayLike | str",
-    "numpy.histogram_bin_edges.bins": "NestedArrayLike | str", "numpy.digitize.bins": "ArrayLike",
+    "numpy.histogram_bin_edges.bins": "NestedArrayLike | str",
     "numpy.histogramdd.sample": "ArrayLike | Sequence[ArrayLike]", "numpy.polyfit.cov": "bool | str",
     "numpy.polyint.k": "NestedArrayLike", "numpy.linalg.cond.p": "int | float | str",
     "numpy.linalg.matrix_rank.M": "ArrayLike", "numpy.lexsort.keys": "_Arrays",
@@ -63,7 +71,8 @@ PARAMETERS |= {
     "numpy.argsort.order": "None", "numpy.sort.order": "None", "numpy.array_equal.a1": "NestedArrayLike",
     "numpy.array_equal.a2": "NestedArrayLike", "numpy.array_equiv.a1": "NestedArrayLike",
     "numpy.array_equiv.a2": "NestedArrayLike", "numpy.shape.a": "NestedArrayLike",
-    "numpy.ndim.a": "NestedArrayLike", "numpy.size.a": "NestedArrayLike", "lax.gather.mode": "Any",
+    "numpy.ndim.a": "NestedArrayLike", "numpy.size.a": "NestedArrayLike",
+    "lax.zeta.q": "ArrayLike", "lax.gather.mode": "Any",
     "lax.gather.start_indices": "ArrayLike", "lax.expand_dims.array": "ArrayLike",
     "lax.dynamic_slice.slice_sizes": "Sequence[int]", "lax.gather.slice_sizes": "Sequence[int]",
     "lax.raise_if.predicate": "ArrayLike", "lax.draw.words": "ArrayLike", "lax.reduce.operands": "Any",
@@ -73,7 +82,7 @@ PARAMETERS |= {
     "random.key_data.keys": "_KeyLike", "random.key_impl.keys": "_KeyLike",
     "random.wrap_key_data.dtype": "Any", "random.triangular.mode": "ArrayLike",
     "random.choice.a": "int | ArrayLike", "random.randint.shape": "ShapeLike",
-    "random.truncated_normal.shape": "ShapeLike", "nn.initializers.constant.value": "ArrayLike",
+    "random.truncated_normal.shape": "ShapeLike",
     "nn.initializers.variance_scaling.scale": "ArrayLike",
 }
 

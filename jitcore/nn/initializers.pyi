@@ -6,14 +6,14 @@ import numpy as np
 
 from jitcore.array import Array
 from jitcore.random.keys import PRNGKeyArray
-from jitcore.typing import ArrayLike, AxisLike, DTypeLike, ShapeLike
+from jitcore.typing import ArrayLike, AxisLike, DTypeLike, NestedArrayLike, ShapeLike
 
 _KeyLike: TypeAlias = PRNGKeyArray | Array | np.ndarray[Any, np.dtype[Any]]
 
 class Initializer(Protocol):
     def __call__(self, key: _KeyLike, shape: ShapeLike, dtype: DTypeLike | None = ...) -> Array: ...
 
-def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer: ...
+def constant(value: NestedArrayLike, dtype: DTypeLike | None = None) -> Initializer: ...
 def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1,
                      dtype: DTypeLike | None = None) -> Initializer: ...
 def glorot_normal(in_axis: AxisLike = -2, out_axis: AxisLike = -1, batch_axis: AxisLike = (),

@@ -7,12 +7,11 @@ In: a function of pytrees and its arguments. Out: values and cotangents as pytre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.array import Array
 from jitcore.core import source
 from jitcore.core.jaxpr import DebugInfo, Jaxpr, ShapedArray, aval_of, is_array_like
 from jitcore.core.primitive import registry
@@ -28,11 +27,14 @@ from jitcore.transforms.transpose import Linear, transpose
 from jitcore.tree_util import tree_flatten
 from jitcore.tree_util.nodes import LEAF, Partial, find_difference
 
+if TYPE_CHECKING:
+    from jitcore.array import Array
+    from jitcore.typing import ArrayLike
+
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-# Arguments whose gradients are Arrays; those of others, which are pytrees, have their type.
-A = TypeVar("A", bound=Array | np.ndarray | np.number | complex)
+A = TypeVar("A", bound=np.ndarray | np.number | complex)
 
 
 # -- vjp ----------------------------------------------------------------------------------------------------
@@ -128,11 +130,16 @@ def vjp(fun: Callable, *primals, has_aux: bool = False) -> tuple[Any, ...]:
 
 
 # -- grad ---------------------------------------------------------------------------------------------------
-# The last signature of each is for lambdas, which fit all of them: checkers then make Any of the result.
+# By an array or a number, gradients are Arrays, by a pytree they have its type. The last signature of each is
+# for lambdas, which fit all of them: mypy then makes Any of the result.
+@overload
+def value_and_grad(fun: Callable[Concatenate[Array, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
+                   holomorphic: bool = False,
+                   allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], tuple[R, Array]]: ...
 @overload
 def value_and_grad(fun: Callable[Concatenate[A, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
                    holomorphic: bool = False,
-                   allow_int: bool = False) -> Callable[Concatenate[A, P], tuple[R, Array]]: ...
+                   allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], tuple[R, Array]]: ...
 @overload
 def value_and_grad(fun: Callable[Concatenate[T, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
                    holomorphic: bool = False,
@@ -177,8 +184,13 @@ def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_au
 
 
 @overload
+def grad(fun: Callable[Concatenate[Array, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
+         holomorphic: bool = False,
+         allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], Array]: ...
+@overload
 def grad(fun: Callable[Concatenate[A, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
-         holomorphic: bool = False, allow_int: bool = False) -> Callable[Concatenate[A, P], Array]: ...
+         holomorphic: bool = False,
+         allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], Array]: ...
 @overload
 def grad(fun: Callable[Concatenate[T, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
          holomorphic: bool = False, allow_int: bool = False) -> Callable[Concatenate[T, P], T]: ...

@@ -102,6 +102,12 @@ def loss(x: Array, n: int) -> Array:
     return x * n
 
 
+class Model:
+    @jitcore.jit
+    def apply(self, x: Array) -> Array:
+        return x
+
+
 @jitcore.jit
 def scale(x: Array, factor: float = 2.0) -> Array:
     return x
@@ -110,6 +116,9 @@ def scale(x: Array, factor: float = 2.0) -> Array:
 def transformations(x: Array) -> None:
     scale("text")  # error: arg-type
     scale(x, fact=3.0)  # error: call-arg
+    Model().apply(x, x)  # error: call-arg
+    Model().apply("text")  # error: arg-type
+    Model().apply(x).summ()  # error: attr-defined
     jitcore.jit(scale, static_argnum=0)  # error: call-overload
     jitcore.jit(scale, inline="yes")  # error: call-overload
     jitcore.grad(loss)(x, "3")  # error: arg-type

@@ -1,4 +1,4 @@
-"""A user's file, type-checked (never run): what calls of each kind give."""
+"""A user's file, type-checked and run: what calls of each kind give."""
 
 from typing import Any, assert_type
 

@@ -1,4 +1,4 @@
-"""A user's file, type-checked (never run): a small network, its loss, its training."""
+"""A user's file, type-checked and run: a small network, its loss, its training."""
 
 from functools import partial
 from typing import NamedTuple
