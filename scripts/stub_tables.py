@@ -46,6 +46,7 @@ _TAKE_LISTS = """numpy.full.fill_value numpy.full_like.fill_value numpy.append.a
 PARAMETERS |= {name: "NestedArrayLike" for name in _TAKE_LISTS.split()}
 #: Of parameters that collect arguments, and of those that mean something else in one function.
 PARAMETERS |= {
+
     "*args": "ArrayLike", "*arys": "ArrayLike", "*xi": "ArrayLike", "*varargs": "Any",
     "*shapes": "ShapeLike", "*operands": "Any", "*cases": "ArrayLike", "*values": "ArrayLike",
     "**kwargs": "Any", "**kw": "Any", "numpy.result_type.*args": "ArrayLike | DTypeLike",
@@ -71,8 +72,10 @@ PARAMETERS |= {
     "numpy.argsort.order": "None", "numpy.sort.order": "None", "numpy.array_equal.a1": "NestedArrayLike",
     "numpy.array_equal.a2": "NestedArrayLike", "numpy.array_equiv.a1": "NestedArrayLike",
     "numpy.array_equiv.a2": "NestedArrayLike", "numpy.shape.a": "NestedArrayLike",
-    "numpy.ndim.a": "NestedArrayLike", "numpy.size.a": "NestedArrayLike",
-    "lax.zeta.q": "ArrayLike", "lax.gather.mode": "Any",
+    "numpy.ndim.a": "NestedArrayLike", "numpy.size.a": "NestedArrayLike", "lax.zeta.q": "ArrayLike",
+    "scipy.special.zeta.q": "ArrayLike", "scipy.special.kl_div.q": "ArrayLike",
+    "scipy.special.rel_entr.q": "ArrayLike", "scipy.special.polygamma.n": "ArrayLike",
+    "scipy.special.factorial.n": "ArrayLike", "segment_ids": "ArrayLike", "lax.gather.mode": "Any",
     "lax.gather.start_indices": "ArrayLike", "lax.expand_dims.array": "ArrayLike",
     "lax.dynamic_slice.slice_sizes": "Sequence[int]", "lax.gather.slice_sizes": "Sequence[int]",
     "lax.raise_if.predicate": "ArrayLike", "lax.draw.words": "ArrayLike", "lax.reduce.operands": "Any",
@@ -82,8 +85,7 @@ PARAMETERS |= {
     "random.key_data.keys": "_KeyLike", "random.key_impl.keys": "_KeyLike",
     "random.wrap_key_data.dtype": "Any", "random.triangular.mode": "ArrayLike",
     "random.choice.a": "int | ArrayLike", "random.randint.shape": "ShapeLike",
-    "random.truncated_normal.shape": "ShapeLike",
-    "nn.initializers.variance_scaling.scale": "ArrayLike",
+    "random.truncated_normal.shape": "ShapeLike", "nn.initializers.variance_scaling.scale": "ArrayLike",
 }
 
 #: Annotations of the functions themselves that are short for something.
@@ -129,6 +131,7 @@ FLAGS = {
     "numpy.linalg.svd": ("compute_uv", "Array", "SVDResult"),
     "lax.svd": ("compute_uv", "Array", "tuple[Array, Array, Array]"),
     "nn.logsumexp": ("return_sign", "Array", "tuple[Array, Array]"),
+    "scipy.special.logsumexp": ("return_sign", "Array", "tuple[Array, Array]"),
 }
 
 NDARRAY = "np.ndarray[Any, np.dtype[Any]]"

@@ -19,7 +19,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 import stub_tables as tables  # noqa: E402
 
-MODULES = ("array", "numpy", "numpy.linalg", "numpy.fft", "lax", "random", "nn", "nn.initializers")
+MODULES = ("array", "numpy", "numpy.linalg", "numpy.fft", "lax", "random", "nn", "nn.initializers", "ops",
+           "scipy.special")
 WIDTH = 110
 
 #: What stubs may name, and the import of it.
