@@ -8,32 +8,30 @@ from __future__ import annotations
 
 #: Type -> the names of parameters that have it. A default of None adds `| None`.
 _NAMES_OF_TYPE = {
-    "ArrayLike": """a A a1 a2 a_max a_min alpha append ar arr array ary atol aweights b base beta
-        concentration condition correction cov d data ddof default df dfden dfnum discont dx element
-        epsilon f fill_value filt fp fweights high index init_value initial k1 k2 key_bits_array lam left
-        lhs loc logits low lower m mask max maxval mean min minval nan negative_slope neginf on_false
-        on_true operand p padding_value period pivots posinf pred prepend prototype rcond rhs right rtol
-        scale scatter_indices seed seq_of_zeros sigma sorter start start_index stddev step stop to_begin
-        to_end tol u update updates upper v val value values variance w weights where which x x0 x1 x2 xp
-        y z""",
-    "NestedArrayLike": """object test_elements indices vals ind obj repeats bins choices q ar1 ar2""",
+    "ArrayLike": """a a1 a2 a_max a_min alpha append arr array ary atol aweights b base concentration
+        correction d data ddof default df dfden dfnum discont dx epsilon f fill_value fp fweights high
+        index init_value initial k1 k2 key_bits_array lam left lhs loc low lower m mask max maxval mean
+        min minval nan negative_slope neginf on_false on_true operand p padding_value period pivots
+        posinf pred prepend prototype rcond rhs right rtol scale scatter_indices seed seq_of_zeros sigma
+        sorter start start_index stddev step stop to_begin to_end tol u update updates upper v val values
+        variance weights where which x x0 x1 x2 xp y z""",
+    "NestedArrayLike": "test_elements indices vals ind obj repeats bins choices q ar1 ar2",
     "AxisLike": "axis out_axis in_axis batch_axis",
-    "DTypeLike": "dtype new_dtype index_dtype int_type preferred_element_type from_ to arg1 arg2",
-    "ShapeLike": "shape new_shape reps dims kth shift source destination new_sizes sizes slice_sizes",
-    "_Arrays": "arrays tup keys operands condlist choicelist multi_index sample init_values",
+    "DTypeLike": "dtype new_dtype index_dtype int_type preferred_element_type to",
+    "ShapeLike": "shape new_shape reps dims kth shift source destination new_sizes sizes",
+    "_Arrays": "arrays tup keys condlist choicelist multi_index",
     "bool": "keepdims promote_integers density",
     "int": "N M n",
-    "str": "norm mode kind method",
+    "str": "norm mode kind",
     "None": "out order",
     "_KeyLike": "key",
-    "int | Sequence[int]": "axes axis1 window_shape window_strides",
+    "int | Sequence[int]": "axes window_shape window_strides",
     "Sequence[int]": "s lhs_shape rhs_shape in_shape dimensions subset_by_index",
     "int | Sequence[Any]": "pad_width",
     "int | float | str": "ord",
     "int | Sequence[int] | Array | np.ndarray": "indices_or_sections",
-    "Sequence[ArrayLike] | ArrayLike": "start_indices k",
-    "Any": """precision device out_sharding axis_index_groups padding dimension_numbers optimize range
-        buffer _dot_general dim""",
+    "Sequence[ArrayLike] | ArrayLike": "start_indices",
+    "Any": "precision device out_sharding padding dimension_numbers optimize range buffer dim",
 }
 PARAMETERS = {name: kind for kind, names in _NAMES_OF_TYPE.items() for name in names.split()}
 #: Of functions that take lists where others of those names do not.
@@ -46,53 +44,51 @@ _TAKE_LISTS = """numpy.full.fill_value numpy.full_like.fill_value numpy.append.a
 PARAMETERS |= {name: "NestedArrayLike" for name in _TAKE_LISTS.split()}
 #: Of parameters that collect arguments, and of those that mean something else in one function.
 PARAMETERS |= {
-
-    "*args": "ArrayLike", "*arys": "ArrayLike", "*xi": "ArrayLike", "*varargs": "Any",
+    "*args": "ArrayLike", "*xi": "ArrayLike", "*varargs": "Any",
     "*shapes": "ShapeLike", "*operands": "Any", "*cases": "ArrayLike", "*values": "ArrayLike",
     "**kwargs": "Any", "**kw": "Any", "numpy.result_type.*args": "ArrayLike | DTypeLike",
     "numpy.ix_.*args": "NestedArrayLike", "numpy.from_dlpack.x": "Any", "numpy.asarray.a": "Any",
     "numpy.array.object": "Any", "numpy.copy.a": "NestedArrayLike", "numpy.promote_types.a": "DTypeLike",
     "numpy.promote_types.b": "DTypeLike", "numpy.isdtype.kind": "Any", "numpy.isscalar.element": "Any",
     "numpy.iterable.y": "Any", "numpy.issubdtype.arg1": "Any", "numpy.issubdtype.arg2": "Any",
-    "numpy.isdtype.dtype": "DTypeLike", "numpy.can_cast.from_": "Any",
-    "numpy.block.arrays": "NestedArrayLike", "numpy.where.size": "int",
+    "numpy.can_cast.from_": "Any",
+    "numpy.block.arrays": "NestedArrayLike",
     "numpy.pad.mode": "str | Callable[..., Any]", "numpy.fromfunction.function": "Callable[..., Any]",
-    "numpy.mask_indices.mask_func": "Callable[..., Any]", "numpy.piecewise.condlist": "_Arrays",
+    "numpy.mask_indices.mask_func": "Callable[..., Any]",
     "numpy.piecewise.funclist": "Sequence[ArrayLike | Callable[..., Any]]", "numpy.piecewise.*args": "Any",
-    "numpy.indices.dimensions": "Sequence[int]", "numpy.isin.element": "NestedArrayLike",
+    "numpy.isin.element": "NestedArrayLike",
     "numpy.einsum.subscripts": "Any", "numpy.einsum_path.subscripts": "Any",
-    "numpy.einsum_path.optimize": "Any", "numpy.unravel_index.indices": "ArrayLike",
+    "numpy.unravel_index.indices": "ArrayLike",
     "numpy.tensordot.axes": "int | Sequence[Any]", "numpy.linalg.tensordot.axes": "int | Sequence[Any]",
     "numpy.histogram.bins": "NestedArrayLike | str", "numpy.histogram2d.bins": "NestedArrayLike | str",
     "numpy.histogram_bin_edges.bins": "NestedArrayLike | str",
-    "numpy.histogramdd.sample": "ArrayLike | Sequence[ArrayLike]", "numpy.polyfit.cov": "bool | str",
+    "numpy.histogramdd.sample": "ArrayLike | Sequence[ArrayLike]",
     "numpy.polyint.k": "NestedArrayLike", "numpy.linalg.cond.p": "int | float | str",
-    "numpy.linalg.matrix_rank.M": "ArrayLike", "numpy.lexsort.keys": "_Arrays",
+    "numpy.linalg.matrix_rank.M": "ArrayLike",
     "numpy.trim_zeros.filt": "NestedArrayLike", "numpy.apply_along_axis.*args": "Any",
-    "numpy.argsort.order": "None", "numpy.sort.order": "None", "numpy.array_equal.a1": "NestedArrayLike",
+    "numpy.array_equal.a1": "NestedArrayLike",
     "numpy.array_equal.a2": "NestedArrayLike", "numpy.array_equiv.a1": "NestedArrayLike",
     "numpy.array_equiv.a2": "NestedArrayLike", "numpy.shape.a": "NestedArrayLike",
     "numpy.ndim.a": "NestedArrayLike", "numpy.size.a": "NestedArrayLike", "lax.zeta.q": "ArrayLike",
     "scipy.special.zeta.q": "ArrayLike", "scipy.special.kl_div.q": "ArrayLike",
     "scipy.special.rel_entr.q": "ArrayLike", "scipy.special.polygamma.n": "ArrayLike",
     "scipy.special.factorial.n": "ArrayLike", "segment_ids": "ArrayLike", "lax.gather.mode": "Any",
-    "lax.gather.start_indices": "ArrayLike", "lax.expand_dims.array": "ArrayLike",
+    "lax.gather.start_indices": "ArrayLike",
     "lax.dynamic_slice.slice_sizes": "Sequence[int]", "lax.gather.slice_sizes": "Sequence[int]",
-    "lax.raise_if.predicate": "ArrayLike", "lax.draw.words": "ArrayLike", "lax.reduce.operands": "Any",
+    "lax.draw.words": "ArrayLike", "lax.reduce.operands": "Any",
     "lax.reduce.init_values": "Any", "lax.sort_key_val.keys": "ArrayLike",
-    "lax.concatenate.operands": "_Arrays", "lax.convert_element_type.new_dtype": "DTypeLike | None",
+    "lax.convert_element_type.new_dtype": "DTypeLike | None",
     **{f"lax.scatter{kind}.mode": "Any" for kind in ("", "_add", "_max", "_min", "_mul", "_sub")},
     "random.key_data.keys": "_KeyLike", "random.key_impl.keys": "_KeyLike",
     "random.wrap_key_data.dtype": "Any", "random.triangular.mode": "ArrayLike",
-    "random.choice.a": "int | ArrayLike", "random.randint.shape": "ShapeLike",
-    "random.truncated_normal.shape": "ShapeLike", "nn.initializers.variance_scaling.scale": "ArrayLike",
+    "random.choice.a": "int | ArrayLike",
 }
 
 #: Annotations of the functions themselves that are short for something.
 SPELLINGS = {
     "tuple": "tuple[int, ...]", "Callable": "Callable[..., Any]", "Sequence": "_Arrays", "AxisName": "Any",
-    "Collection": "Collection[int | str]", "np.dtype": "np.dtype[Any]",
-    "Sequence[Callable]": "Sequence[Callable[..., Any]]", "Callable | None": "Callable[..., Any] | None",
+    "np.dtype": "np.dtype[Any]",
+    "Callable | None": "Callable[..., Any] | None",
     "tuple[int | DimExpr, ...]": "tuple[Any, ...]",
 }
 

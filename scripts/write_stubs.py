@@ -128,7 +128,9 @@ def find_type(function: str, name: str, parameter: inspect.Parameter) -> str:
     """The type of a parameter: the function's own, or that of its name."""
     found = parameter.annotation
     if found is inspect.Parameter.empty:
-        found = tables.PARAMETERS.get(f"{function}.{name}") or tables.PARAMETERS[name]
+        found = tables.PARAMETERS.get(f"{function}.{name}") or tables.PARAMETERS.get(name)
+    if found is None:
+        raise LookupError(f"{function}: scripts/stub_tables.py has no type for the parameter {name}")
     found = tables.SPELLINGS.get(found, found)
     if parameter.default is None and "None" not in found and found not in ("Any", "AxisLike"):
         found += " | None"
