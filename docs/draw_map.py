@@ -22,7 +22,7 @@ WIDTH = 110
 #: Rooms that one box of the picture stands for; every other package is a box of its own.
 TOGETHER = {
     "ground": ("errors", "process", "hypertext", "config", "sharding", "dtypes", "tree_util",
-               "tree", "array"),
+               "tree", "array", "typing"),
     "libraries": ("random", "nn", "scipy", "ops", "flatten_util", "test_util", "debug", "distributed",
                   "ad_checkpoint", "custom_derivatives"),
     "jit": ("device", "experimental", "stages", "jitted", "export"),

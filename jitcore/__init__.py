@@ -60,6 +60,8 @@ Modules:
     tree                Pytrees under both of JAX's spellings: `tree.map` beside `tree.tree_map`.
     tree_util/          Pytrees: nested containers as a list of leaves and a treedef, with JAX's rules, names
                         and printing.
+    typing              Types for annotations: the names of `jax.typing`, and what else signatures of jitcore
+                        consist of.
 """
 
 from __future__ import annotations
@@ -77,9 +79,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
-_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes",
-            "errors", "experimental", "export", "flatten_util", "lax", "nn", "numpy", "ops", "random",
-            "scipy", "sharding", "stages", "test_util", "tree", "tree_util")
+_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
+            "experimental", "export", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy",
+            "sharding", "stages", "test_util", "tree", "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -110,6 +112,13 @@ _EXPORTS = {
 # The same names for type checkers; a test compares them with the table.
 # isort: off
 if TYPE_CHECKING:
+    from jitcore import (
+        ad_checkpoint as ad_checkpoint, api as api, custom_derivatives as custom_derivatives, debug as debug,
+        distributed as distributed, dtypes as dtypes, errors as errors, experimental as experimental,
+        export as export, flatten_util as flatten_util, lax as lax, nn as nn, numpy as numpy, ops as ops,
+        random as random, scipy as scipy, sharding as sharding, stages as stages, test_util as test_util,
+        tree as tree, tree_util as tree_util, typing as typing,
+    )
     from jitcore.api import (
         autojit as autojit, block_until_ready as block_until_ready, checkpoint as checkpoint,
         checkpoint_policies as checkpoint_policies, clear_caches as clear_caches,
@@ -169,15 +178,17 @@ class _Package(types.ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value = importlib.import_module(f"jitcore.{name}")
-    elif name in _MODULE_OF_NAME:
-        value = getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
-    else:
-        raise AttributeError(f"module 'jitcore' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # they would take every name for one of the package
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            value = importlib.import_module(f"jitcore.{name}")
+        elif name in _MODULE_OF_NAME:
+            value = getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
+        else:
+            raise AttributeError(f"module 'jitcore' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

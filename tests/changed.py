@@ -34,7 +34,9 @@ READERS = {
     "notebooks/": ["tests/test_notebooks.py", "tests/test_docs.py"],
     "benchmarks/results/": ["tests/test_docs.py"],
     "tests/golden/": ["tests/golden"],
-    "tests/typing/": ["tests/typing"],
+    "tests/typing/": ["tests/test_typing.py"],
+    "scripts/stub_tables.py": ["tests/test_typing.py"],
+    "scripts/write_stubs.py": ["tests/test_typing.py"],
     "LICENSE": ["tests/test_packaging.py"],
     ".gitignore": [],
 }
@@ -110,6 +112,8 @@ def find_tests(changed: list[str]) -> set[str]:
             found |= {f"{name.replace('.', '/')}.py" for name in touched if _is_test(name)}
             if Path(file).name == "conftest.py":
                 found.add(str(Path(file).parent))
+        elif file.endswith(".pyi"):
+            found.add("tests/test_typing.py")
         elif file.startswith("tests/answers/"):
             found.add(f"tests/{Path(file).stem.replace('.', '/')}.py")
         elif (

@@ -20,7 +20,7 @@ LAYERS = (
     ("sharding",),
     ("dtypes",),
     ("tree_util", "tree"),
-    ("array",),
+    ("array", "typing"),
     ("core",),
     ("transforms",),
     ("lax",),

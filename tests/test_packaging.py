@@ -63,11 +63,12 @@ def test_source_distribution_has_what_the_tests_read():
     assert {path.parts[0] for path in list_tracked_files()} - shipped == {".gitignore"}
 
 
-def test_only_modules_and_the_typing_marker_stand_in_package_folders():
-    # Anything else would need a line in setup.cfg's package_data to be installed.
+def test_only_modules_stubs_and_the_typing_marker_stand_in_package_folders():
+    # Anything else would need a line in setup.cfg's package_data to be installed, as the stubs have.
+    assert read_setup()["options.package_data"]["*"] == "*.pyi"
     tracked = [path for path in list_tracked_files() if not (ROOT / path).is_symlink()]
     inside = [path for path in tracked if path.parts[0] in PACKAGE_OF_FOLDER]
-    assert {path.name for path in inside if path.suffix != ".py"} == {"py.typed"}
+    assert {path.name for path in inside if path.suffix not in (".py", ".pyi")} == {"py.typed"}
 
 
 def test_a_clone_in_a_folder_of_the_packages_name(tmp_path):

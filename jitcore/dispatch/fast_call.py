@@ -65,11 +65,11 @@ class FastCallable(Generic[P, R]):
         fast: the dispatchers, which others may share.
         call_slowly: function of the tuple of arguments and the dict of keywords."""
 
-    __slots__ = ("__call__", "_fast", "_call_slowly", "__dict__", "__weakref__")
-
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # of which one takes the slot for an attribute, and its first parameter for the object
 
         def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    else:
+        __slots__ = ("__call__", "_fast", "_call_slowly", "__dict__", "__weakref__")
 
     def __init__(self, fast: FastCalls, call_slowly: Callable[[tuple, dict], Any]):
         self._fast, self._call_slowly = fast, call_slowly

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from jitcore.core.source import api_boundary
 from jitcore.dispatch import function as functions
@@ -24,6 +24,7 @@ from jitcore.process.pickling import find_global_name
 from jitcore.stages import Lowered, Traced, make_out_info, show_stages
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")  # without `self`
 R = TypeVar("R", covariant=True)
 
 
@@ -39,7 +40,12 @@ class JitWrapped(FastCallable[P, R]):
         self._function = function = functions.find_function(fun, options)
         super().__init__(function.fast, partial(function.call, fun))
 
-    def __get__(self, instance, owner=None):
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(self: JitWrapped[Concatenate[Any, Q], R], instance: object,
+                owner: Any = None) -> Callable[Q, R]: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:

@@ -40,9 +40,9 @@ Modules:
 """
 
 # ruff: noqa: F401, F403
-from types import FunctionType
+from types import FunctionType as _FunctionType
 
-from jitcore.core.source import api_boundary
+from jitcore.core.source import api_boundary as _api_boundary
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
                               population_count, shift_left, shift_right_arithmetic, shift_right_logical,
@@ -81,6 +81,6 @@ from jitcore.lax.window import *
 
 # An exception leaves a public function without frames of the inside.
 for _name, _value in list(globals().items()):
-    if isinstance(_value, FunctionType) and not _name.startswith("_"):
-        globals()[_name] = _public = api_boundary(_value)
+    if isinstance(_value, _FunctionType) and not _name.startswith("_"):
+        globals()[_name] = _public = _api_boundary(_value)
         _public.__module__, _public.__qualname__ = __name__, _name  # by which it is pickled

@@ -7,7 +7,7 @@ In: a function of pytrees and its arguments. Out: values and cotangents as pytre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -27,8 +27,14 @@ from jitcore.transforms.transpose import Linear, transpose
 from jitcore.tree_util import tree_flatten
 from jitcore.tree_util.nodes import LEAF, Partial, find_difference
 
+if TYPE_CHECKING:
+    from jitcore.array import Array
+    from jitcore.typing import ArrayLike
+
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+A = TypeVar("A", bound=np.ndarray | np.number | complex)
 
 
 # -- vjp ----------------------------------------------------------------------------------------------------
@@ -124,6 +130,26 @@ def vjp(fun: Callable, *primals, has_aux: bool = False) -> tuple[Any, ...]:
 
 
 # -- grad ---------------------------------------------------------------------------------------------------
+# By an array or a number, gradients are Arrays, by a pytree they have its type. The last signature of each is
+# for lambdas, which fit all of them: mypy then makes Any of the result.
+@overload
+def value_and_grad(fun: Callable[Concatenate[Array, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
+                   holomorphic: bool = False,
+                   allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], tuple[R, Array]]: ...
+@overload
+def value_and_grad(fun: Callable[Concatenate[A, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
+                   holomorphic: bool = False,
+                   allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], tuple[R, Array]]: ...
+@overload
+def value_and_grad(fun: Callable[Concatenate[T, P], R], argnums: Literal[0] = 0, has_aux: bool = False,
+                   holomorphic: bool = False,
+                   allow_int: bool = False) -> Callable[Concatenate[T, P], tuple[R, T]]: ...
+@overload
+def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False) -> Callable[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+                   holomorphic: bool = False, allow_int: bool = False) -> Any: ...
 @source.api_boundary
 def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
                    holomorphic: bool = False,
@@ -157,6 +183,23 @@ def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_au
     return compute_both
 
 
+@overload
+def grad(fun: Callable[Concatenate[Array, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
+         holomorphic: bool = False,
+         allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], Array]: ...
+@overload
+def grad(fun: Callable[Concatenate[A, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
+         holomorphic: bool = False,
+         allow_int: bool = False) -> Callable[Concatenate[ArrayLike, P], Array]: ...
+@overload
+def grad(fun: Callable[Concatenate[T, P], Any], argnums: Literal[0] = 0, has_aux: Literal[False] = False,
+         holomorphic: bool = False, allow_int: bool = False) -> Callable[Concatenate[T, P], T]: ...
+@overload
+def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]: ...
+@overload
+def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
+         holomorphic: bool = False, allow_int: bool = False) -> Any: ...
 @source.api_boundary
 def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
          holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:

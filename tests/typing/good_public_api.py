@@ -11,12 +11,10 @@ assert_type(leaves, list[Any])
 assert_type(treedef, tree_util.PyTreeDef)
 assert_type(treedef.num_leaves, int)
 assert_type(tree_util.tree_all([True]), bool)
-tree_util.tree_flatten()  # type: ignore[call-arg]
 
 with enable_x64():
     assert_type(config.trace_key, int)
 config.update("jax_enable_x64", True)
-config.update("jax_enable_x64")  # type: ignore[call-arg]
 
 n = DimVar("n", lower=2)
 assert_type(n >= 1, bool)

@@ -27,9 +27,5 @@ def use(x: jitcore.Array) -> None:
     assert_type(repeat(x, n=2), tuple[jitcore.Array, int])
     assert_type(scale.cache_info().traces, int)
     assert_type(scale.lower(x).compile().as_text(), str)
-    scale("text")  # type: ignore[arg-type]
-    scale(x, fact=3.0)  # type: ignore[call-arg]
-    jitcore.jit(scale, static_argnum=0)  # type: ignore[call-overload]
-    jitcore.jit(scale, inline="yes")  # type: ignore[call-overload]
     closed: ClosedJaxpr = jitcore.make_jaxpr(scale)(x)
     print(closed)
