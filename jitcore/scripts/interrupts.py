@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["Waiting"]
+__all__ = ["Waiting", "interrupt", "is_plain_interrupt"]
 
 #: Signals whose handlers may raise: Ctrl-C, timers, what others send. `signal` itself takes longer to ask.
 _SIGNALS = tuple([getattr(_signal, name) for name in (
@@ -59,7 +59,7 @@ class Waiting:
         thread, which runs when this one is back in it."""
         self._restore()
         for number in self.arrived:
-            start_new_thread(interrupt_main, (number,))
+            interrupt(number)
 
     def end(self, frame: FrameType) -> BaseException | None:
         """Runs the handlers, with the frame in which the loop stands. Returns: what one of them has raised,
@@ -72,6 +72,16 @@ class Waiting:
             trace = error.__traceback__
             return error.with_traceback(trace and drop_first(trace, __file__))
         return None
+
+
+def interrupt(number: int = _signal.SIGINT) -> None:
+    """Has the main thread call the handler of a signal, soon."""
+    start_new_thread(interrupt_main, (number,))
+
+
+def is_plain_interrupt() -> bool:
+    """Whether Ctrl-C does what Python has it do, and no more."""
+    return _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
 
 
 def drop_first(trace: TracebackType, file: str) -> TracebackType | None:

@@ -15,7 +15,7 @@ from types import CodeType, FrameType
 
 from jitcore.scripts import texts
 from jitcore.scripts.gates import Prepared
-from jitcore.scripts.interrupts import Waiting
+from jitcore.scripts.interrupts import Waiting, interrupt, is_plain_interrupt
 from jitcore.scripts.learned import load_lessons, store_lessons
 from jitcore.scripts.texts import DEBUG, Text
 from jitcore.scripts.tracers import is_traced, watch
@@ -163,19 +163,25 @@ class Sampler:
         __tracebackhide__ = True  # IPython and pytest leave the frame out of what a handler raises
         if self.is_busy:
             return
-        self.is_busy, waiting = True, Waiting()
+        waiting = None
         try:
+            self.is_busy, waiting = True, Waiting()
             if is_traced():
                 self.stop()
             else:
                 self._look(frame)
+        except KeyboardInterrupt:  # Ctrl-C, before handlers waited
+            if not is_plain_interrupt():
+                raise
+            interrupt()
         except Exception:
             if DEBUG:
                 raise
             self.stop()
         finally:
             self.is_busy = False
-            waiting.hand_on()
+            if waiting is not None:
+                waiting.hand_on()
 
     def _look(self, frame: FrameType | None) -> None:
         self.n_ticks += 1
