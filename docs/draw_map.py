@@ -22,8 +22,8 @@ WIDTH = 110
 #: Rooms that one box of the picture stands for; every other package is a box of its own.
 TOGETHER = {
     "ground": ("errors", "process", "config", "sharding", "dtypes", "tree_util", "tree", "array"),
-    "libraries": ("random", "nn", "scipy", "ops", "flatten_util", "test_util", "debug", "distributed",
-                  "ad_checkpoint", "custom_derivatives"),
+    "libraries": ("random", "nn", "scipy", "ops", "image", "flatten_util", "test_util", "debug",
+                  "distributed", "ad_checkpoint", "custom_derivatives"),
     "jit": ("device", "experimental", "stages", "jitted", "export"),
     "api": ("api", "cli", "__main__", "__init__"),
 }
