@@ -16,7 +16,7 @@ Modules:
     sparse/           Systems of which only products with vectors are known (`jitcore.scipy.sparse`).
     special           Special functions with NumPy's broadcasting and promotion (`jitcore.scipy.special`).
     special_matrices  Matrices of a known form, under SciPy's names (`jitcore.scipy.linalg`).
-    stats/            Distributions of `jitcore.scipy.stats`, one module each.
+    stats/            Distributions of `jitcore.scipy.stats`, one module each, and ranks of samples.
 """
 
 from jitcore.core.source import bound_module
