@@ -58,7 +58,8 @@ def rankdata(a, method: str = "average", *, axis: int | None = None,
              nan_policy: str = "propagate") -> Array:
     """Ranks, which begin at 1, along an axis, or of all elements in a vector for None.
 
-    method: what equal elements get: "average", "min", "max", "dense" (no rank is left out), "ordinal" (in turn).
+    method: what equal elements get: "average", "min", "max", "dense" (no rank is left out), "ordinal" (in
+        turn).
     Raises: ValueError for another method. Source: scipy.stats.rankdata."""
     _check_policy(nan_policy)
     if method not in ("average", "min", "max", "dense", "ordinal"):
