@@ -30,12 +30,13 @@ Modules:
                         models work on.
     hypertext           HTML that notebooks show: tables, folded parts and texts, escaped and of bounded size,
                         without JavaScript.
+    image               Images that are scaled (`jitcore.image`): resized, and moved by parts of a pixel.
     jitted/             What `jit` returns, and its other uses.
     lax/                The primitives, one block each, and their public functions (`jitcore.lax`).
     loopir/             The loop program: loop nests over buffers, scalar expressions, native control flow,
                         library calls.
-    nn/                 Functions of neural networks (`jitcore.nn`): activations, normalisation, initial
-                        weights.
+    nn/                 Functions of neural networks (`jitcore.nn`): activations, normalisation, attention,
+                        initial weights.
     notebooks/          Notebooks: `%load_ext jitcore`.
     numpy/              The NumPy namespace on Arrays and tracers (`import jitcore.numpy as jnp`).
     numpy_semantics/    NumPy's semantics on traced values: arrays with memory and views, NumPy scalars,
@@ -50,7 +51,7 @@ Modules:
     rewriter/           The bytecode rewriter: plain Python control flow on traced values, compiled.
     schedule/           Scheduling: which values are stored, which loops fuse, where buffers lie.
     scipy/              The parts of SciPy that trace (`jitcore.scipy`): special functions, distributions,
-                        linear algebra, iterative solvers.
+                        linear algebra, solvers, signals.
     scripts/            Whole scripts: `python -m jitcore run`.
     sharding/           Shardings: how arrays are cut into parts for devices.
     stages              Ahead-of-time use of `jit`, stage by stage: `f.trace(x).lower().compile()(x)`.
@@ -80,7 +81,7 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-            "experimental", "export", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy",
+            "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops", "random", "scipy",
             "sharding", "stages", "test_util", "tree", "tree_util", "typing")
 
 #: Module -> the public names that it defines.

@@ -148,12 +148,12 @@ class ConcreteArray(Array):
     @property
     def addressable_shards(self) -> list:
         """The parts of the array on the devices of this process."""
-        return _load_device_layer().list_shards(self)
+        return load_device_layer().list_shards(self)
 
     @property
     def global_shards(self) -> list:
         """The parts of the array on all devices; those of other processes have no data."""
-        return _load_device_layer().list_shards(self, everywhere=True)
+        return load_device_layer().list_shards(self, everywhere=True)
 
     def addressable_data(self, index: int):
         """The part with this number among those of this process."""
@@ -240,17 +240,17 @@ class ConcreteArray(Array):
     def __buffer__(self, flags):
         return memoryview(_read_only(self.data))
 
-    def __dlpack__(self, **options):
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """Exports the buffer without a copy. DLPack cannot mark it read-only for older consumers: do not
         write."""
-        return self.data.__dlpack__(**options)
+        return self.data.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
     def __dlpack_device__(self):
         return self.data.__dlpack_device__()
 
     @property
     def device(self):
-        return _load_device_layer().devices("cpu")[0]
+        return load_device_layer().devices("cpu")[0]
 
     def devices(self):
         return {self.device}
@@ -461,7 +461,7 @@ def make_aval(shape, dtype, weak_type):
     raise NotImplementedError
 
 
-def _load_device_layer():
+def load_device_layer():
     """It finds backends, which an Array alone does not need."""
     from jitcore import device
 

@@ -20,6 +20,7 @@ SPECIAL = [
     ("i0e", REAL), ("i1", REAL), ("i1e", REAL), ("xlogy", REAL, POSITIVE), ("xlogy", 0.0, UNIT - 0.05),
     ("xlog1py", REAL, POSITIVE), ("entr", REAL), ("rel_entr", UNIT, REAL), ("kl_div", UNIT, POSITIVE),
     ("logsumexp", REAL), ("softmax", REAL), ("log_softmax", REAL), ("xlogy", REAL[:, None], POSITIVE),
+    ("boxcox", POSITIVE, UNIT), ("boxcox", POSITIVE, 0.0), ("boxcox1p", UNIT, REAL), ("comb", POSITIVE + 2, UNIT), ("poch", POSITIVE, UNIT),
 ]
 MATRIX = np.random.default_rng(0).normal(size=(4, 4))
 POSITIVE_DEFINITE = MATRIX @ MATRIX.T + 4 * np.eye(4)
@@ -185,3 +186,15 @@ def test_routines_read_reshapes():
                  np.linalg.cholesky(POSITIVE_DEFINITE))
     largest = jitcore.jit(lambda a: jitcore.lax.top_k(a.reshape(2, 8), 3)[0])(MATRIX)
     assert_close(largest, np.sort(MATRIX.reshape(2, 8))[:, :-4:-1])
+
+
+def test_counts():
+    for args in ((5.0, 2.0), (3.0, 5.0), (4.0, -1.0), (np.arange(6.0), 2.0)):
+        assert_close(special.comb(*args), scipy_special.comb(*args), 1e-6)
+    assert_close(special.comb(np.float64(5), 2, repetition=True), scipy_special.comb(5, 2, repetition=True))
+    assert_close(special.poch(np.array([-1.5, 3.0]), np.array([3.0, 0.0])), scipy_special.poch([-1.5, 3.0], [3.0, 0.0]))
+    assert_close(special.bernoulli(12), scipy_special.bernoulli(12), 1e-6)
+    with pytest.raises(NotImplementedError, match="math.comb"):
+        special.comb(5, 2, exact=True)
+    with pytest.raises(ValueError, match="non-negative"):
+        special.bernoulli(-1)

@@ -65,7 +65,7 @@ from jitcore.lax.fft import FftType, fft
 from jitcore.lax.indexing.dimension_numbers import *
 from jitcore.lax.indexing.gather_scatter import *
 from jitcore.lax.indexing.slices import *
-from jitcore.lax.joining import concatenate, split, tile
+from jitcore.lax.joining import concatenate, split, stack, tile, unstack
 from jitcore.lax.linalg import *
 from jitcore.lax.pad import pad
 from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primitive

@@ -33,7 +33,15 @@ def exp2(x):
     """2 to the power x."""
 
 
-@elementwise(impl=np.expm1, hlo="exponential_minus_one", domain=(-2, 2), cost=14,
+def _expm1(x):
+    """NumPy's, which gives NaN for complex infinities where C99 says what they are: there exp(x) - 1."""
+    out = np.expm1(x)
+    if out.dtype.kind != "c" or np.isfinite(out).all():
+        return out
+    return np.where(np.isfinite(out), out, np.exp(x) - out.dtype.type(1))
+
+
+@elementwise(impl=_expm1, hlo="exponential_minus_one", domain=(-2, 2), cost=14,
              jvp=lambda t, ans, x: mul(t, add(ans, 1.0)))
 def expm1(x):
     """exp(x) - 1, accurate near 0."""

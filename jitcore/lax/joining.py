@@ -15,7 +15,7 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.define import canonicalize_axis, canonicalize_shape, check_nonnegative, define
-from jitcore.lax.shape import reshape
+from jitcore.lax.shape import expand_dims, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import instantiate, is_zero
@@ -169,3 +169,22 @@ def _transpose_tile(ct, x, *, reps):
 def tile(operand, reps: Sequence[int]) -> Array:
     """Repeats operand `reps[i]` times along axis i."""
     return tile.primitive.bind(operand, reps=canonicalize_shape(reps))
+
+
+def stack(operands: Sequence, axis: int = 0) -> Array:
+    """Joins arrays of one shape and dtype along a new axis.
+
+    Raises: ValueError for no operands and for shapes that differ; TypeError for dtypes that differ."""
+    if len(operands) == 0:
+        raise ValueError("stack requires a non-empty sequence of arrays")
+    axis = canonicalize_axis(axis, len(aval_of(operands[0]).shape) + 1)
+    shapes = {tuple(aval_of(x).shape) for x in operands}
+    if len(shapes) > 1:
+        raise ValueError(f"stack needs operands of one shape, got {sorted(shapes)}")
+    return concatenate([expand_dims(x, (axis,)) for x in operands], axis)
+
+
+def unstack(x, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of an array along an axis, which they lack."""
+    axis = canonicalize_axis(axis, len(aval_of(x).shape))
+    return tuple(squeeze(part, (axis,)) for part in split(x, (1,) * aval_of(x).shape[axis], axis))

@@ -9,6 +9,7 @@ that a loop fills.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Sequence
 
@@ -26,9 +27,9 @@ from jitcore.transforms.batching import Unmapped
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 from jitcore.tree_util import tree_map
 
-__all__ = ["broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcasted_iota", "copy", "dimension_size",
-           "expand_dims", "full", "full_like", "iota", "reshape", "rev", "squeeze", "stop_gradient",
-           "transpose"]
+__all__ = ["broadcast", "broadcast_in_dim", "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota",
+           "collapse", "copy", "dimension_size", "expand_dims", "full", "full_like", "iota", "reshape", "rev",
+           "squeeze", "stop_gradient", "transpose"]
 
 
 # -- lowering -------------------------------------------------------------------------------------------
@@ -158,6 +159,26 @@ def expand_dims(array, dimensions: Sequence[int]) -> Array:
     kept = [dim for dim in range(ndim) if dim not in added]
     extents = iter(shape)
     return broadcast_in_dim(array, [1 if dim in added else next(extents) for dim in range(ndim)], kept)
+
+
+def broadcast_to_rank(x, rank: int) -> Array:
+    """x with axes of extent 1 before its own, so that it has `rank` of them. Raises: ValueError for fewer."""
+    shape = aval_of(x).shape
+    if rank < len(shape):
+        raise ValueError(f"broadcast_to_rank of an array of {len(shape)} axes to {rank}")
+    return reshape(x, (1,) * (rank - len(shape)) + tuple(shape))
+
+
+def collapse(operand, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """The axes from start to before stop, by default all that follow, as one, in the order of rows.
+
+    Raises: ValueError for axes that are not there.
+    Example: of an array of shape (2, 3, 4), `collapse(x, 1)` has the shape (2, 12)."""
+    shape = aval_of(operand).shape
+    start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
+    if not start < stop:
+        raise ValueError(f"collapse of axes {start_dimension} to {stop_dimension} of shape {shape}")
+    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 
 def broadcast_shapes(*shapes) -> tuple:

@@ -6,30 +6,32 @@ One module per chapter; importing this package also installs operators, methods 
 on `Array`.
 
 Modules:
-    arrays/       What `Array` is to NumPy: operators, methods, dtype promotion and NumPy's dispatch
-                  protocols.
-    closeness     Comparison of whole arrays: equal or close, element by element and altogether.
-    creation      Making arrays: from Python values, filled, as ranges, grids and special matrices.
-    cumulative    Cumulative sums and products, differences, integrals.
-    determinants  Determinants and their derivatives, by LU decomposition.
-    diagonals     Diagonals, triangles and special matrices.
-    fft           Discrete Fourier transforms (`jitcore.numpy.fft`).
-    grids         Index grids, index expressions and window functions.
-    indexing/     Elements of arrays by index expressions, index arrays, conditions and searches.
-    joining       Joining and splitting arrays.
-    linalg        Linear algebra (`jitcore.numpy.linalg`): factorisations, solvers, norms.
-    padding       `pad`: arrays with values put around them.
-    polynomial    Polynomials, interpolation, convolution, phase unwrapping.
-    products      Products of vectors, matrices and tensors: `dot`, `matmul`, `einsum`, `tensordot`, `outer`
-                  and their like.
-    reductions    Reductions: sums, products, extrema, means and their NaN-ignoring forms, over any axes.
-    sets          Sets of values: unique elements and operations on them.
-    shaping       Shapes: reshaping, moving axes, joining, splitting, repeating, padding, broadcasting.
-    sorting       Sorting and partitioning.
-    statistics    Histograms, order statistics, covariance.
-    ufuncs/       Universal functions of `jitcore.numpy`: what works element by element, with broadcasting.
-    vectorizing   `vectorize` and `apply_along_axis`: functions of elements or slices on whole arrays, by
-                  `vmap`.
+    arrays/         What `Array` is to NumPy: operators, methods, dtype promotion and NumPy's dispatch
+                    protocols.
+    closeness       Comparison of whole arrays: equal or close, element by element and altogether.
+    creation        Making arrays: from Python values, filled, as ranges, grids and special matrices.
+    cumulative      Cumulative sums and products, differences, integrals.
+    determinants    Determinants and their derivatives, by LU decomposition.
+    diagonals       Diagonals, triangles and special matrices.
+    fft             Discrete Fourier transforms (`jitcore.numpy.fft`).
+    grids           Index grids, index expressions and window functions.
+    indexing/       Elements of arrays by index expressions, index arrays, conditions and searches.
+    joining         Joining and splitting arrays.
+    linalg          Linear algebra (`jitcore.numpy.linalg`): factorisations, solvers, norms.
+    namespace_info  What the array API standard asks a namespace about itself:
+                    `jitcore.numpy.__array_namespace_info__()`.
+    padding         `pad`: arrays with values put around them.
+    polynomial      Polynomials, interpolation, convolution, phase unwrapping.
+    products        Products of vectors, matrices and tensors: `dot`, `matmul`, `einsum`, `tensordot`, `outer`
+                    and their like.
+    reductions      Reductions: sums, products, extrema, means and their NaN-ignoring forms, over any axes.
+    sets            Sets of values: unique elements and operations on them.
+    shaping         Shapes: reshaping, moving axes, joining, splitting, repeating, padding, broadcasting.
+    sorting         Sorting and partitioning.
+    statistics      Histograms, order statistics, covariance.
+    ufuncs/         Universal functions of `jitcore.numpy`: what works element by element, with broadcasting.
+    vectorizing     `vectorize` and `apply_along_axis`: functions of elements or slices on whole arrays, by
+                    `vmap`.
 """
 
 import sys
@@ -52,6 +54,7 @@ from jitcore.numpy.indexing import searching, taking
 from jitcore.numpy.indexing.searching import *  # noqa: F403
 from jitcore.numpy.indexing.taking import *  # noqa: F403
 from jitcore.numpy.joining import *  # noqa: F403
+from jitcore.numpy.namespace_info import VERSION as __array_api_version__, __array_namespace_info__
 from jitcore.numpy.padding import *  # noqa: F403
 from jitcore.numpy.polynomial import *  # noqa: F403
 from jitcore.numpy.products import *  # noqa: F403
@@ -72,7 +75,7 @@ methods.install_methods(Array)
 protocols.install_protocols(Array, sys.modules[__name__])
 ufunc_methods.install_methods()
 
-__all__ = ["ndarray", "ufunc", "linalg", "fft"]
+__all__ = ["__array_api_version__", "__array_namespace_info__", "ndarray", "ufunc", "linalg", "fft"]
 for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
                  padding, polynomial, products, rounding, searching, sets, shaping, sorting, statistics,
                  taking, arithmetic, vectorizing):

@@ -31,6 +31,8 @@ def _float_or(dtype):
 def _compare_grids(rows, columns, k, compare) -> Array:
     """`compare(i + k, j)` of every row i and column j."""
     shape = (rows, columns)
+    if all(isinstance(x, int) for x in (rows, columns, k)):
+        k = max(-rows, min(k, columns))  # further away nothing changes; this fits into int32
     i = lax.broadcasted_iota(_INDEX, shape, 0)
     j = lax.broadcasted_iota(_INDEX, shape, 1)
     return compare(i if isinstance(k, int) and k == 0 else arithmetic.add(i, k), j)

@@ -178,11 +178,15 @@ def inv(a):
 
 def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
     """Pseudo-inverse; singular values up to rtol times the largest count as 0. Same as:
-    `numpy.linalg.pinv`."""
+    `numpy.linalg.pinv`.
+
+    rtol: a number, or one for each matrix."""
     (a,) = _matrices("pinv", a)
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10.0 * max(a.shape[-2:]) * float(finfo(a.dtype).eps)
+    if np.ndim(rtol):
+        rtol = get_item(ensure_array("pinv", rtol), (Ellipsis, None))
     return _pseudo_inverse(a, rtol)
 
 

@@ -1,19 +1,30 @@
 """The parts of SciPy that trace (`jitcore.scipy`): special functions, distributions, linear algebra,
-iterative solvers.
+solvers, signals.
 
 In: arrays and numbers. Out: Arrays or tracers, with the promotion of `jitcore.numpy`.
 
 Modules:
-    linalg   Dense linear algebra with SciPy's names and arguments (`jitcore.scipy.linalg`).
-    sparse/  Systems of which only products with vectors are known (`jitcore.scipy.sparse`).
-    special  Special functions with NumPy's broadcasting and promotion (`jitcore.scipy.special`).
-    stats/   Distributions of `jitcore.scipy.stats`, one module each.
+    cluster/          Clusters (`jitcore.scipy.cluster`).
+    fft               Cosine transforms with SciPy's names and arguments (`jitcore.scipy.fft`).
+    integrate         Integrals of samples (`jitcore.scipy.integrate`).
+    interpolate       Interpolation with SciPy's names and arguments (`jitcore.scipy.interpolate`).
+    linalg            Dense linear algebra with SciPy's names and arguments (`jitcore.scipy.linalg`).
+    ndimage           Images of any number of axes with SciPy's names and arguments (`jitcore.scipy.ndimage`).
+    optimize          Minima of functions with SciPy's names and arguments (`jitcore.scipy.optimize`).
+    signal            Signals with SciPy's names and arguments (`jitcore.scipy.signal`): convolution, trends,
+                      spectra.
+    sparse/           Systems of which only products with vectors are known (`jitcore.scipy.sparse`).
+    special           Special functions with NumPy's broadcasting and promotion (`jitcore.scipy.special`).
+    special_matrices  Matrices of a known form, under SciPy's names (`jitcore.scipy.linalg`).
+    stats/            Distributions of `jitcore.scipy.stats`, one module each, and ranks of samples.
 """
 
 from jitcore.core.source import bound_module
-from jitcore.scipy import linalg, sparse, special, stats
+from jitcore.scipy import (cluster, fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse,
+                           special, stats)
 
-__all__ = ["linalg", "sparse", "special", "stats"]
+__all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
+           "special", "stats"]
 
-for _module in (linalg, special):
+for _module in (cluster.vq, fft, linalg, ndimage, optimize, signal, special):
     bound_module(_module, _module.__all__)

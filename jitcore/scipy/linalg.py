@@ -15,9 +15,13 @@ from jitcore.lax.linalg import triangular_solve
 from jitcore.lax.linalg.solve import solve_positive
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.numpy.arrays.promotion import promote_arrays
+from jitcore.scipy import special_matrices
+from jitcore.scipy.special_matrices import *  # noqa: F403
+from jitcore.transforms.forward import jvp
 
-__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "inv", "lu",
-           "lu_factor", "lu_solve", "qr", "solve", "solve_triangular", "svd"]
+__all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "expm_frechet", "inv",
+           "lu", "lu_factor", "lu_solve", "polar", "qr", "schur", "solve", "solve_triangular", "svd",
+           *special_matrices.__all__]
 
 _TRANSPOSED = {0: (False, False), "N": (False, False), 1: (True, False), "T": (True, False), 2: (True, True),
                "C": (True, True)}
@@ -257,3 +261,52 @@ def _approximate_exponential(a: Array) -> Array:
 
     even, odd = add_up(0), jnp.matmul(a, add_up(1))
     return jnp.linalg.solve(even - odd, even + odd)
+
+
+def expm_frechet(A, E, *, method: str | None = None,  # noqa: N803  SciPy's names
+                 compute_expm: bool = True) -> Array | tuple[Array, Array]:
+    """(`expm(A)`, its derivative in the direction E); the derivative alone unless compute_expm.
+
+    Args:
+        A, E: [..., n, n]. method: accepted for SciPy's signature, without effect.
+
+    Raises: ValueError for shapes that differ. Source: scipy.linalg.expm_frechet."""
+    a, direction = _promote("expm_frechet", A, E)
+    if a.shape != direction.shape:
+        raise ValueError(f"expected A and E to be the same shape, got {a.shape} and {direction.shape}")
+    exponential, derivative = jvp(expm, (a,), (direction,))
+    return (exponential, derivative) if compute_expm else derivative
+
+
+# -- other factorisations ---------------------------------------------------------------------------------
+def polar(a, side: str = "right", *, method: str = "svd", eps: float | None = None,
+          max_iterations: int | None = None) -> tuple[Array, Array]:
+    """(u, p) with orthonormal u and positive semidefinite p: a = u @ p, or p @ u for the side "left".
+
+    Args:
+        a: [n, m]. method, eps, max_iterations: accepted for JAX's signature; the factors come from an SVD.
+
+    Raises: ValueError for another side. Source: scipy.linalg.polar."""
+    if side not in ("right", "left"):
+        raise ValueError("The argument `side` must be either 'right' or 'left'.")
+    (a,) = _promote("polar", a)
+    u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+    unitary = u @ vh
+    if side == "right":
+        return unitary, jnp.conjugate(jnp.swapaxes(vh, -1, -2)) @ (s[..., :, None] * vh)
+    return unitary, (u * s[..., None, :]) @ jnp.conjugate(jnp.swapaxes(u, -1, -2))
+
+
+def schur(a, output: str = "real") -> tuple[Array, Array]:
+    """(t, z) with t upper triangular, in blocks of up to 2 for real matrices, and unitary z: a = z @ t @ z^H.
+
+    Args:
+        a: [..., n, n]. output: "complex" makes a complex first, so that t is triangular.
+
+    Raises: ValueError for another output. Source: scipy.linalg.schur."""
+    if output not in ("real", "complex"):
+        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output}.")
+    (a,) = _promote("schur", a)
+    if output == "complex":
+        (a,) = promote_arrays("schur", a, to=lambda dtype: dtypes.result_type(dtype, dtypes.complex64))
+    return tuple(lax_linalg.schur(a))

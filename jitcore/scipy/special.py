@@ -10,6 +10,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -20,9 +21,9 @@ from jitcore.lax import special
 from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
 from jitcore.transforms.custom_derivatives import custom_jvp
 
-__all__ = ["beta", "betaln", "entr", "factorial", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr",
-           "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "polygamma", "rel_entr", "softmax",
-           "xlog1py", "xlogy", "zeta"]
+__all__ = ["bernoulli", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "factorial", "gamma",
+           "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln",
+           "ndtr", "poch", "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta"]
 
 
 def _apply(name: str, function, *args) -> Array:
@@ -55,6 +56,25 @@ def log_ndtr(x, series_order: int = 3) -> Array:
     return special.log_ndtr(jnp.asarray(x, x.dtype))
 
 
+# -- powers and their logarithms --------------------------------------------------------------------------
+def boxcox(x, lmbda) -> Array:
+    """(x ** lmbda - 1) / lmbda, and log(x) for lmbda 0. Source: scipy.special.boxcox."""
+    x, lmbda = _to_floats("boxcox", x, lmbda)
+    return _boxcox_of_log(jnp.log(x), lmbda)
+
+
+def boxcox1p(x, lmbda) -> Array:
+    """`boxcox(1 + x, lmbda)`, accurate for small x. Source: scipy.special.boxcox1p."""
+    x, lmbda = _to_floats("boxcox1p", x, lmbda)
+    return _boxcox_of_log(jnp.log1p(x), lmbda)
+
+
+def _boxcox_of_log(logarithm, lmbda) -> Array:
+    is_zero = lmbda == 0
+    power = jnp.expm1(lmbda * logarithm) / jnp.where(is_zero, 1, lmbda)
+    return jnp.where(is_zero, logarithm, power)
+
+
 # -- logistic ---------------------------------------------------------------------------------------------
 def logit(x) -> Array:
     """log(x / (1 - x)), the inverse of `expit`."""
@@ -68,6 +88,43 @@ def _logit(x):
 
 
 _logit.defjvps(lambda t, ans, x: t / (x * (1 - x)))
+
+
+# -- combinations -----------------------------------------------------------------------------------------
+def comb(N, k, exact: bool = False, repetition: bool = False) -> Array:  # noqa: N803  SciPy's name
+    """How many ways there are to take k of N things; with repetition, each any number of times.
+
+    Raises: NotImplementedError for `exact`, of which whole numbers would be without bound.
+    Source: scipy.special.comb."""
+    if exact:
+        raise NotImplementedError("comb(exact=True) is `math.comb`, outside of traced functions")
+    total, taken = _to_floats("comb", N, k)
+    if repetition:
+        total = total + taken - 1
+    is_possible = (taken >= 0) & (total >= taken) & (total >= 0)
+    total, taken = jnp.where(is_possible, total, 1), jnp.where(is_possible, taken, 0)
+    count = jnp.exp(lax.lgamma(total + 1) - lax.lgamma(taken + 1) - lax.lgamma(total - taken + 1))
+    return jnp.where(is_possible, count, 0)
+
+
+def poch(z, m) -> Array:
+    """The rising factorial gamma(z + m) / gamma(z). Source: scipy.special.poch."""
+    z, m = _to_floats("poch", z, m)
+    sign = gammasgn(z + m) * gammasgn(z)
+    return jnp.where(m == 0, 1, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
+
+
+def bernoulli(n: int) -> Array:
+    """The Bernoulli numbers B[0] to B[n], of which B[1] is -1/2: [n + 1].
+
+    Raises: ValueError for a negative n. Source: scipy.special.bernoulli."""
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError(f"n must be a non-negative integer, got {n}")
+    numbers = [Fraction(1)]
+    for i in range(1, n + 1):
+        numbers.append(-sum((math.comb(i + 1, j) * numbers[j] for j in range(i)), Fraction(0)) / (i + 1))
+    return jnp.asarray([float(number) for number in numbers], dtypes.default_dtype("f"))
 
 
 # -- gamma and beta ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from jitcore import lax
+from jitcore import jit, lax
 from jitcore.array import ConcreteArray
 from jitcore.core.jaxpr import ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
@@ -176,3 +176,17 @@ def test_wrong_size_of_reshape():
 def test_traced_extent():
     with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type"):
         trace_to_jaxpr(lambda n: [lax.full((n,), 1.0)], [ShapedArray((), np.int32)])
+
+
+def test_stack_collapse_and_their_like():
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for axis in (0, 1, -1):
+        np.testing.assert_array_equal(jit(lambda x: lax.stack([x, 2 * x], axis))(x), np.stack([x, 2 * x], axis))
+        for ours, theirs in zip(jit(lambda x: lax.unstack(x, axis))(x), np.moveaxis(x, axis, 0), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    for start, stop in ((0, 2), (1, None), (-2, None), (0, None), (1, 2)):
+        assert lax.collapse(x, start, stop).shape == jax.lax.collapse(x, start, stop).shape
+    assert lax.broadcast_to_rank(x, 5).shape == (1, 1, 2, 3, 4)
+    for wrong in (lambda: lax.collapse(x, 2, 1), lambda: lax.stack([]), lambda: lax.stack([x, x[0]]), lambda: lax.broadcast_to_rank(x, 2)):
+        with pytest.raises(ValueError):
+            wrong()

@@ -48,7 +48,7 @@ class ScalarType(type):
 def _as_dtype(x):
     try:
         return np.dtype(x)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # what NumPy says of a text that names no dtype
         return None
 
 

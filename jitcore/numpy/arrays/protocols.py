@@ -181,9 +181,20 @@ def apply_function(self, function, types, args, kwargs):
     return namesake(*args, **kwargs)
 
 
+def array_namespace(self, *, api_version: str | None = None):
+    """`Array.__array_namespace__`: `jitcore.numpy`, which follows the array API standard of that edition.
+
+    Raises: ValueError for another edition."""
+    if api_version not in (None, _namespace.__array_api_version__):
+        raise ValueError(f"{api_version=!r} is not the edition that jitcore.numpy follows, "
+                         f"{_namespace.__array_api_version__!r}")
+    return _namespace
+
+
 def install_protocols(cls: type[Array], namespace) -> None:
     """Puts NumPy's dispatch hooks on the array class. namespace: `jitcore.numpy`, which has the namesakes."""
     global _namespace
     _namespace = namespace
     cls.__array_ufunc__ = apply_ufunc
     cls.__array_function__ = apply_function
+    cls.__array_namespace__ = array_namespace

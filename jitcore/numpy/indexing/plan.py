@@ -90,12 +90,13 @@ class IndexRules:
         return Entry("integer", axis, check_known_index(index, axis, extent))
 
     def parse_mask(self, mask, axis: int, shape: tuple) -> list[Entry]:
-        """A boolean array as the integer arrays that `nonzero` gives. Raises: for a traced mask."""
+        """A boolean array as the integer arrays that `nonzero` gives; axes of it may be empty, as in NumPy.
+        Raises: for a traced mask."""
         if isinstance(mask, Tracer):
             raise argument_errors.boolean_index_error(mask.aval.short(), origin_of(mask.trace, mask),
                                                       user_snippet())
         expected = shape[axis : axis + mask.ndim]
-        if tuple(mask.shape) != tuple(expected):
+        if len(expected) < mask.ndim or any(m not in (e, 0) for m, e in zip(mask.shape, expected)):
             raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: "
                              f"got {tuple(mask.shape)}, expected {list(expected)}")
         return [Entry("array", axis + i, found) for i, found in enumerate(np.nonzero(np.asarray(mask)))]

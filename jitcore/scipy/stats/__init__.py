@@ -1,29 +1,39 @@
-"""Distributions of `jitcore.scipy.stats`, one module each.
+"""Distributions of `jitcore.scipy.stats`, one module each, and ranks of samples.
 
 In: values and parameters. Out: densities, probabilities and their logarithms, as SciPy gives them.
 
 Modules:
-    bernoulli  The Bernoulli distribution: 1 with probability p, else 0.
-    beta       The beta distribution of shapes a and b.
-    binom      The binomial distribution: successes of probability p in n tries.
-    cauchy     The Cauchy distribution.
-    chi2       The chi-square distribution of df degrees of freedom.
-    expon      The exponential distribution.
-    gamma      The gamma distribution of shape a.
-    geom       The geometric distribution: the first success, of probability p, is at the k-th try.
-    laplace    The Laplace distribution.
-    logistic   The logistic distribution.
-    norm       The normal distribution of mean `loc` and standard deviation `scale`.
-    pareto     The Pareto distribution of shape b.
-    poisson    The Poisson distribution of mean mu.
-    support    What distributions are made of: operands of one dtype, densities that are zero outside of the
-               support.
-    t          Student's t distribution of df degrees of freedom.
-    uniform    The uniform distribution on [loc, loc + scale].
+    bernoulli            The Bernoulli distribution: 1 with probability p, else 0.
+    beta                 The beta distribution of shapes a and b.
+    binom                The binomial distribution: successes of probability p in n tries.
+    cauchy               The Cauchy distribution.
+    chi2                 The chi-square distribution of df degrees of freedom.
+    expon                The exponential distribution.
+    gamma                The gamma distribution of shape a.
+    gennorm              The generalised normal distribution of shape p: a density of exp(-|x| ** p).
+    geom                 The geometric distribution: the first success, of probability p, is at the k-th try.
+    gumbel_l             The Gumbel distribution of smallest values.
+    gumbel_r             The Gumbel distribution of largest values.
+    laplace              The Laplace distribution.
+    logistic             The logistic distribution.
+    multivariate_normal  The normal distribution of vectors.
+    nbinom               The negative binomial distribution: failures before the n-th success of probability
+                         p.
+    norm                 The normal distribution of mean `loc` and standard deviation `scale`.
+    pareto               The Pareto distribution of shape b.
+    poisson              The Poisson distribution of mean mu.
+    ranks                Ranks and summaries of samples.
+    support              What distributions are made of: operands of one dtype, densities that are zero
+                         outside of the support.
+    t                    Student's t distribution of df degrees of freedom.
+    uniform              The uniform distribution on [loc, loc + scale].
 """
 
-from jitcore.scipy.stats import (bernoulli, beta, binom, cauchy, chi2, expon, gamma, geom, laplace, logistic,
-                                 norm, pareto, poisson, t, uniform)
+from jitcore.scipy.stats import (bernoulli, beta, binom, cauchy, chi2, expon, gamma, gennorm, geom, gumbel_l,
+                                 gumbel_r, laplace, logistic, multivariate_normal, nbinom, norm, pareto,
+                                 poisson, t, uniform)
+from jitcore.scipy.stats.ranks import mode, rankdata, sem
 
-__all__ = ["bernoulli", "beta", "binom", "cauchy", "chi2", "expon", "gamma", "geom", "laplace", "logistic",
-           "norm", "pareto", "poisson", "t", "uniform"]
+__all__ = ["bernoulli", "beta", "binom", "cauchy", "chi2", "expon", "gamma", "gennorm", "geom", "gumbel_l",
+           "gumbel_r", "laplace", "logistic", "mode", "multivariate_normal", "nbinom", "norm", "pareto",
+           "poisson", "rankdata", "sem", "t", "uniform"]

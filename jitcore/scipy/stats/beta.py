@@ -10,7 +10,7 @@ from jitcore.array import Array
 from jitcore.scipy import special
 from jitcore.scipy.stats.support import promote, within
 
-__all__ = ["cdf", "logpdf", "pdf"]
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
 def logpdf(x, a, b, loc=0, scale=1) -> Array:
@@ -31,3 +31,20 @@ def cdf(x, a, b, loc=0, scale=1) -> Array:
     x, a, b, loc, scale = promote("beta.cdf", x, a, b, loc, scale)
     y = (x - loc) / scale
     return special.betainc(a, b, jnp.clip(y, 0, 1))
+
+
+def sf(x, a, b, loc=0, scale=1) -> Array:
+    """Probability of a number above x."""
+    x, a, b, loc, scale = promote("beta.sf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    return special.betainc(b, a, 1 - jnp.clip(y, 0, 1))
+
+
+def logcdf(x, a, b, loc=0, scale=1) -> Array:
+    """Logarithm of `cdf`."""
+    return jnp.log(cdf(x, a, b, loc, scale))
+
+
+def logsf(x, a, b, loc=0, scale=1) -> Array:
+    """Logarithm of `sf`."""
+    return jnp.log(sf(x, a, b, loc, scale))

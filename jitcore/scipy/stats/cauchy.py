@@ -9,9 +9,9 @@ import math
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote
+from jitcore.scipy.stats.support import promote, within_unit
 
-__all__ = ["cdf", "logpdf", "pdf"]
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, loc=0, scale=1) -> Array:
@@ -31,3 +31,38 @@ def cdf(x, loc=0, scale=1) -> Array:
     x, loc, scale = promote("cauchy.cdf", x, loc, scale)
     y = (x - loc) / scale
     return jnp.arctan2(jnp.ones_like(y), -y) / math.pi
+
+
+def sf(x, loc=0, scale=1) -> Array:
+    """Probability of a number above x."""
+    x, loc, scale = promote("cauchy.sf", x, loc, scale)
+    y = (x - loc) / scale
+    return jnp.arctan2(jnp.ones_like(y), y) / math.pi
+
+
+def logcdf(x, loc=0, scale=1) -> Array:
+    """Logarithm of `cdf`."""
+    return jnp.log(cdf(x, loc, scale))
+
+
+def logsf(x, loc=0, scale=1) -> Array:
+    """Logarithm of `sf`."""
+    return jnp.log(sf(x, loc, scale))
+
+
+def ppf(q, loc=0, scale=1) -> Array:
+    """The x for which `cdf` is q."""
+    q, loc, scale = promote("cauchy.ppf", q, loc, scale)
+    return within_unit(q, loc + scale * _standard_quantile(q))
+
+
+def isf(q, loc=0, scale=1) -> Array:
+    """The x for which `sf` is q."""
+    q, loc, scale = promote("cauchy.isf", q, loc, scale)
+    return within_unit(q, loc - scale * _standard_quantile(q))
+
+
+def _standard_quantile(q) -> Array:
+    """The tangent, which is infinite at the ends, where rounded arguments would give large numbers."""
+    is_end = (q == 0) | (q == 1)
+    return jnp.where(is_end, jnp.where(q == 0, -jnp.inf, jnp.inf), jnp.tan(math.pi * (q - 0.5)))

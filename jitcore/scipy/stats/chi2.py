@@ -10,7 +10,7 @@ from jitcore.array import Array
 from jitcore.scipy import special
 from jitcore.scipy.stats.support import promote, within
 
-__all__ = ["cdf", "logpdf", "pdf"]
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
 def logpdf(x, df, loc=0, scale=1) -> Array:
@@ -31,3 +31,20 @@ def cdf(x, df, loc=0, scale=1) -> Array:
     x, df, loc, scale = promote("chi2.cdf", x, df, loc, scale)
     y = (x - loc) / scale
     return special.gammainc(df / 2, jnp.maximum(y, 0) / 2)
+
+
+def sf(x, df, loc=0, scale=1) -> Array:
+    """Probability of a number above x."""
+    x, df, loc, scale = promote("chi2.sf", x, df, loc, scale)
+    y = (x - loc) / scale
+    return special.gammaincc(df / 2, jnp.maximum(y, 0) / 2)
+
+
+def logcdf(x, df, loc=0, scale=1) -> Array:
+    """Logarithm of `cdf`."""
+    return jnp.log(cdf(x, df, loc, scale))
+
+
+def logsf(x, df, loc=0, scale=1) -> Array:
+    """Logarithm of `sf`."""
+    return jnp.log(sf(x, df, loc, scale))

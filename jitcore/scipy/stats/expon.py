@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import promote, within, within_unit
 
-__all__ = ["cdf", "logpdf", "pdf"]
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, loc=0, scale=1) -> Array:
@@ -29,3 +29,25 @@ def cdf(x, loc=0, scale=1) -> Array:
     x, loc, scale = promote("expon.cdf", x, loc, scale)
     y = (x - loc) / scale
     return -jnp.expm1(-jnp.maximum(y, 0))
+
+
+def sf(x, loc=0, scale=1) -> Array:
+    """Probability of a number above x."""
+    return jnp.exp(logsf(x, loc, scale))
+
+
+def logsf(x, loc=0, scale=1) -> Array:
+    """Logarithm of `sf`."""
+    x, loc, scale = promote("expon.logsf", x, loc, scale)
+    return -jnp.maximum((x - loc) / scale, 0)
+
+
+def logcdf(x, loc=0, scale=1) -> Array:
+    """Logarithm of `cdf`."""
+    return jnp.log(cdf(x, loc, scale))
+
+
+def ppf(q, loc=0, scale=1) -> Array:
+    """The x for which `cdf` is q."""
+    q, loc, scale = promote("expon.ppf", q, loc, scale)
+    return within_unit(q, loc - scale * jnp.log1p(-q))

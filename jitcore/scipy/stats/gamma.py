@@ -10,7 +10,7 @@ from jitcore.array import Array
 from jitcore.scipy import special
 from jitcore.scipy.stats.support import promote, within
 
-__all__ = ["cdf", "logpdf", "pdf"]
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
 def logpdf(x, a, loc=0, scale=1) -> Array:
@@ -30,3 +30,20 @@ def cdf(x, a, loc=0, scale=1) -> Array:
     x, a, loc, scale = promote("gamma.cdf", x, a, loc, scale)
     y = (x - loc) / scale
     return special.gammainc(a, jnp.maximum(y, 0))
+
+
+def sf(x, a, loc=0, scale=1) -> Array:
+    """Probability of a number above x."""
+    x, a, loc, scale = promote("gamma.sf", x, a, loc, scale)
+    y = (x - loc) / scale
+    return special.gammaincc(a, jnp.maximum(y, 0))
+
+
+def logcdf(x, a, loc=0, scale=1) -> Array:
+    """Logarithm of `cdf`."""
+    return jnp.log(cdf(x, a, loc, scale))
+
+
+def logsf(x, a, loc=0, scale=1) -> Array:
+    """Logarithm of `sf`."""
+    return jnp.log(sf(x, a, loc, scale))

@@ -10,7 +10,7 @@ from jitcore.array import Array
 from jitcore.scipy import special
 from jitcore.scipy.stats.support import promote
 
-__all__ = ["cdf", "logpdf", "pdf"]
+__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, loc=0, scale=1) -> Array:
@@ -30,3 +30,22 @@ def cdf(x, loc=0, scale=1) -> Array:
     x, loc, scale = promote("logistic.cdf", x, loc, scale)
     y = (x - loc) / scale
     return special.expit(y)
+
+
+def sf(x, loc=0, scale=1) -> Array:
+    """Probability of a number above x."""
+    x, loc, scale = promote("logistic.sf", x, loc, scale)
+    y = (x - loc) / scale
+    return special.expit(-y)
+
+
+def ppf(q, loc=0, scale=1) -> Array:
+    """The x for which `cdf` is q."""
+    q, loc, scale = promote("logistic.ppf", q, loc, scale)
+    return loc + scale * special.logit(q)
+
+
+def isf(q, loc=0, scale=1) -> Array:
+    """The x for which `sf` is q."""
+    q, loc, scale = promote("logistic.isf", q, loc, scale)
+    return loc - scale * special.logit(q)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import promote, within, within_unit
 
-__all__ = ["logpdf", "pdf"]
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, b, loc=0, scale=1) -> Array:
@@ -22,3 +22,30 @@ def logpdf(x, b, loc=0, scale=1) -> Array:
 def pdf(x, b, loc=0, scale=1) -> Array:
     """Density at x."""
     return jnp.exp(logpdf(x, b, loc, scale))
+
+
+def logsf(x, b, loc=0, scale=1) -> Array:
+    """Logarithm of `sf`."""
+    x, b, loc, scale = promote("pareto.logsf", x, b, loc, scale)
+    return -b * jnp.log(jnp.maximum((x - loc) / scale, 1))
+
+
+def sf(x, b, loc=0, scale=1) -> Array:
+    """Probability of a number above x."""
+    return jnp.exp(logsf(x, b, loc, scale))
+
+
+def cdf(x, b, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    return -jnp.expm1(logsf(x, b, loc, scale))
+
+
+def logcdf(x, b, loc=0, scale=1) -> Array:
+    """Logarithm of `cdf`."""
+    return jnp.log(cdf(x, b, loc, scale))
+
+
+def ppf(q, b, loc=0, scale=1) -> Array:
+    """The x for which `cdf` is q."""
+    q, b, loc, scale = promote("pareto.ppf", q, b, loc, scale)
+    return within_unit(q, loc + scale * jnp.exp(-jnp.log1p(-q) / b))

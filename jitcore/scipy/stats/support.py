@@ -17,3 +17,8 @@ def promote(name: str, *args) -> list[Array]:
 def within(inside, logarithm) -> Array:
     """A logarithm of a density inside of the support, minus infinity outside."""
     return jnp.where(inside, logarithm, -jnp.inf)
+
+
+def within_unit(q, quantile) -> Array:
+    """A quantile of probabilities, NaN outside of [0, 1]."""
+    return jnp.where((q >= 0) & (q <= 1), quantile, jnp.nan)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import promote, within, within_unit
 
-__all__ = ["cdf", "logpdf", "pdf"]
+__all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
 
 def logpdf(x, loc=0, scale=1) -> Array:
@@ -27,3 +27,9 @@ def cdf(x, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
     x, loc, scale = promote("uniform.cdf", x, loc, scale)
     return jnp.clip((x - loc) / scale, 0, 1)
+
+
+def ppf(q, loc=0, scale=1) -> Array:
+    """The x for which `cdf` is q."""
+    q, loc, scale = promote("uniform.ppf", q, loc, scale)
+    return within_unit(q, loc + scale * q)

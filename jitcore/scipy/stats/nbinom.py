@@ -1,0 +1,26 @@
+"""The negative binomial distribution: failures before the n-th success of probability p.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["logpmf", "pmf"]
+
+
+def logpmf(k, n, p, loc=0) -> Array:
+    """Logarithm of the probability of k."""
+    k, n, p, loc = promote("nbinom.logpmf", k, n, p, loc)
+    y = k - loc
+    ways = special.gammaln(y + n) - special.gammaln(n) - special.gammaln(y + 1)
+    return within((y >= 0) & (y == jnp.floor(y)), ways + n * jnp.log(p) + special.xlog1py(y, -p))
+
+
+def pmf(k, n, p, loc=0) -> Array:
+    """Probability of k."""
+    return jnp.exp(logpmf(k, n, p, loc))
