@@ -23,7 +23,7 @@ WIDTH = 110
 TOGETHER = {
     "ground": ("errors", "process", "config", "sharding", "dtypes", "tree_util", "tree", "array"),
     "libraries": ("random", "nn", "scipy", "ops", "flatten_util", "test_util", "debug", "distributed",
-                  "ad_checkpoint", "custom_derivatives"),
+                  "ad_checkpoint", "custom_derivatives", "einops"),
     "jit": ("device", "experimental", "stages", "jitted", "export"),
     "api": ("api", "cli", "__main__", "__init__"),
 }

@@ -20,7 +20,7 @@ from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
 from jitcore.jitted.numba_export import export, export_device
 from jitcore.process.effort import CacheInfo
-from jitcore.process.pickling import find_global_name
+from jitcore.process.pickling import find_global_name, hash_contents
 from jitcore.stages import Lowered, Traced, make_out_info, show_stages
 
 P = ParamSpec("P")
@@ -54,6 +54,9 @@ class JitWrapped(FastCallable[P, R]):
     def __reduce__(self):
         # A decorated function hides the one that it wraps, so that pickle must look up this object instead.
         return find_global_name(self) or (_restore, (self.__wrapped__, self._function.options))
+
+    def __dask_tokenize__(self) -> str:
+        return hash_contents(self)
 
     # -- ahead of time ---------------------------------------------------------------------------------------
     @api_boundary
