@@ -1,9 +1,11 @@
 """What is installed and distributed: every package folder, one version, entry points that load, the tests."""
 
 import configparser
+import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -80,3 +82,30 @@ def test_a_clone_in_a_folder_of_the_packages_name(tmp_path):
         printed = subprocess.run([sys.executable, "-c", code, tmp_path / "jitcore"], cwd=folder, capture_output=True,
                                  text=True, check=True).stdout
         assert Path(printed.strip()).resolve() == ROOT / "backends" / "cpu" / "__init__.py"
+
+
+def test_import_from_an_archive(tmp_path):
+    """All of it runs, what is kept on disk too, and is made anew when the archive changes."""
+    archive = tmp_path / "jitcore.zip"
+    with zipfile.ZipFile(archive, "w") as out:
+        for folder, package in PACKAGE_OF_FOLDER.items():
+            for path in sorted((ROOT / folder).rglob("*.py")):
+                inside = path.relative_to(ROOT / folder)
+                if folder == "backends" or inside.parts[0] != "backends":
+                    out.write(path, Path(*package.split("."), inside))
+    code = """if True:
+        import numpy as np, jitcore, jitcore.numpy as jnp
+        from jitcore import autojit, jit
+        from jitcore.scripts.learned import _stamp_folders
+        from jitcore.scripts.texts import _stamp_writers
+        print(jitcore.__file__, *jit(jnp.cumsum)(np.ones(3)), autojit(lambda x: np.where(x > 0, x, 0).sum())(np.ones(3)))
+        print(jitcore.default_backend())
+        print(_stamp_folders(), set(_stamp_writers()))
+    """
+    env = os.environ | {"PYTHONPATH": str(archive), "JITCORE_CACHE_DIR": str(tmp_path / "cache")}
+    printed = [subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True,
+                              check=True).stdout.splitlines() for _ in range(2)]
+    time = archive.stat().st_mtime_ns
+    assert printed[0] == printed[1] == [
+        f"{archive / 'jitcore' / '__init__.py'} 1.0 2.0 3.0 3.0", "cpu", f"[({str(archive)!r}, {time})] {{{time}}}"]
+    assert list((tmp_path / "cache").iterdir())
