@@ -2,6 +2,8 @@
 
 import configparser
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -36,6 +38,27 @@ def test_every_package_folder_is_listed():
 
 def test_one_version():
     assert jitcore.__version__ == read_setup()["metadata"]["version"] == metadata.version("jitcore")
+
+
+def test_releases_are_told_alike():
+    version = jitcore.__version__
+    date = re.search(rf"^## \[{re.escape(version)}\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert date and f"\nversion: {version}\n" in citation and f"\ndate-released: {date[1]}\n" in citation
+
+
+def test_released_files_have_addresses(tmp_path):
+    list_tracked_files()  # of a checkout
+    runpy.run_path(ROOT / "scripts" / "release.py")["write_tree"](tmp_path, "https://example.org/jitcore")
+    setup = configparser.RawConfigParser()
+    setup.read(tmp_path / "setup.cfg")
+    assert setup["metadata"]["url"] == "https://example.org/jitcore"
+    tag = f"v{jitcore.__version__}"
+    assert f"Changelog = https://example.org/jitcore/blob/{tag}/CHANGELOG.md" in setup["metadata"]["project_urls"]
+    links = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text())
+    assert links and all(link.startswith(("https://", "#")) for link in links)
+    assert f"https://example.org/jitcore/blob/{tag}/docs/features.md#jit" in links
+    assert (tmp_path / "jitcore" / "backends").is_symlink()
 
 
 def test_entry_points_load():
