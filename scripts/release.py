@@ -1,7 +1,7 @@
 """Makes what is uploaded: `python scripts/release.py https://HOST/OWNER/jitcore`, in a checkout.
 
-In: the address of the repository, and the files that git tracks. Out: a wheel and a source distribution in dist/,
-whose metadata names the address and whose description has links that lead from anywhere to the tag of the version.
+In: the address of the repository, and the files that git tracks. Out: a wheel and a source distribution in
+dist/, whose metadata names the address and whose description has links that lead to the version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 #: Pages of a project, by the name that package indices show.
-PAGES = {"Source": "", "Documentation": "/tree/{tag}/docs", "Changelog": "/blob/{tag}/CHANGELOG.md", "Issues": "/issues"}
+PAGES = {"Source": "", "Documentation": "/tree/{tag}/docs", "Changelog": "/blob/{tag}/CHANGELOG.md",
+         "Issues": "/issues"}
 
 
 def make_links_absolute(text: str, home: str, tag: str) -> str:
@@ -32,8 +33,8 @@ def add_addresses(setup: str, home: str, tag: str) -> str:
 
 
 def copy_tracked_files(folder: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, listed.split("\0")):
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
 

@@ -18,6 +18,7 @@ from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
+from jitcore.jitted import chunks
 from jitcore.jitted.numba_export import export, export_device
 from jitcore.process.effort import CacheInfo
 from jitcore.process.pickling import find_global_name, hash_contents
@@ -37,7 +38,7 @@ class JitWrapped(FastCallable[P, R]):
         # On the instance: the class has annotations of its own as soon as somebody asks it for them.
         self.__annotations__ = getattr(fun, "__annotations__", {})
         self._function = function = functions.find_function(fun, options)
-        super().__init__(function.fast, partial(function.call, fun))
+        super().__init__(function.fast, partial(_call, fun, function))
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
@@ -126,6 +127,12 @@ class JitWrapped(FastCallable[P, R]):
         if program is None:
             raise ValueError(f"{self.__name__} has not been compiled yet: call it first")
         return show_stages(program, stage)
+
+
+def _call(fun: Callable, function: functions.JitFunction, args: tuple, kwargs: dict) -> Any:
+    if chunks.has_chunks(args, kwargs):
+        return chunks.call_on_chunks(JitWrapped(fun, function.options), args, kwargs)
+    return function.call(fun, args, kwargs)
 
 
 def _restore(fun: Callable, options: JitOptions) -> JitWrapped:
