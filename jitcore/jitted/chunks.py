@@ -22,15 +22,9 @@ from jitcore.dispatch.options import DEFAULT_OPTIONS
 from jitcore.errors import arguments
 from jitcore.passes.inline import inline_calls
 from jitcore.process.lazy import LazyModule
-from jitcore.tree_util import tree_flatten, tree_leaves, tree_unflatten
+from jitcore.tree_util import tree_flatten, tree_unflatten
 
 base = LazyModule("dask.base")
-
-
-def has_chunks(args: tuple, kwargs: dict) -> bool:
-    """Whether Dask's arrays are among the arguments of a call."""
-    dask = sys.modules.get("dask.array")
-    return dask is not None and any(isinstance(leaf, dask.Array) for leaf in tree_leaves((args, kwargs)))
 
 
 def call_on_chunks(wrapped: Callable, args: tuple, kwargs: dict) -> Any:

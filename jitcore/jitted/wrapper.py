@@ -18,11 +18,13 @@ from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
-from jitcore.jitted import chunks
 from jitcore.jitted.numba_export import export, export_device
 from jitcore.process.effort import CacheInfo
+from jitcore.process.lazy import LazyModule
 from jitcore.process.pickling import find_global_name, hash_contents
 from jitcore.stages import Lowered, Traced, make_out_info, show_stages
+
+chunks = LazyModule("jitcore.jitted.chunks")
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -38,7 +40,7 @@ class JitWrapped(FastCallable[P, R]):
         # On the instance: the class has annotations of its own as soon as somebody asks it for them.
         self.__annotations__ = getattr(fun, "__annotations__", {})
         self._function = function = functions.find_function(fun, options)
-        super().__init__(function.fast, partial(_call, fun, function))
+        super().__init__(function.fast, partial(function.call, fun, _call_on_chunks))
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)
@@ -129,10 +131,8 @@ class JitWrapped(FastCallable[P, R]):
         return show_stages(program, stage)
 
 
-def _call(fun: Callable, function: functions.JitFunction, args: tuple, kwargs: dict) -> Any:
-    if chunks.has_chunks(args, kwargs):
-        return chunks.call_on_chunks(JitWrapped(fun, function.options), args, kwargs)
-    return function.call(fun, args, kwargs)
+def _call_on_chunks(fun: Callable, function: functions.JitFunction, args: tuple, kwargs: dict) -> Any:
+    return chunks.call_on_chunks(JitWrapped(fun, function.options), args, kwargs)
 
 
 def _restore(fun: Callable, options: JitOptions) -> JitWrapped:

@@ -1,14 +1,14 @@
 """Conversions of short floats, where the processor has no instruction for them.
 
-In: the name of a library of functions that LLVM calls then. Out: its code: "short floats" is what each processor
-can do, "conversions" is made of it where need be.
+In: the name of a library of functions that LLVM calls then. Out: its code: "short floats" is what each
+processor can do, "conversions" is made of it where need be.
 """
 
 from __future__ import annotations
 
-# To the nearest, ties to even. A half is a float with a third of the exponent's bits: 112 less in the exponent,
-# 13 bits less. Below the normal ones, an addition of 0.5 rounds to their unit, 2**-24. NaNs are quiet, with the
-# upper bits of what they were.
+# To the nearest, ties to even. A half has 112 less in the exponent than a float and 13 bits less behind it.
+# Below the normal ones, an addition of 0.5 rounds to their unit, 2**-24. NaNs are quiet, with the upper bits
+# of what they were.
 _SHORT = """
 define half @__truncsfhf2(float %x) {
   %bits = bitcast float %x to i32

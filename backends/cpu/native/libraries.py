@@ -375,8 +375,8 @@ def _link_by_llvm(name, object_code, exports, imports):
 
 # What LLVM calls where the processor has no instruction for short floats: functions of a compiler's run-time
 # library, which a Python process need not contain. The second library calls the first where need be.
-_CONVERSIONS = {"__truncsfhf2": "short floats", "__truncsfbf2": "short floats", "__extendhfsf2": "short floats",
-                "__truncdfhf2": "conversions", "__truncdfbf2": "conversions"}
+_CONVERSIONS = {"__truncsfhf2": "short floats", "__truncsfbf2": "short floats",
+                "__extendhfsf2": "short floats", "__truncdfhf2": "conversions", "__truncdfbf2": "conversions"}
 
 
 @functools.cache
