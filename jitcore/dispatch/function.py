@@ -126,7 +126,8 @@ class JitFunction:
         compiling or running it raises."""
         if config.disable_jit:
             return fun(*args, **kwargs)
-        if (dask := sys.modules.get("dask.array")) and _is_any(dask.Array, args, kwargs):
+        chunked = getattr(sys.modules.get("dask.array"), "Array", None)
+        if chunked is not None and _is_any(chunked, args, kwargs):
             return on_chunks(fun, self, args, kwargs)
         call = read_call(fun, self.plan, args, kwargs)
         if context.trace is not eval_trace:
