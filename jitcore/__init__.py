@@ -22,6 +22,7 @@ Modules:
     dispatch/           From a call to a compiled program: signatures, caches, backends.
     distributed         Programs of several processes, on one machine or many: how they find each other.
     dtypes              Dtypes: the set jitcore knows, JAX's promotion lattice, and weak types.
+    einops              Makes einops know Arrays and traced values: `import jitcore.einops`, once.
     errors/             Every error class with cause, example and fix; the layout of messages; the errors
                         about traced values.
     experimental/       What JAX's scripts import from `jax.experimental`: `io_callback`.

@@ -25,7 +25,7 @@ LAYERS = (
     ("transforms",),
     ("lax",),
     ("numpy",),
-    ("random", "nn", "ops", "image", "scipy", "flatten_util", "test_util"),
+    ("random", "nn", "ops", "image", "scipy", "flatten_util", "einops", "test_util"),
     ("debug", "distributed", "ad_checkpoint", "custom_derivatives"),
     ("rewriter",),
     ("numpy_semantics",),

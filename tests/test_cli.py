@@ -151,12 +151,17 @@ class WrongBackend(ReferenceBackend):
 
 def test_doctor_finds_backends_that_fail(monkeypatch, capsys):
     backends.list_backends()
-    installed = backends._installed
+    installed = backends._tried
     monkeypatch.setitem(installed.loaded, "wrong", WrongBackend())
     monkeypatch.setitem(installed.reasons, "broken", "ImportError: no driver")
+    monkeypatch.setitem(installed.reasons, "cpu", "")  # taken back afterwards
+    monkeypatch.delitem(installed.loaded, "cpu")
+    monkeypatch.delitem(installed.made, "cpu")
+    monkeypatch.setitem(backends.BACKENDS, "cpu", "jitcore.absent:Backend")
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert re.search(r"^  broken +does not load: ImportError: no driver$", out, re.MULTILINE)
+    assert re.search(r"^Problem: backend cpu does not load: ModuleNotFoundError", out, re.MULTILINE)
     assert re.search(r"^Problem: backend wrong: a small program gives \[2. 4. 6.\]$", out, re.MULTILINE)
 
 

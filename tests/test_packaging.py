@@ -1,9 +1,13 @@
 """What is installed and distributed: every package folder, one version, entry points that load, the tests."""
 
 import configparser
+import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -34,6 +38,27 @@ def test_every_package_folder_is_listed():
 
 def test_one_version():
     assert jitcore.__version__ == read_setup()["metadata"]["version"] == metadata.version("jitcore")
+
+
+def test_releases_are_told_alike():
+    version = jitcore.__version__
+    date = re.search(rf"^## \[{re.escape(version)}\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert date and f"\nversion: {version}\n" in citation and f"\ndate-released: {date[1]}\n" in citation
+
+
+def test_released_files_have_addresses(tmp_path):
+    list_tracked_files()  # of a checkout
+    runpy.run_path(ROOT / "scripts" / "release.py")["write_tree"](tmp_path, "https://example.org/jitcore")
+    setup = configparser.RawConfigParser()
+    setup.read(tmp_path / "setup.cfg")
+    assert setup["metadata"]["url"] == "https://example.org/jitcore"
+    tag = f"v{jitcore.__version__}"
+    assert f"Changelog = https://example.org/jitcore/blob/{tag}/CHANGELOG.md" in setup["metadata"]["project_urls"]
+    links = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text())
+    assert links and all(link.startswith(("https://", "#")) for link in links)
+    assert f"https://example.org/jitcore/blob/{tag}/docs/features.md#jit" in links
+    assert (tmp_path / "jitcore" / "backends").is_symlink()
 
 
 def test_entry_points_load():
@@ -81,3 +106,30 @@ def test_a_clone_in_a_folder_of_the_packages_name(tmp_path):
         printed = subprocess.run([sys.executable, "-c", code, tmp_path / "jitcore"], cwd=folder, capture_output=True,
                                  text=True, check=True).stdout
         assert Path(printed.strip()).resolve() == ROOT / "backends" / "cpu" / "__init__.py"
+
+
+def test_import_from_an_archive(tmp_path):
+    """All of it runs, what is kept on disk too, and is made anew when the archive changes."""
+    archive = tmp_path / "jitcore.zip"
+    with zipfile.ZipFile(archive, "w") as out:
+        for folder, package in PACKAGE_OF_FOLDER.items():
+            for path in sorted((ROOT / folder).rglob("*.py")):
+                inside = path.relative_to(ROOT / folder)
+                if folder == "backends" or inside.parts[0] != "backends":
+                    out.write(path, Path(*package.split("."), inside))
+    code = """if True:
+        import numpy as np, jitcore, jitcore.numpy as jnp
+        from jitcore import autojit, jit
+        from jitcore.scripts.learned import _stamp_folders
+        from jitcore.scripts.texts import _stamp_writers
+        print(jitcore.__file__, *jit(jnp.cumsum)(np.ones(3)), autojit(lambda x: np.where(x > 0, x, 0).sum())(np.ones(3)))
+        print(jitcore.default_backend())
+        print(_stamp_folders(), set(_stamp_writers()))
+    """
+    env = os.environ | {"PYTHONPATH": str(archive), "JITCORE_CACHE_DIR": str(tmp_path / "cache")}
+    printed = [subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True,
+                              check=True).stdout.splitlines() for _ in range(2)]
+    time = archive.stat().st_mtime_ns
+    assert printed[0] == printed[1] == [
+        f"{archive / 'jitcore' / '__init__.py'} 1.0 2.0 3.0 3.0", "cpu", f"[({str(archive)!r}, {time})] {{{time}}}"]
+    assert list((tmp_path / "cache").iterdir())

@@ -85,6 +85,8 @@ def check_backends(problems: list[str]) -> Facts:
             problems.append(f"backend {name}: {problem}")
     for name, reason in reasons.items():
         yield name, f"does not load: {reason}{describe_remedy(name)}"
+        if name == "cpu":  # the others may lack a device, or a package that is optional
+            problems.append(f"backend cpu does not load: {reason}")
 
 
 def check_targets() -> Facts:

@@ -93,8 +93,19 @@ def find_or_make(key: bytes, make: Callable[[], bytes | None]) -> bytes | None:
     return found
 
 
+def find_on_disk(path: str) -> str:
+    """The path, or that of the archive which the module or package there is imported from."""
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return path
+
+
 def stamp_sources(root: str) -> list[tuple[str, int, int]]:
-    """Name, size and time of change of each module below a folder."""
+    """Name, size and time of change of each module below a folder, or of the archive that it is in."""
+    root = find_on_disk(root)
+    if not os.path.isdir(root):
+        state = os.stat(root)
+        return [(root, state.st_size, state.st_mtime_ns)]
     stamps, folders = [], [root]
     for folder in folders:
         for item in os.scandir(folder):

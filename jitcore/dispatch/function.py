@@ -7,6 +7,7 @@ options; it does not keep the function alive, so that a lambda and what was trac
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,6 +31,7 @@ from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
 from jitcore.process.concurrency import Lock
 from jitcore.process.effort import CacheInfo, collect_rarely
 from jitcore.transforms.batching import list_named_axes
+from jitcore.tree_util import tree_leaves
 
 
 class Entry:
@@ -82,6 +84,10 @@ def _move_to_host(run: Callable, places: Sequence[int]) -> Callable:
     return run_moved
 
 
+def _is_any(kind: type, args: tuple, kwargs: dict) -> bool:
+    return any(isinstance(leaf, kind) for leaf in tree_leaves((args, kwargs)))
+
+
 class JitFunction:
     """Args: fun, not kept; options.
 
@@ -115,10 +121,14 @@ class JitFunction:
         return CacheInfo(hits, self._n_misses, self._n_traces, self._n_compiles)
 
     # -- a call that the fast path did not serve -------------------------------------------------------------
-    def call(self, fun: Callable, args: tuple, kwargs: dict) -> Any:
-        """Runs one call. Raises: what reading, tracing, compiling or running it raises."""
+    def call(self, fun: Callable, on_chunks: Callable | None, args: tuple, kwargs: dict) -> Any:
+        """Runs one call. on_chunks: serves those with arrays of Dask. Raises: what reading, tracing,
+        compiling or running it raises."""
         if config.disable_jit:
             return fun(*args, **kwargs)
+        chunked = getattr(sys.modules.get("dask.array"), "Array", None)
+        if chunked is not None and _is_any(chunked, args, kwargs):
+            return on_chunks(fun, self, args, kwargs)
         call = read_call(fun, self.plan, args, kwargs)
         if context.trace is not eval_trace:
             return self._call_inner(fun, call)
@@ -257,7 +267,7 @@ def run_on_device(primitive: Any, args: tuple, params: dict) -> Any:
         fun = _find_application(primitive, tuple(sorted(params.items())))
     except TypeError:  # a parameter that has no hash
         fun = _make_application(primitive, tuple(params.items()))
-    return find_function(fun, DEFAULT_OPTIONS).call(fun, args, {})
+    return find_function(fun, DEFAULT_OPTIONS).call(fun, None, args, {})
 
 
 def _make_application(primitive: Any, params: tuple) -> Callable:

@@ -96,6 +96,21 @@ def argument_type_error(fun_text: str, type_text: str, path: str, is_masked: boo
     return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK if is_masked else remedy)
 
 
+def chunks_error(function: str, operation: str) -> Exception:
+    """A jitted function of Dask's arrays does more than change elements. operation: what does."""
+    return build_error(
+        JitcoreTypeError,
+        f"{function} is called with a dask.array and has {operation} in it, which is not elementwise",
+        fix="say what becomes of chunks: x.map_blocks(f), da.map_overlap(f, x, depth=1), da.apply_gufunc, "
+            "da.reduction; or pass x.compute().")
+
+
+def unknown_chunks_error(function: str) -> Exception:
+    """A jitted function is called with an array of Dask whose shape is not known."""
+    return build_error(JitcoreTypeError, f"{function} is called with a dask.array of unknown shape",
+                       fix="call x.compute_chunk_sizes() before.")
+
+
 def result_type_error(origin: Origin, type_text: str, path: str = "") -> Exception:
     """The traced function returned something that is no array. path: of the output component, "['a']"."""
     component = f" at output component {path}" if path else ""

@@ -20,8 +20,11 @@ from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
 from jitcore.jitted.numba_export import export, export_device
 from jitcore.process.effort import CacheInfo
-from jitcore.process.pickling import find_global_name
+from jitcore.process.lazy import LazyModule
+from jitcore.process.pickling import find_global_name, hash_contents
 from jitcore.stages import Lowered, Traced, make_out_info, show_stages
+
+chunks = LazyModule("jitcore.jitted.chunks")
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")  # without `self`
@@ -38,7 +41,7 @@ class JitWrapped(FastCallable[P, R]):
         # On the instance: the class has annotations of its own as soon as somebody asks it for them.
         self.__annotations__ = getattr(fun, "__annotations__", {})
         self._function = function = functions.find_function(fun, options)
-        super().__init__(function.fast, partial(function.call, fun))
+        super().__init__(function.fast, partial(function.call, fun, _call_on_chunks))
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Self: ...
@@ -60,6 +63,9 @@ class JitWrapped(FastCallable[P, R]):
     def __reduce__(self):
         # A decorated function hides the one that it wraps, so that pickle must look up this object instead.
         return find_global_name(self) or (_restore, (self.__wrapped__, self._function.options))
+
+    def __dask_tokenize__(self) -> str:
+        return hash_contents(self)
 
     # -- ahead of time ---------------------------------------------------------------------------------------
     @api_boundary
@@ -129,6 +135,10 @@ class JitWrapped(FastCallable[P, R]):
         if program is None:
             raise ValueError(f"{self.__name__} has not been compiled yet: call it first")
         return show_stages(program, stage)
+
+
+def _call_on_chunks(fun: Callable, function: functions.JitFunction, args: tuple, kwargs: dict) -> Any:
+    return chunks.call_on_chunks(JitWrapped(fun, function.options), args, kwargs)
 
 
 def _restore(fun: Callable, options: JitOptions) -> JitWrapped:

@@ -152,8 +152,9 @@ def name_all(described: Described, restore: Restore) -> Names:
 def _stamp_folders() -> list[tuple[str, int]]:
     """The folders of what made the programs, and when they changed: a module that was edited and imported has
     another compiled file."""
-    root = os.path.dirname(jitcore.__file__)
-    return [(folder, os.stat(folder).st_mtime_ns) for folder, _, _ in os.walk(root, followlinks=True)]
+    root = disk_cache.find_on_disk(os.path.dirname(jitcore.__file__))
+    folders = [folder for folder, _, _ in os.walk(root, followlinks=True)] or [root]  # it may be an archive
+    return [(folder, os.stat(folder).st_mtime_ns) for folder in folders]
 
 
 def load_lessons(key: bytes) -> dict[tuple[int, int], Lesson]:

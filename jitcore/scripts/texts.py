@@ -97,7 +97,7 @@ def _stamp_writers() -> tuple[int, ...]:
     root = os.path.dirname(jitcore.__file__)
     writers = ("scripts/texts", "scripts/gates", "scripts/entries", "scripts/watching", "scripts/tracers",
                "rewriter/bytecode/assembler", "rewriter/bytecode/instructions", "rewriter/bytecode/versions")
-    return tuple([os.stat(f"{root}/{name}.py").st_mtime_ns for name in writers])
+    return tuple([os.stat(disk_cache.find_on_disk(f"{root}/{name}.py")).st_mtime_ns for name in writers])
 
 
 def open_record(make: Callable[[], tuple[CodeType, bytes]], *parts: object) -> bytes:

@@ -39,6 +39,7 @@ from jitcore.process.concurrency import Lock, available_cores
 from jitcore.process.effort import announce_slow
 from jitcore.process.lazy import LazyModule
 
+conversions = LazyModule("jitcore.backends.cpu.native.conversions")
 llvm = LazyModule("llvmlite.binding")
 
 if TYPE_CHECKING:
@@ -372,45 +373,19 @@ def _link_by_llvm(name, object_code, exports, imports):
             raise NativeCodeError(f"library {name} does not link: {refusal}") from None
 
 
-# Where the processor cannot narrow a double in one step, LLVM calls these functions of a compiler's run-time
-# library, which a Python process need not contain. They round to float so that no information is lost for the
-# second rounding: towards zero, with the last bit set if anything was cut ("round to odd").
-_CONVERSIONS = {"__truncdfhf2": "half", "__truncdfbf2": "bfloat"}
-
-_CONVERSION_TEXT = """
-define $FORMAT @$SYMBOL(double %x) {
-  %near = fptrunc double %x to float
-  %back = fpext float %near to double
-  %is_exact = fcmp ueq double %back, %x
-  %bits = bitcast float %near to i32
-  %magnitude = call double @llvm.fabs.f64(double %x)
-  %near_magnitude = call double @llvm.fabs.f64(double %back)
-  %is_above = fcmp ogt double %near_magnitude, %magnitude
-  %excess = zext i1 %is_above to i32
-  %cut = sub i32 %bits, %excess
-  %odd = or i32 %cut, 1
-  %chosen = select i1 %is_exact, i32 %bits, i32 %odd
-  %sticky = bitcast i32 %chosen to float
-  %result = fptrunc float %sticky to $FORMAT
-  ret $FORMAT %result
-}
-"""
-
-
-def _render_conversions() -> str:
-    texts = (
-        _CONVERSION_TEXT.replace("$SYMBOL", symbol).replace("$FORMAT", target)
-        for symbol, target in _CONVERSIONS.items()
-    )
-    return "declare double @llvm.fabs.f64(double)\n" + "".join(texts)
+# What LLVM calls where the processor has no instruction for short floats: functions of a compiler's run-time
+# library, which a Python process need not contain. The second library calls the first where need be.
+_CONVERSIONS = {"__truncsfhf2": "short floats", "__truncsfbf2": "short floats",
+                "__extendhfsf2": "short floats", "__truncdfhf2": "conversions", "__truncdfbf2": "conversions"}
 
 
 @functools.cache
-def _open_conversions() -> Library:
-    return find_or_compile("conversions", "", _render_conversions)[0]
+def _open_conversions(name: str) -> Library:
+    return find_or_compile(name, "", functools.partial(conversions.render, name))[0]
 
 
-images.provide("__truncdf", lambda symbol: _open_conversions().address(symbol))
+for _symbol in _CONVERSIONS:
+    images.provide(_symbol, lambda symbol: _open_conversions(_CONVERSIONS[symbol]).address(symbol))
 
 
 class NativeProgram:

@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, jit, lax, vmap
+from jitcore.backends.cpu.machine import host
 from jitcore.core.primitive import registry
 from jitcore.loopir.complex_math import OPERATIONS
 
@@ -87,6 +88,9 @@ DIFFERS = {
     "sin": lambda z: np.isinf(z.imag) & ~np.isfinite(z.real),
     "sinh": lambda z: np.isinf(z.real) & ~np.isfinite(z.imag),
 }
+if "fma" not in host.cpu_features() and host.list_fused_operations():
+    # NumPy's multiply-adds go past an infinity that separate products meet with its opposite.
+    DIFFERS["square"] = lambda z: np.isinf(z.real * z.real) & np.isinf(z.imag * z.imag)
 
 
 @pytest.mark.parametrize("dtype", COMPLEX)
@@ -316,7 +320,8 @@ def test_new_sizes_compile_nothing():
     for n in (100, 1000, 777):
         z = draw(n, np.complex64)
         np.testing.assert_allclose(function(z), (np.abs(z) ** 2).sum(), rtol=1e-4)
-    assert function.cache_info().compiles <= 1
+    # Where vectors are short, long sums are in more registers than short ones.
+    assert function.cache_info().compiles <= (2 if host.native_vector_bytes() == 16 else 1)
 
 
 parts = st.floats(-1e6, 1e6, width=64).map(lambda x: 0.0 if abs(x) < 1e-6 else x)

@@ -7,6 +7,7 @@ import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -348,3 +349,45 @@ def test_each_run_of_passes_frees_its_manager(monkeypatch, level):
     )
     libraries.compile_module("define i64 @f(i64 %x) {\n  ret i64 %x\n}", "freed", opt_level=level)
     assert [manager.closed for manager in freed] == [True]
+
+
+def test_short_floats_without_instructions_for_them():
+    """Each half, floats about the places where their halves change, and NaN."""
+    library = libraries._open_conversions("short floats")
+    code = """
+    declare half @__truncsfhf2(float)
+    declare bfloat @__truncsfbf2(float)
+    declare float @__extendhfsf2(half)
+    define i16 @narrow(float %x) {
+      %y = call half @__truncsfhf2(float %x)
+      %bits = bitcast half %y to i16
+      ret i16 %bits
+    }
+    define i16 @narrow_bfloat(float %x) {
+      %y = call bfloat @__truncsfbf2(float %x)
+      %bits = bitcast bfloat %y to i16
+      ret i16 %bits
+    }
+    define float @widen(i16 %bits) {
+      %x = bitcast i16 %bits to half
+      %y = call float @__extendhfsf2(half %x)
+      ret float %y
+    }
+    """
+    assert library.symbols
+    made = libraries.compile_module(code, "short")
+    narrow, narrow_bfloat = (ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_float)(made.address(name)) for name in ("narrow", "narrow_bfloat"))
+    widen = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_uint16)(made.address("widen"))
+    halves = np.arange(1 << 16, dtype=np.uint16)
+    np.testing.assert_array_equal([widen(int(bits)) for bits in halves], halves.view(np.float16).astype(np.float32))
+    with np.errstate(invalid="ignore"):
+        between = halves.view(np.float16).astype(np.float32) * np.float32(1 + 2**-11)
+    floats = np.concatenate([np.nextafter(between, np.float32(-np.inf)), between, np.nextafter(between, np.float32(np.inf)),
+                             np.float32([65519.996, 65520, 1e38, 2**-25, 2**-25 * 1.001, 1e-45, 3.4e38])])
+    with np.errstate(all="ignore"):
+        expected = floats.astype(np.float16)
+    found = np.array([narrow(float(x)) for x in floats], np.uint16).view(np.float16)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    found = np.array([narrow_bfloat(float(x)) for x in floats], np.uint16).view(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(found.astype(np.float32), floats.astype(ml_dtypes.bfloat16).astype(np.float32))

@@ -7,6 +7,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
+from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native.libraries import code_cache
 
 
@@ -154,7 +155,8 @@ def test_another_shape_shares_the_code():
             np.asarray(f(x)), np.asarray(softmax(jnp.asarray(x), 1)), rtol=1e-5, atol=1e-7
         )
     assert f.cache_info().traces == 4
-    assert f.cache_info().compiles == compiled == 1
+    # Where vectors are short, long rows are summed in more registers than short ones.
+    assert compiled == 1 and f.cache_info().compiles <= (2 if host.native_vector_bytes() == 16 else 1)
 
 
 def test_softmax_is_one_kernel():

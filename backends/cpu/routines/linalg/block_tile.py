@@ -29,11 +29,11 @@ class BlockShape:
     def __init__(self, w):
         vector_bytes = host.native_vector_bytes()
         registers = 32 if vector_bytes == 64 else 16
-        self.rows = min(_MOST_ROWS, (registers - 4) // _VECTORS)
-        self.few = self.rows // 3
         self.lanes = vector_bytes // w.real_size
         self.vector = ir.VectorType(w.real, self.lanes)
         self.width = _VECTORS * self.lanes
+        self.rows = min(_MOST_ROWS, (registers - 4) // _VECTORS, self.width)  # a tile holds its diagonal
+        self.few = self.rows // 3
 
 
 def find_pitch(w, n: ir.Value) -> ir.Value:

@@ -237,6 +237,11 @@ for dtype in (np.float32, np.float64):
             x = np.asarray(jit(jnp.linalg.solve)(a, right), float)
             bound = n * np.finfo(dtype).eps * (abs(a.astype(float)) @ abs(x) + abs(right))
             assert (abs(a.astype(float) @ x - right) <= bound).all()
+        positive = a @ a.T + n * np.eye(n, dtype=dtype)
+        factor = np.asarray(jit(jnp.linalg.cholesky)(positive), float)
+        assert abs(factor @ factor.T - positive).max() <= 4 * n * np.finfo(dtype).eps * abs(positive).max()
+x = np.arange(100, dtype=np.float16)
+np.testing.assert_array_equal(jit(lambda x: x * 3 + 1)(x), x * 3 + 1)
 """
     settings = {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features, "JITCORE_CACHE_DIR": ""}
     run = subprocess.run([sys.executable, "-c", code], env=os.environ | settings, capture_output=True, text=True)

@@ -274,6 +274,8 @@ def test_comparators_sort_all_bit_patterns(rows):
 def test_engine_for_other_vectors(monkeypatch, vector_bytes, bits):
     from jitcore.backends.cpu.native import libraries
 
+    if vector_bytes == 64 and host.native_vector_bytes() == 16:
+        pytest.skip("LLVM ends the process: it knows no vectors of masks there")
     monkeypatch.setattr(host, "native_vector_bytes", lambda: vector_bytes)
     symbol = f"{quicksort.SYMBOL_PREFIX}{bits}"
     library = libraries.compile_module(quicksort.render_engine(symbol, Sort()), symbol)
