@@ -6,6 +6,12 @@ from jitcore.array import Array
 from jitcore.nn import initializers as initializers
 from jitcore.typing import ArrayLike, AxisLike, DTypeLike, NestedArrayLike
 
+def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None,
+                          mask: ArrayLike | None = None, *, scale: float | None = None,
+                          is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
+                          key_value_seq_lengths: ArrayLike | None = None,
+                          local_window_size: int | tuple[int, int] | None = None,
+                          implementation: str | None = None) -> Array: ...
 @overload
 def logsumexp(a: ArrayLike, axis: AxisLike = None, b: ArrayLike | None = None, keepdims: bool = False,
               return_sign: Literal[False] = False, where: ArrayLike | None = None) -> Array: ...

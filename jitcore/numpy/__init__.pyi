@@ -1,6 +1,6 @@
 """Written by scripts/write_stubs.py."""
 
-from builtins import bool as _bool
+from builtins import __array_api_version__ as __array_api_version__, bool as _bool
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
@@ -51,6 +51,7 @@ class ScalarType(type):
     dtype: np.dtype[Any]
     def __call__(cls, x: NestedArrayLike = 0) -> Array: ...
 
+def __array_namespace_info__() -> NamespaceInfo: ...
 ndarray: TypeAlias = Array
 def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
              equal_nan: _bool = False) -> Array: ...
