@@ -34,6 +34,7 @@ IMPORTS = {
     "PRNGKeyArray": "jitcore.random.keys", "Device": "jitcore.sharding", "ShapedArray": "jitcore.core.jaxpr",
     "KeyDtype": "jitcore.random.keys", "UniqueAll": "jitcore.numpy.sets",
     "UniqueCounts": "jitcore.numpy.sets", "UniqueInverse": "jitcore.numpy.sets",
+    "NamespaceInfo": "jitcore.numpy.namespace_info",
 }
 DEFINITIONS = {
     "_Arrays": "_Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]",
@@ -254,7 +255,7 @@ def write_name(module: str, name: str, value) -> str:
         return f"{name}: {'_Unary' if value.nin == 1 else '_Binary'}"
     if callable(value):
         return write_function(module, name, value)
-    if value is None or isinstance(value, float):
+    if value is None or isinstance(value, (float, str)):
         return f"{name}: {type(value).__name__.replace('NoneType', 'None')}"
     return f"from {type(value).__module__.partition('.')[0]} import {name} as {name}"
 

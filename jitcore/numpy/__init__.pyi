@@ -1,6 +1,6 @@
 """Written by scripts/write_stubs.py."""
 
-from builtins import __array_api_version__ as __array_api_version__, bool as _bool
+from builtins import bool as _bool
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar, overload
 
@@ -12,6 +12,7 @@ from numpy import (character as character, complexfloating as complexfloating, d
 
 from jitcore.array import Array
 from jitcore.numpy import fft as fft, linalg as linalg
+from jitcore.numpy.namespace_info import NamespaceInfo
 from jitcore.numpy.sets import UniqueAll, UniqueCounts, UniqueInverse
 from jitcore.typing import ArrayLike, AxisLike, DTypeLike, NestedArrayLike, ShapeLike
 
@@ -51,6 +52,7 @@ class ScalarType(type):
     dtype: np.dtype[Any]
     def __call__(cls, x: NestedArrayLike = 0) -> Array: ...
 
+__array_api_version__: str
 def __array_namespace_info__() -> NamespaceInfo: ...
 ndarray: TypeAlias = Array
 def allclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,
