@@ -277,9 +277,10 @@ def test_an_interruption_leaves_whole_iterations():
     names, _, sampler = run_sampled(INTERRUPTED, opens=True)
     assert [one for one in sampler.units if one.fate is not None and one.fate.region is not None]
     same = np.random.default_rng(3)
-    x = 0.0
-    for _ in range(names["count"]):
-        x += same.random()
+    x, left = 0.0, names["count"]
+    while left:  # one after the other, in pieces
+        part = same.random(min(left, 1 << 20))
+        x, left = float(np.cumsum([x, *part])[-1]), left - len(part)
     assert names["x"].tolist() == [x] * 3 and names["rng"].random() == same.random()
 
 

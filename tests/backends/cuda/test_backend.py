@@ -24,7 +24,7 @@ def without_linker(monkeypatch):
 
 def install(monkeypatch, backend):
     backends.list_backends()
-    monkeypatch.setitem(backends._installed.loaded, "cuda", backend)
+    monkeypatch.setitem(backends._tried.loaded, "cuda", backend)
 
 
 def test_devices_are_the_gpus_of_the_driver(monkeypatch):
@@ -47,7 +47,7 @@ def test_a_missing_gpu_is_told_with_what_to_install(monkeypatch):
     monkeypatch.setattr(driver, "_started", None)
     monkeypatch.setitem(__import__("sys").modules, "cuda.bindings", None)
     backends.list_backends()
-    for table in (backends._installed.loaded, backends._installed.reasons):
+    for table in (backends._tried.loaded, backends._tried.reasons):
         monkeypatch.delitem(table, "cuda", raising=False)
     with pytest.raises(jitcore.errors.BackendNotFoundError) as caught:
         jit(lambda x: x + 1, backend="gpu")(1.0)
@@ -68,7 +68,7 @@ def test_doctor_describes_the_gpus(monkeypatch, capsys):
     fake = FakeDriver()
     fake.other_kernels = lambda name: double_and_add
     install(monkeypatch, CudaBackend(fake))
-    monkeypatch.delitem(backends._installed.reasons, "cuda", raising=False)
+    monkeypatch.delitem(backends._tried.reasons, "cuda", raising=False)
     jitcore.clear_caches()
     main(["doctor"])
     jitcore.clear_caches()

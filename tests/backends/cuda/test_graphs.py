@@ -155,7 +155,7 @@ def gpu(monkeypatch):
     driver = FakeDriver()
     driver.other_kernels = lambda name: lambda *given: None
     backends.list_backends()
-    monkeypatch.setitem(backends._installed.loaded, "cuda", CudaBackend(driver))
+    monkeypatch.setitem(backends._tried.loaded, "cuda", CudaBackend(driver))
     jitcore.clear_caches()
     yield driver
     jitcore.clear_caches()
@@ -212,7 +212,7 @@ def test_older_drivers_let_the_host_read_the_condition(monkeypatch):
 
     driver.other_kernels = lambda name: lambda *given: None
     backends.list_backends()
-    monkeypatch.setitem(backends._installed.loaded, "cuda", CudaBackend(driver))
+    monkeypatch.setitem(backends._tried.loaded, "cuda", CudaBackend(driver))
     jitcore.clear_caches()
     copy_out = GpuRuntime.copy_out
 

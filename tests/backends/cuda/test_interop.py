@@ -29,7 +29,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(linking, "find_version", lambda: "")
     driver = FakeDriver({"k0": run})
     backends.list_backends()
-    monkeypatch.setitem(backends._installed.loaded, "cuda", CudaBackend(driver))
+    monkeypatch.setitem(backends._tried.loaded, "cuda", CudaBackend(driver))
     jitcore.clear_caches()
     yield driver
     jitcore.clear_caches()
@@ -192,7 +192,7 @@ def test_arrays_elsewhere_are_none_of_the_gpus(gpu):
 
 def test_without_a_gpu_they_are_no_arrays(monkeypatch):
     backends.list_backends()
-    monkeypatch.setattr(backends._installed, "loaded", {"cpu": backends.find_backend("cpu")})
+    monkeypatch.setattr(backends._tried, "loaded", {"cpu": backends.find_backend("cpu")})
     with pytest.raises(TypeError, match="as an abstract array"):
         add_one(ByInterface(FakeDriver(), np.zeros(4, np.float32)))
 

@@ -67,7 +67,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(linking, "find_version", lambda: "")
     driver = EmulatingDriver()
     backends.list_backends()
-    monkeypatch.setitem(backends._installed.loaded, "cuda", CudaBackend(driver))
+    monkeypatch.setitem(backends._tried.loaded, "cuda", CudaBackend(driver))
     jitcore.clear_caches()
     yield driver
     jitcore.clear_caches()
