@@ -287,7 +287,9 @@ def test_an_interruption_leaves_whole_iterations():
 _STORED = """
 import sys
 from jitcore.config import config
+from jitcore.scripts import units
 from tests.scripts import test_scripts
+units.LOADING = units.WITH_NUMPY = 0.0
 source = sys.stdin.read()
 expected = test_scripts.run(source)[1]
 with config.override(cache_dir=sys.argv[1]):
