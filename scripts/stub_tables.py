@@ -8,13 +8,14 @@ from __future__ import annotations
 
 #: Type -> the names of parameters that have it. A default of None adds `| None`.
 _NAMES_OF_TYPE = {
-    "ArrayLike": """a a1 a2 a_max a_min alpha append arr array ary atol aweights b base concentration
+    "ArrayLike": """a a1 a2 a_max a_min alpha append arr array ary atol aweights b base bias concentration
         correction d data ddof default df dfden dfnum discont dx epsilon f fill_value fp fweights high
-        index init_value initial k1 k2 key_bits_array lam left lhs loc low lower m mask max maxval mean
-        min minval nan negative_slope neginf on_false on_true operand p padding_value period pivots
-        posinf pred prepend prototype rcond rhs right rtol scale scatter_indices seed seq_of_zeros sigma
-        sorter start start_index stddev step stop to_begin to_end tol u update updates upper v val values
-        variance weights where which x x0 x1 x2 xp y z""",
+        index init_value initial k1 k2 key_bits_array key_value_seq_lengths lam left lhs lmbda loc low
+        lower m mask max maxval mean min minval nan negative_slope neginf on_false on_true operand p
+        padding_value period pivots posinf pred prepend prototype query query_seq_lengths rcond rhs right
+        rtol scale scatter_indices seed seq_of_zeros sigma sorter start start_index stddev step stop
+        to_begin to_end tol u update updates upper v val value values variance weights where which x x0 x1
+        x2 xp y z""",
     "NestedArrayLike": "test_elements indices vals ind obj repeats bins choices q ar1 ar2",
     "AxisLike": "axis out_axis in_axis batch_axis",
     "DTypeLike": "dtype new_dtype index_dtype int_type preferred_element_type to",
@@ -57,13 +58,7 @@ PARAMETERS |= {
     "numpy.mask_indices.mask_func": "Callable[..., Any]",
     "numpy.piecewise.funclist": "Sequence[ArrayLike | Callable[..., Any]]", "numpy.piecewise.*args": "Any",
     "numpy.isin.element": "NestedArrayLike", "scipy.special.comb.k": "ArrayLike",
-    "scipy.special.boxcox1p.lmbda": "ArrayLike",
-    "scipy.special.boxcox.lmbda": "ArrayLike",
-    "nn.dot_product_attention.query": "ArrayLike",
-    "nn.dot_product_attention.key": "ArrayLike", "nn.dot_product_attention.value": "ArrayLike",
-    "nn.dot_product_attention.bias": "ArrayLike",
-    "nn.dot_product_attention.query_seq_lengths": "ArrayLike",
-    "nn.dot_product_attention.key_value_seq_lengths": "ArrayLike",
+    "nn.dot_product_attention.key": "ArrayLike",
     "numpy.einsum.subscripts": "Any", "numpy.einsum_path.subscripts": "Any",
     "numpy.unravel_index.indices": "ArrayLike",
     "numpy.tensordot.axes": "int | Sequence[Any]", "numpy.linalg.tensordot.axes": "int | Sequence[Any]",

@@ -225,28 +225,28 @@ def _read_entry_points() -> dict[str, Any]:
         return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _load_class(name: str) -> Callable[[], Backend] | None:
-    """The class of a backend; None where there is none of this name."""
+def _find_loader(name: str) -> Callable[[], Callable[[], Backend]] | None:
+    """What loads the class of a backend; None where there is none of this name."""
     if name in BACKENDS:
         module, _, kind = BACKENDS[name].partition(":")
-        return getattr(importlib.import_module(module), kind)
+        return lambda: getattr(importlib.import_module(module), kind)
     point = _read_entry_points().get(name)
-    return None if point is None else point.load()
+    return None if point is None else point.load
 
 
 def _load_backend(name: str) -> Backend | None:
     """The backend of a name, or None with the reason noted."""
     if name in _tried.loaded:
         return _tried.loaded[name]
-    others = {} if name in BACKENDS else _read_entry_points()
+    load = _find_loader(name)
     with _lock:
-        if name in _tried.loaded or name not in (BACKENDS.keys() | others.keys()):
+        if name in _tried.loaded or load is None:
             return _tried.loaded.get(name)
         # A backend of a third party may fail in any way; the others must stay usable.
         try:
             backend = _tried.made.get(name)
             if backend is None:
-                backend = _tried.made[name] = _load_class(name)()
+                backend = _tried.made[name] = load()()
             if not backend.devices():
                 raise RuntimeError("it found no device")
         except Exception as error:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 np = LazyModule("numpy")  # scripts that do without it need not load it
 
-__all__ = ["describe", "find_rows", "pack", "unpack"]
+__all__ = ["describe", "pack", "unpack"]
 
 _NAMES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 #: Ints that programs are given are smaller than this.
@@ -64,8 +64,3 @@ def unpack(items: list, array: numpy.ndarray) -> None:
     else:
         for row, numbers in zip(items, array.tolist()):
             row[:] = numbers
-
-
-def find_rows(shape: tuple[int, ...], items: list) -> list:
-    """The lists in a list of this shape."""
-    return items if len(shape) > 1 else []

@@ -90,13 +90,12 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     own = make_region(rebuilt.functions[0], outline, rest, job)
     values = [ABSENT if name in fresh else rebuilt.values.get(name, ABSENT) for name in rest.parameters]
     values += [find_count(one, rebuilt) for one in job.counts]
-    stand_ins = {name: ABSENT for name in fresh}
     code = own[0].__code__
     names = code.co_varnames[: code.co_argcount]
     varying = {*names[len(rest.parameters) :]}  # where the range begins and ends
     varying |= {name for name, variable in zip(names, rest.parameters) if variable in rest.varying}
     entry = compile_entry(own[0], values, rebuilt, varying)
-    return describe_entry(entry, rebuilt, own, rest, job)._replace(stand_ins=stand_ins, counter=rest.counter)
+    return describe_entry(entry, rebuilt, own, rest, job)._replace(ignored=fresh, counter=rest.counter)
 
 
 def find_count(told: Any, rebuilt: Rebuilt) -> Any:
@@ -217,7 +216,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     data = dump_constants(constants, rebuilt, own)
     packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
-                    *stored, consts, None if is_whole else kept, {}, None, packs)
+                    *stored, consts, None if is_whole else kept, frozenset(), None, packs)
 
 
 class _Pickler(pickle.Pickler):

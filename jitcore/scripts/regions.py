@@ -54,7 +54,7 @@ class FromDisk(NamedTuple):
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
             first; kept: the inputs that are passed, or None for all.
-        stand_ins: parameters whose values do not matter. counter: variable with the number of the iteration,
+        ignored: parameters whose values do not matter. counter: variable with the number of the iteration,
             or None. packs: whether lists are copied at each call.
     """
 
@@ -70,7 +70,7 @@ class FromDisk(NamedTuple):
     stored: bytes
     consts: tuple
     kept: tuple[int, ...] | None
-    stand_ins: dict[str, Any]
+    ignored: frozenset[str]
     counter: str | None
     packs: bool
 
@@ -123,8 +123,8 @@ class Region:
 
     def read(self, variables: Mapping[str, Any], counts: Iterable[Any]) -> list:
         """What the program gets of the variables of a frame. counts: what it is told of its iterations."""
-        stand_ins, absent = self.program.stand_ins, running.ABSENT
-        values = [absent if name in stand_ins else variables.get(name, absent)
+        ignored, absent = self.program.ignored, running.ABSENT
+        values = [absent if name in ignored else variables.get(name, absent)
                   for name in self.program.parameters]
         return [*values, *counts]
 

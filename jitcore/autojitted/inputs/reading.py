@@ -27,7 +27,7 @@ from jitcore.autojitted.inputs.specs import (FLAGS, TRACED_INTS, ArraySpec, Dict
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
-from jitcore.process.lists import describe as describe_list, find_rows
+from jitcore.process.lists import describe as describe_list
 from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
                                       is_user_function)
@@ -232,7 +232,7 @@ class Reader:
         if found is None:
             return None
         kind, shape = found
-        rows = {*map(id, find_rows(shape, value))}
+        rows = {*map(id, value)} if len(shape) > 1 else set()
         if rows & (self._seen.keys() | self._rows):
             raise Unreadable(f"{describe_path(path)} has a row that is met elsewhere")
         self._rows |= rows

@@ -18,7 +18,7 @@ from jitcore import dtypes, lax
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
-from jitcore.numpy_semantics.values.lists import TracedList
+from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
@@ -105,7 +105,7 @@ def type_of(x: Any) -> type:
         return x.__class__
     if isinstance(x, (NDArray, Text)):
         return str if type(x) is Text else np.ndarray
-    if type(x) in (TracedList, NumberList):
+    if isinstance(x, ListHandle):
         return list
     if isinstance(x, TracedIterable):
         return x.kind
@@ -144,7 +144,7 @@ def select(condition: Any, one: Any, other: Any) -> Any:
 
 def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
     def choose(*values, **options):
-        if len(values) == 1 and type(values[0]) in (TracedList, NumberList) and not options:
+        if len(values) == 1 and isinstance(values[0], ListHandle) and not options:
             find = np.min if plain is builtins.min else np.max
 
             def reduce(array):
@@ -192,7 +192,7 @@ def _as_truth(x: Any) -> Any:
     return x
 
 
-def _reduce_list(values: TracedList | NumberList, reduce: Callable, text: str) -> Any:
+def _reduce_list(values: ListHandle, reduce: Callable, text: str) -> Any:
     """What NumPy's reduction gives, of the type of an element; without elements, Python's own answer."""
     array = values.to_array()
     fail(bool_of(values.shape[0] == 0), ValueError(f"{text} of an empty list"))
@@ -213,7 +213,7 @@ def _sum_array(array: NDArray) -> Any:
 
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
-    if type(iterable) in (TracedList, NumberList):
+    if isinstance(iterable, ListHandle):
         return start + _reduce_list(iterable, _sum_array, "sum")
     if _is_vector(iterable) and iterable.dtype.kind in "fc":
         return np.sum(iterable) + start if iterable.size else start

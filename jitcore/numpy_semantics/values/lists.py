@@ -9,7 +9,7 @@ rows of one stack one after the other: what is made of them can be made of the s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -73,7 +73,44 @@ def find_runs(values: Sequence) -> list[Run]:
 MAX_CAPACITY = 1 << 20
 
 
-class TracedList(Handle):
+class ListHandle(Handle):
+    """What stands for a list of Python's."""
+
+    __slots__ = ()
+    __array_priority__ = 2000
+
+    def to_array(self, *, is_index: bool = False) -> NDArray:
+        """`np.array` of it. is_index: as an index."""
+        raise NotImplementedError
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raises: NotTraceable, of something that is done to it."""
+        raise NotImplementedError
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return getattr(ufunc, method)(*map(_as_operand, inputs), **kwargs)
+
+    def __array_function__(self, function, kinds, args, kwargs):
+        return function(*map(_as_operand, args), **{name: _as_operand(v) for name, v in kwargs.items()})
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(list, name):
+            self.refuse(f"list.{name} of")
+        raise AttributeError(f"'list' object has no attribute '{name}'")
+
+    def _refuse(self, *args: Any) -> Any:
+        self.refuse("an operation on")
+
+    __add__ = __radd__ = __iadd__ = __mul__ = __rmul__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = _refuse
+    __ge__ = __contains__ = __delitem__ = __reversed__ = __array__ = __format__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _as_operand(x: Any) -> Any:
+    return x.to_array() if isinstance(x, ListHandle) else x
+
+
+class TracedList(ListHandle):
     """A list of traced length, which nobody sees but the traced code.
 
     Attributes:
@@ -81,7 +118,6 @@ class TracedList(Handle):
         types: of the leaves; template: an element, taken apart; capacity: of the frames."""
 
     __slots__ = ("frames", "count", "types", "template", "capacity")
-    __array_priority__ = 2000
 
     def __init__(self, items: Sequence, template: Flat, types: Sequence[LeafType], capacity: int):
         self.types, self.template, self.capacity = list(types), template, capacity
@@ -184,31 +220,13 @@ class TracedList(Handle):
             return new_array(self.frames[0].read())[:count]
         raise not_traceable("an array of a list of traced length whose elements are tuples")
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        return getattr(ufunc, method)(*map(_as_operand, inputs), **kwargs)
+    def refuse(self, what: str) -> NoReturn:
+        raise not_traceable(f"{what} a list of traced length")
 
-    def __array_function__(self, function, kinds, args, kwargs):
-        return function(*map(_as_operand, args), **{name: _as_operand(v) for name, v in kwargs.items()})
-
-    def __getattr__(self, name: str) -> Any:
-        if hasattr(list, name):
-            raise not_traceable(f"list.{name} of a list of traced length")
-        raise AttributeError(f"'list' object has no attribute '{name}'")
-
-    def _refuse(self, *args: Any) -> Any:
-        raise not_traceable("an operation on a list of traced length")
-
-    __add__ = __radd__ = __iadd__ = __mul__ = __rmul__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = _refuse
-    __ge__ = __contains__ = __setitem__ = __delitem__ = __iter__ = __len__ = __reversed__ = _refuse
-    __bool__ = __array__ = __format__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
+    __setitem__ = __iter__ = __len__ = __bool__ = ListHandle._refuse
 
     def __repr__(self) -> str:
         return "Traced<list>"
-
-
-def _as_operand(x: Any) -> Any:
-    return x.to_array() if type(x) is TracedList else x
 
 
 def make_list(items: Sequence, item: Any, capacity: int) -> TracedList | None:

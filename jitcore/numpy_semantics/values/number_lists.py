@@ -7,15 +7,17 @@ plain Python, or to a program that takes each element by itself.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray
 from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
+from jitcore.rewriter.control_flow.iterators import iterate_elements
 from jitcore.rewriter.handles import Alias, ConflictError, Handle, Kind, LeafType
 
 #: Types of elements, by the kind of their dtype.
@@ -45,11 +47,10 @@ class NumberListKind(Kind):
         return NumberList(new_array(raw))
 
 
-class NumberList(Handle):
+class NumberList(ListHandle):
     """A list. array: of its elements."""
 
     __slots__ = ("array",)
-    __array_priority__ = 2000
 
     def __init__(self, array: NDArray):
         self.array = array
@@ -86,7 +87,6 @@ class NumberList(Handle):
         self.array.mark_shared(alias._replace(handle=handle.array) if type(handle) is NumberList else alias)
 
     def to_array(self, *, is_index: bool = False) -> NDArray:
-        """`np.array` of it."""
         return self.array.copy()
 
     # -- as a list ------------------------------------------------------------------------------------------
@@ -114,34 +114,15 @@ class NumberList(Handle):
         self.array[index] = Scalar(to_raw(value, self.array.dtype))
 
     def __iter__(self):
-        return map(self.__getitem__, iter(list(range(len(self)))))
+        return iterate_elements(self)
 
     def copy(self) -> NumberList:
         if self.array.ndim > 1:
             raise not_traceable("a copy of a list of lists")
         return NumberList(self.array.copy())
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        return getattr(ufunc, method)(*map(_as_operand, inputs), **kwargs)
-
-    def __array_function__(self, function, kinds, args, kwargs):
-        return function(*map(_as_operand, args), **{name: _as_operand(v) for name, v in kwargs.items()})
-
-    def __getattr__(self, name: str) -> Any:
-        if hasattr(list, name):
-            raise not_traceable(f"list.{name} of a list of numbers")
-        raise AttributeError(f"'list' object has no attribute '{name}'")
-
-    def _refuse(self, *args: Any) -> Any:
-        raise not_traceable("an operation on a list of numbers")
-
-    __add__ = __radd__ = __iadd__ = __mul__ = __rmul__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = _refuse
-    __ge__ = __contains__ = __delitem__ = __reversed__ = __array__ = __format__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
+    def refuse(self, what: str) -> NoReturn:
+        raise not_traceable(f"{what} a list of numbers")
 
     def __repr__(self) -> str:
         return f"Traced<list of {self.kind.__name__}>"
-
-
-def _as_operand(x: Any) -> Any:
-    return x.to_array() if type(x) is NumberList else x

@@ -271,13 +271,13 @@ class Outline:
         everything = frozenset(loop.results) - {*loop.free}
         assigned = {number: everything for number in body} | {header: frozenset()}
         read: set[str] = set()
+        before = {number: {last for one in body if number in blocks[one].successors
+                           for last in self._list_last(one, number)} for number in body - {header}}
         changed = True
         while changed:
             changed = False
             for number in body - {header}:
-                before = {last for one in body if number in blocks[one].successors
-                          for last in self._list_last(one, number)}
-                known = [self._note_fresh(assigned[one], one) for one in before]
+                known = [self._note_fresh(assigned[one], one) for one in before[number]]
                 found = frozenset.intersection(everything, *known)
                 changed |= found != assigned[number]
                 assigned[number] = found
@@ -297,10 +297,10 @@ class Outline:
         """Blocks that come before a block on the way to another one: of a loop that has an iteration, on the
         way behind it, those that end one."""
         blocks, ways = self.graph.blocks, self.graph.blocks[number].terminator
-        before = [one.number for one in blocks.values() if number in one.successors]
-        is_end = isinstance(ways, ForIter) and following == ways.exit
-        return [one for one in before if one not in self._entering] if is_end and {
-            *before} & self._entering.keys() else [number]
+        if not isinstance(ways, ForIter) or following != ways.exit:
+            return [number]
+        before = {one.number for one in blocks.values() if number in one.successors}
+        return [*before - self._entering.keys()] if before & self._entering.keys() else [number]
 
     def _note_fresh(self, assigned: frozenset[str], number: int) -> frozenset[str]:
         return assigned | {one.arg for one in self.graph.blocks[number].instructions if one.op in STORES}

@@ -12,6 +12,7 @@ import os
 import sys
 from typing import NamedTuple
 
+from jitcore.hypertext import format_table
 from jitcore.process.lazy import LazyModule
 from jitcore.scripts.sampling import HOT, Sampler
 from jitcore.scripts.units import State, Unit
@@ -87,9 +88,8 @@ def format_report(sampler: Sampler | None) -> str:
     if not regions:
         return "jitcore run: nothing was hot"
     is_one = len({region.path for region in regions}) == 1
-    rows = list_rows(regions, lambda path, lines: lines if is_one else f"{os.path.basename(path)}:{lines}")
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return format_table(list_rows(
+        regions, lambda path, lines: lines if is_one else f"{os.path.basename(path)}:{lines}"))
 
 
 def list_rows(regions: list[Region], name_place: Callable[[str, str], str]) -> list[tuple[str, ...]]:
