@@ -26,6 +26,7 @@ Modules:
                  program.
     regions      Compiled loops of a script, as the process that runs it sees them: without a compiler.
     running      The run time of compiled loops: what the code of a call names, and machine code from disk.
+    runs         What becomes of a run of statements that stands in a loop between two that are opaque.
     sampling     Which loops and functions of a running script cost time.
     sessions/    Ways to run scripts whose hot loops are compiled: programs, modules, files inside of a
                  process, cells.

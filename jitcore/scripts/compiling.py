@@ -55,18 +55,21 @@ def compile_loop(job: Job) -> FromDisk:
         return describe_entry(compile_entry(function, values, rebuilt), rebuilt, (), None, job)
     variables = list_assigned(function.__code__, job.body) | job.lists if job.is_module else None
     try:
-        outline = Outline(function.__code__, variables, job.sides)
+        outline = Outline(function.__code__, variables, {*job.sides, *job.ends, job.body[0]})
     except Unsupported as error:
         raise Refused(str(error)) from None
     loop = outline.find_loop(job.body)
     if loop is None:
         raise Refused("it cannot be a function of its own")
-    has_elements = not job.form.startswith(("while", "range"))
+    has_elements = not job.form.startswith(("while", "range", "run"))
     make_element = make_function(job.form, len(job.counts) - 2) if has_elements else None
     refused = None
     for sides in list_cuts(function.__code__, job):
-        rest = outline.find_rest(loop, sides, job.lists, job.body[0], make_element)
-        if rest.counter is None and (sides or len(rest.exits) > 1):
+        rest = outline.find_rest(loop, (*sides, *job.ends), job.lists, job.body[0], make_element,
+                                 bool(job.ends))
+        if job.ends and not outline.is_caught_alike(rest):
+            continue
+        if not job.ends and rest.counter is None and (sides or len(rest.exits) > 1):
             continue
         try:
             return compile_rest(rebuilt, outline, rest, job)

@@ -30,6 +30,8 @@ __all__ = ["add_entries", "list_appended", "list_assigned", "list_parameters", "
 _ENDS = frozenset("RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE JUMP_FORWARD JUMP_BACKWARD "
                   "JUMP_BACKWARD_NO_INTERRUPT".split())
 _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
+#: What may take long.
+_WORK = _CALLS | {"BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "FOR_ITER"}
 #: Of co_flags: a function; variadic, a generator, a coroutine.
 _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
 _GLOBALS, _ATTRIBUTES = ("LOAD_GLOBAL",), ("LOAD_METHOD", "LOAD_ATTR")
@@ -99,24 +101,63 @@ class Flow:
                 heads.setdefault(item.target, []).append(offset)
         bodies = {head: _find_body(head, latches, before) for head, latches in heads.items()}
         loops = [self._describe(head, body, bodies) for head, body in bodies.items()]
-        return sorted((loop for loop in loops if loop is not None), key=lambda loop: (loop.level, loop.head))
+        parts = [part for loop in loops if loop is not None for part in self._split(loop, bodies)]
+        return sorted(parts, key=lambda part: (part.level, part.head))
 
     def _describe(self, head: int, body: set[int], bodies: dict[int, set[int]]) -> Loop | None:
         item = self.by_offset[head]
         if any(self.by_offset[offset].name in ("YIELD_VALUE", "SEND", "GET_ANEXT") for offset in body):
             return None
-        items = [self.by_offset[offset] for offset in body]
-        exits = {self._settle(target) for one in items for target, _ in self.list_successors(one)
-                 if target not in body}
         level = sum(head in other and body < other for other in bodies.values())
-        line = min((one.position[0] for one in items if one.position[0]), default=0)
         is_for = item.name == "FOR_ITER"
         end = self._settle(item.target) if is_for else -1
-        return Loop(head, is_for, frozenset(body), tuple(sorted(exits)), end, self._find_sides(head, body),
+        line = min(filter(None, (self.by_offset[offset].position[0] for offset in body)), default=0)
+        own = frozenset(body)
+        return Loop(head, is_for, own, self._find_exits(body), end, *self._find_sides(head, body), False, own,
                     self.depths[head], level, line)
 
-    def _find_sides(self, head: int, body: set[int]) -> dict[int, frozenset[int]]:
-        """Of the larger ones of parts inside of each other."""
+    def _find_exits(self, body: set[int]) -> tuple[int, ...]:
+        items = [self.by_offset[offset] for offset in body]
+        return tuple(sorted({self._settle(target) for one in items
+                             for target, _ in self.list_successors(one) if target not in body}))
+
+    def _split(self, loop: Loop, bodies: dict[int, set[int]]) -> list[Loop]:
+        """A loop, if it does not begin with an opaque statement, and the runs of statements behind such ones
+        that each iteration comes to, up to the next such one or the head."""
+        if loop.stop < 0:
+            return [loop]
+        head, body, stop, sides = loop.head, {*loop.body}, loop.stop, {**loop.sides}
+        starts = [offset for offset in sorted(sides.pop(stop))
+                  if self.depths[offset] == loop.depth and offset >= stop]
+        inside = {offset for part in sides.values() for offset in part}
+        left = {offset for part in sides.values() if any(map(self._is_opaque, part)) for offset in part}
+        opaque: set[int] = set()
+        waiting = []
+        for start, end in zip(starts, [*starts[1:], max(body) + 1]):
+            statement = {offset for offset in body if start <= offset < end}
+            if any(self._is_opaque(offset) for offset in statement - inside):
+                opaque |= statement
+                waiting.append(end)
+        rest, runs = body - opaque - {head}, []
+        for start in waiting:
+            run = self._reach(start, rest)
+            is_passed = self._ends_all(head, body, body - self._reach(head, body - {start}))
+            if (is_passed and start not in bodies
+                    and any(self.by_offset[offset].name in _WORK for offset in run - left)):
+                runs.append(Loop(start, False, frozenset(run), self._find_exits(run), -1,
+                                 {target: part for target, part in sides.items() if target in run}, -1, True,
+                                 run, loop.depth, loop.level + 1,
+                                 self.by_offset[start].position[0] or loop.line))
+        inner = {offset for other in bodies.values() if head not in other for offset in other & opaque}
+        begins = [run.head for run in runs]
+        spans = [{offset for offset in loop.sides[stop] if begin <= offset < end} - inner | run.body
+                 for run, begin, end in zip(runs, begins, [*begins[1:], max(body) + 1])]
+        own = loop.body.difference(inner, *spans)
+        parts = [part._replace(span=frozenset(span)) for part, span in zip([loop, *runs], [own, *spans])]
+        return parts[stop == head:]
+
+    def _find_sides(self, head: int, body: set[int]) -> tuple[dict[int, frozenset[int]], int]:
+        """Of the larger ones of parts inside of each other; and the stop."""
         found: dict[int, set[int]] = {}
         for offset in sorted(body):
             targets = [target for target, _ in self.list_successors(self.by_offset[offset])]
@@ -130,26 +171,25 @@ class Flow:
         stop = self._find_stop(head, body, found)
         if stop is not None:
             found[stop] = body - self._reach(head, body - {stop})
-        return {target: frozenset(part) for target, part in found.items()}
+        return {target: frozenset(part) for target, part in found.items()}, -1 if stop is None else stop
 
     def _find_stop(self, head: int, body: set[int], sides: dict[int, set[int]]) -> int | None:
         """The first statement that each iteration comes to and that calls what is opaque."""
         inside, start = {offset for part in sides.values() for offset in part}, None
         for offset in sorted(body - inside):
-            if self.depths[offset] == self.depths[head] and offset != head:
+            if self.depths[offset] == self.depths[head]:
                 start = offset
-            if start is not None and not OPAQUE.isdisjoint(self._list_names(offset)):
+            if start is not None and self._is_opaque(offset):
                 part = body - self._reach(head, body - {start})
-                if start in self._reach(head, body) and self._ends_all(head, body, part):
+                if start == head or self._ends_all(head, body, part):
                     return start
         return None
 
-    def _list_names(self, offset: int) -> list[str]:
-        """The global, or variable of a module, that an instruction reads."""
+    def _is_opaque(self, offset: int) -> bool:
+        """Whether an instruction reads a global, or a variable of a module, of such a name."""
         item = self.by_offset[offset]
-        if item.name in ("LOAD_NAME", *_GLOBALS):
-            return [self.names[item.arg >> NAME_SHIFTS[item.name]]]
-        return []
+        is_named = item.name in ("LOAD_NAME", *_GLOBALS)
+        return is_named and self.names[item.arg >> NAME_SHIFTS[item.name]] in OPAQUE
 
     def _reach(self, head: int, body: set[int]) -> set[int]:
         seen, waiting = set(), [head]
@@ -251,7 +291,7 @@ def add_entries(code: CodeType, make_entry: Callable[[Loop], tuple[Gate, Callabl
     loops: tuple[Loop, ...] = ()
     if any(item.target is not None and item.target <= item.offset for item in read_raw(code)):
         flow = Flow(code)
-        loops = tuple(loop for loop in flow.find_loops() if loop.level < most_levels)
+        loops = tuple(loop for loop in flow.find_loops() if loop.level - loop.is_run < most_levels)
     elif slot is not None:
         flow = Flow(code)
     if not loops and slot is None:
@@ -305,9 +345,9 @@ class _Writer:
         if self.slot is not None:
             self._write_call(asked, started)
         for loop, _, resume in self.entries.values():
-            copy = LoopCopy(out, self.flow, loop, self.labels)
+            copy = LoopCopy(out, self.flow, loop, self.labels, resume)
             copy.write(self.called[loop.head], self._set_handler)
-            marks += [(copy.labels[offset], offset) for offset in sorted(loop.body)]
+            marks += [(copy.labels[offset], offset) for offset in sorted(copy.labels)]
             self._write_entry(loop, resume, copy)
             marks.append((self.raised[loop.head], -1))
         data, positions, ranges = out.encode()
@@ -351,7 +391,7 @@ class _Writer:
 
     def _find_target(self, item: Raw) -> Label:
         entry = self.entries.get(item.target)
-        is_inside = entry is not None and item.offset in entry[0].body
+        is_inside = entry is not None and item.offset in entry[0].body and entry[0].stop < 0
         return self.heads[item.target] if is_inside else self.labels[item.target]
 
     def _write_gate(self, head: int) -> None:

@@ -6,21 +6,31 @@ In: programs, and reasons why there are none. Out: the state of the unit.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
+from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
+from jitcore.scripts.frames import write_variables
+from jitcore.scripts.gates import HEAD, Loop
+from jitcore.scripts.iterators import Ahead
 from jitcore.scripts.learned import Lesson
 from jitcore.scripts.regions import Region
+from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
     from jitcore.scripts.workshop import Workshop
 
-__all__ = ["TRIALS", "Fate"]
+__all__ = ["ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFate"]
 
 #: Entries that a program refuses before it is given up.
 MISSES = 20
 #: Entries at which a check is tried.
 TRIALS = 3
+#: Seconds that an entry in a frame takes beside; of Python from where a unit is begun, below which no program
+#: is worth it.
+ENTRY, SHORT = 3e-5, 5e-5
+FEW_ENTRIES = "its iterations are few, and entering its program takes longer than Python"
 
 
 class Fate:
@@ -98,3 +108,58 @@ class Fate:
             return None
         seconds = self.unit.seconds + self.replaced
         return Lesson(region.program, region.names, "", bool(self.entries), self.pace, seconds)
+
+
+class FrameFate(Fate):
+    """Of a loop, or a run of statements: its program goes on in a frame that runs."""
+
+    def __init__(self, workshop: Workshop, unit: Unit):
+        self.loop: Loop = unit.loop
+        super().__init__(workshop, unit)
+
+    def take(self, region: Region) -> None:
+        super().take(region)
+        self.unit.gate.open()
+
+    def list_places(self) -> tuple[int, ...]:
+        return *self.loop.exits, *self.loop.sides
+
+    def do(self, frame: FrameType, ahead: Ahead, count: int) -> tuple[int, dict[str, Any]] | None:
+        """Runs the program for so many iterations, see `Region.run`."""
+        variables = frame.f_locals
+        values = self.region.read(variables, ahead.list_values(count))
+        if self.region.find_lists(variables, values, ahead.sources) is None:
+            return None
+        return self.region.run(values)
+
+    def write(self, frame: FrameType, results: dict[str, Any]) -> None:
+        """What a program has come to, into a frame."""
+        program = self.region.program
+        lists = {name: items for name, items in results.items() if name in program.grown}
+        write_variables(frame, {name: value for name, value in results.items()
+                                if name not in lists and name not in (INDEX, LIMIT)})
+        for name, items in lists.items():
+            frame.f_locals[name].extend(items)
+
+    def rehearse(self, frame: FrameType, ahead: Ahead, count: int) -> Trial | None:
+        """Does iterations on copies; None where Python would do something else then than the same ones."""
+        region, copies = self.region, Copies()
+        given = region.read(frame.f_locals, ahead.list_values(count))
+        lists = region.find_lists(frame.f_locals, given, ahead.sources)
+        try:
+            values = [copies.copy(value) for value in given]
+            call = region.define(copies.find_by(region.find, region.read_names))
+            found = copies.run(region.run, values, call) if lists is not None else None
+        except Unchecked:
+            self.untried = 0
+            return None
+        if found is None or not self.ends(found[0]):
+            return None
+        lengths = {name: len(one) for name, one in lists.items()}
+        results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
+        return Trial(copies, results, lengths)
+
+    def ends(self, number: int) -> bool:
+        """Whether an exit is where all that the program was to do is done."""
+        exits = self.loop.exits
+        return number == HEAD or number < len(exits) and (self.loop.is_run or exits[number] == self.loop.end)

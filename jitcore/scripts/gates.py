@@ -10,11 +10,13 @@ import bisect
 from collections import namedtuple
 from collections.abc import Callable
 
-__all__ = ["DECLINED", "HEAD", "RAISED", "WATCH", "Gate", "Leave", "Loop", "Prepared", "Slot"]
+__all__ = ["DECLINED", "HEAD", "OVER", "RAISED", "WATCH", "Gate", "Leave", "Loop", "Prepared", "Slot"]
 
 #: What is no exit: the loop goes on at its head; at its head an exception is raised, which comes with it; it
 #: does one iteration in Python, and comes back.
 HEAD, RAISED, WATCH = -1, -2, -3
+#: Told by a run of statements that Python has come to its end.
+OVER = True
 
 
 class Leave(BaseException):
@@ -56,17 +58,21 @@ class Slot:
         self.call: Callable | None = None
 
 
-class Loop(namedtuple("Loop", "head is_for body exits end sides depth level line")):
-    """A loop of a code object.
+class Loop(namedtuple("Loop", "head is_for body exits end sides stop is_run span depth level line")):
+    """A loop of a code object, or a run of statements in one, between two that are opaque.
 
     Attributes:
-        head: offset of its head, to which its iterations go back; is_for: whether an iterator lies on the
-            stack there.
+        head: offset of its head, to which its iterations go back, or where it begins; is_for: whether an
+            iterator of its own lies on the stack there.
         body: offsets of its instructions.
         exits: offsets behind it, where control may go on; end: of a `for` the one of them behind its last
             iteration.
         sides: parts of it that not every iteration comes to and that call something, as offsets of their
             instructions by that of the first: control may leave the loop there too and come back to its head.
+        stop: the one of them that is opaque and that each iteration comes to, with all behind it, or -1.
+        is_run: whether it is a run of statements; all its exits are its end.
+        span: offsets at which ticks are its own: its body, as far as its program may go, and the opaque
+            statements behind that, since a signal waits for the next call.
         depth: of the stack at its head. level: number of loops around it.
         line: of its `for` or `while`.
     """

@@ -15,7 +15,7 @@ from jitcore.process.lazy import LazyModule
 
 np = LazyModule("numpy")  # takes 0.1 s, and a script may do without
 
-__all__ = ["ROOM", "Ahead", "look_ahead"]
+__all__ = ["ROOM", "Ahead", "Once", "look_ahead"]
 
 #: Elements that a program is told at once.
 ROOM = 1000
@@ -55,6 +55,16 @@ class Ahead:
     def advance(self, count: int) -> Any:
         """The iterator when so many iterations are done."""
         return None
+
+
+class Once(Ahead):
+    """Of a run of statements."""
+
+    form = "run"
+    left = most = 1
+
+    def list_values(self, count: int) -> tuple:
+        return ()
 
 
 class _Numbers(Ahead):

@@ -10,22 +10,20 @@ is found out is kept for later runs (`learned`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import length_hint
 from time import perf_counter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
-from jitcore.scripts.fates import Fate
+from jitcore.scripts.fates import ENTRY, FEW_ENTRIES, SHORT, FrameFate
 from jitcore.scripts.frames import write_variables
-from jitcore.scripts.gates import HEAD, WATCH, Loop
+from jitcore.scripts.gates import HEAD, WATCH
 from jitcore.scripts.iterators import ROOM, Ahead, look_ahead
-from jitcore.scripts.trial import Copies, Trial, Unchecked
+from jitcore.scripts.trial import Trial
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
-    from jitcore.scripts.regions import Region
     from jitcore.scripts.workshop import Workshop
 
 __all__ = ["LoopFate"]
@@ -39,17 +37,14 @@ FIRST = 2
 #: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most,
 #: so many times.
 FEW, LITTLE, SERIES = 16, 1e-3, 3
-#: Seconds that an entry takes beside; that entries may take before they must have been worth it; that a loop
-#: takes from where it is begun, below which no program is worth it.
-ENTRY, SETTLING, SHORT = 3e-5, 0.01, 5e-5
-_SHORT = "its iterations are few, and entering its program takes longer than Python"
+#: Seconds that entries may take before they must have been worth it.
+SETTLING = 0.01
 
 
-class LoopFate(Fate):
+class LoopFate(FrameFate):
     """Of a loop."""
 
     def __init__(self, workshop: Workshop, unit: Unit):
-        self.loop: Loop = unit.loop
         super().__init__(workshop, unit)
         self._trial: tuple[FrameType, float, int, Trial] | None = None
         self._mark: tuple[Any, float, int] | None = None
@@ -66,13 +61,6 @@ class LoopFate(Fate):
     def replaced(self) -> float:
         return self._done * self.pace
 
-    def take(self, region: Region) -> None:
-        super().take(region)
-        self.unit.gate.open()
-
-    def list_places(self) -> tuple[int, ...]:
-        return *self.loop.exits, *self.loop.sides
-
     def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
         """A frame stands at the head. was_stopped: where it was in the loop for a tick at least."""
         if self.region is None:
@@ -82,7 +70,7 @@ class LoopFate(Fate):
                 return WATCH, iterator
             self.unit.gate.close()
             if self.state == State.COLD:
-                self.workshop.submit_loop(self, frame, iterator)
+                self._submit(frame, iterator)
             return HEAD, iterator
         ahead = self._look_ahead(iterator)
         if ahead is None:
@@ -106,12 +94,21 @@ class LoopFate(Fate):
         self._weigh(perf_counter() - start)
         return found
 
+    def _submit(self, frame: FrameType, iterator: Any) -> None:
+        try:
+            ahead = look_ahead(iterator)
+        except TypeError as error:
+            self.give_up(str(error))
+            return
+        self._mark = iterator, perf_counter(), ahead.left
+        self.workshop.submit_loop(self, frame, ahead)
+
     def _weigh(self, seconds: float) -> None:
         """Gives up where entries take longer than the iterations that they do would in Python."""
         if self.entries > 1:  # the first one loads this and that
             self._cost += seconds + ENTRY
         if self.region is not None and self.pace and self._cost > self._done * self.pace + SETTLING:
-            self.give_up(_SHORT)
+            self.give_up(FEW_ENTRIES)
 
     def _look_ahead(self, iterator: Any) -> Ahead | None:
         """None where there is nothing for the program."""
@@ -132,7 +129,7 @@ class LoopFate(Fate):
             if per_iteration:  # a part first: compiled code may be slower
                 count = min(count, max(1, int(part / per_iteration)))
             start = perf_counter()
-            found = self._do(frame.f_locals, ahead, count)
+            found = self.do(frame, ahead, count)
             seconds = perf_counter() - start
             if found is None and program.grown and self._room > 1:  # its lists outgrow their room
                 self._room //= 8
@@ -144,7 +141,7 @@ class LoopFate(Fate):
             self.entries = entries + 1
             self.seconds += seconds
             number, results = found
-            self._write(frame, results)
+            self.write(frame, results)
             is_part = number == HEAD or number < len(self.loop.exits) and self.loop.exits[number] == end
             done = count
             if not is_part and program.counter is not None:
@@ -177,22 +174,6 @@ class LoopFate(Fate):
         self.unit.gate.open()
         return number, iterator
 
-    def _write(self, frame: FrameType, results: dict[str, Any]) -> None:
-        """What a program has come to, into a frame."""
-        program = self.region.program
-        lists = {name: items for name, items in results.items() if name in program.grown}
-        write_variables(frame, {name: value for name, value in results.items()
-                                if name not in lists and name not in (INDEX, LIMIT)})
-        for name, items in lists.items():
-            frame.f_locals[name].extend(items)
-
-    def _do(self, variables: Mapping[str, Any], ahead: Ahead, count: int
-            ) -> tuple[int, dict[str, Any]] | None:
-        values = self.region.read(variables, ahead.list_values(count))
-        if self.region.find_lists(variables, values, ahead.sources) is None:
-            return None
-        return self.region.run(values)
-
     def _miss(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
         """The program is not for these values; it may be for those behind the first iterations, in which
         variables get their types."""
@@ -218,15 +199,11 @@ class LoopFate(Fate):
             else:
                 self._n_short += 1
         if self._n_short == SERIES:
-            self.give_up(_SHORT)
+            self.give_up(FEW_ENTRIES)
             return False
         self.unit.n_passing = max(0, count - 1)
         self._begun = key, perf_counter(), left, count
         return True
-
-    def mark(self, iterator: Any, ahead: Ahead) -> None:
-        """Notes how far an iterator has come."""
-        self._mark = iterator, perf_counter(), ahead.left
 
     def _use_mark(self, iterator: Any, ahead: Ahead) -> None:
         """Finds out the time of an iteration since it was marked."""
@@ -247,7 +224,7 @@ class LoopFate(Fate):
                 self.pace = min(self._paces)
                 return False
         if not self._n_watched:
-            self.give_up(_SHORT)
+            self.give_up(FEW_ENTRIES)
         else:
             self.unit.n_passing = self._n_watched - 1
             self._watched = key, perf_counter(), self._n_watched
@@ -267,21 +244,9 @@ class LoopFate(Fate):
     def _try(self, frame: FrameType, ahead: Ahead, count: int = 1) -> bool:
         """Does iterations on copies, one at first. Returns: whether that is to be compared with what Python
         does next."""
-        region, copies, exits = self.region, Copies(), self.loop.exits
-        given = region.read(frame.f_locals, ahead.list_values(count))
-        lists = region.find_lists(frame.f_locals, given, ahead.sources)
-        try:
-            values = [copies.copy(value) for value in given]
-            call = region.define(copies.find_by(region.find, region.read_names))
-            found = copies.run(region.run, values, call) if lists is not None else None
-        except Unchecked:
-            self.untried = 0
+        trial = self.rehearse(frame, ahead, count)
+        if trial is None:
             return False
-        if found is None or found[0] != HEAD and (found[0] >= len(exits) or exits[found[0]] != self.loop.end):
-            return False
-        lengths = {name: len(one) for name, one in lists.items()}
-        results = {name: value for name, value in found[1].items() if name not in (INDEX, LIMIT)}
-        trial = Trial(copies, results, lengths)
         self._trial = frame, perf_counter(), ahead.left - count, trial
         return True
 

@@ -30,8 +30,8 @@ class Job(NamedTuple):
             parameters the values are.
         is_module: whether the code is that of a module.
         form: of its elements, see `Ahead`; counts: what one tells that is for a few iterations.
-        sides: names that parts of the loop read, by their offsets, see `Loop`. lists: names of lists that it
-            appends to.
+        sides: names that parts of the loop read, by their offsets, see `Loop`; ends: of a run of statements
+            offsets of what comes behind it. lists: names of lists that it appends to.
     """
 
     data: bytes
@@ -40,6 +40,7 @@ class Job(NamedTuple):
     form: str
     counts: tuple
     sides: dict[int, frozenset[str]]
+    ends: tuple[int, ...]
     lists: frozenset[str]
 
 

@@ -233,7 +233,7 @@ class Sampler:
             if prepared is not None:
                 seen.add(id(frame.f_code))
                 offset = prepared.locate(frame.f_lasti)
-                heads = [loop.head for loop in prepared.loops if offset in loop.body]
+                heads = [loop.head for loop in prepared.loops if offset in loop.span]
                 units = [self._units[id(frame.f_code), head] for head in heads]
                 if units:
                     yield frame, units

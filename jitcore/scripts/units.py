@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from jitcore.scripts.gates import DECLINED, HEAD, WATCH, Gate, Loop, Prepared, Slot
+from jitcore.scripts.gates import DECLINED, HEAD, OVER, WATCH, Gate, Loop, Prepared, Slot
 from jitcore.scripts.learned import Lesson
 
 TYPE_CHECKING = False
@@ -113,6 +113,9 @@ class Unit:
 
     def resume(self, iterator: Any) -> tuple[int, Any]:
         """Asked by the loop's entry, see `entries`."""
+        if iterator is OVER:
+            self.sampler.workshop.finish(self, sys._getframe(1))
+            return HEAD, None
         if self.n_passing:
             self.n_passing -= 1
             return WATCH, iterator

@@ -3,7 +3,8 @@
 In: the instructions of a loop. Out: a copy of them, in which control comes to the loop's entry (see
 `entries`) at the end of each iteration, and beside it to where the loop itself would go. A frame comes into a
 copy only from the entry: for iterations that are compared or timed, or for the rest of one that a program has
-left.
+left. What stands behind an opaque statement that each iteration comes to is not copied: control goes on in
+the loop itself, whose entry is asked at the end of each iteration. A run of statements tells when it is over.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from jitcore.rewriter.bytecode.assembler import Assembler, Label
 from jitcore.rewriter.bytecode.instructions import Raw
 from jitcore.rewriter.bytecode.versions import LOOP_ENDS
-from jitcore.scripts.gates import Loop
+from jitcore.scripts.gates import OVER, Loop
 
 if TYPE_CHECKING:
     from jitcore.scripts.entries import Flow
@@ -23,20 +24,21 @@ __all__ = ["LoopCopy"]
 
 
 class LoopCopy:
-    """Args: what the copy is written with; the loop's code; the loop; labels of its instructions by offset.
+    """Args: what the copy is written with; the loop's code; the loop; labels of its instructions by offset;
+        resume: of a run of statements is called at its end, with `OVER`.
 
     Attributes:
         labels: of the copy's instructions, by offset.
     """
 
-    def __init__(self, out: Assembler, flow: Flow, loop: Loop, originals: dict[int, Label]):
-        self.out, self.flow, self.loop, self.originals = out, flow, loop, originals
-        self.labels = {offset: Label() for offset in loop.body}
+    def __init__(self, out: Assembler, flow: Flow, loop: Loop, originals: dict[int, Label], resume: Callable):
+        self.out, self.flow, self.loop, self.originals, self.resume = out, flow, loop, originals, resume
+        self.labels = {offset: Label() for offset in loop.body - loop.sides.get(loop.stop, frozenset())}
         self._pads: dict[tuple[int, bool], Label] = {}
 
     def write(self, entry: Label, set_handler: Callable[[Raw], None]) -> None:
         """Args: where the end of an iteration leads to; sets the handler and position of an instruction."""
-        items = [item for item in self.flow.raw if item.offset in self.loop.body]
+        items = [item for item in self.flow.raw if item.offset in self.labels]
         for item, behind in zip(items, [*(one.offset for one in items[1:]), -1]):
             set_handler(item)
             self.out.place(self.labels[item.offset])
@@ -68,4 +70,9 @@ class LoopCopy:
             for name in LOOP_ENDS if is_exhausted else ():
                 self.out.emit(name)
                 offset = self.flow.following[offset]
+            if self.loop.is_run:
+                self.out.push_callee(self.resume)
+                self.out.load_const(OVER)
+                self.out.call(1)
+                self.out.pop()
             self.out.emit("JUMP_BACKWARD_NO_INTERRUPT", self.originals[offset])

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 from jitcore.scripts.arming import PATIENCE, SHARE, Arming, arm
 from jitcore.scripts.entries import list_appended, list_assigned, list_parameters, list_read
 from jitcore.scripts.environment import describe, find_opaque
-from jitcore.scripts.fates import Fate
+from jitcore.scripts.fates import Fate, FrameFate
 from jitcore.scripts.functions import FunctionFate
 from jitcore.scripts.gates import RAISED
 from jitcore.scripts.helper import LONGEST, Helper
 from jitcore.scripts.interrupts import Waiting
-from jitcore.scripts.iterators import ROOM, look_ahead
+from jitcore.scripts.iterators import ROOM, Ahead
 from jitcore.scripts.learned import Note, name_all
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.regions import Job, Region
+from jitcore.scripts.runs import RunFate
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Workshop:
         was_stopped = self._armed is not None and self._armed[1] is unit
         if was_stopped:
             self.disarm()
+        if was_stopped or unit.loop.is_run:
             unit.late = 0
         before, self.waiting = self.waiting, Waiting()
         try:
@@ -62,6 +64,10 @@ class Workshop:
         finally:
             error, self.waiting = self.waiting.end(frame), before
         return found if error is None else (RAISED, error)
+
+    def finish(self, unit: Unit, frame: FrameType) -> None:
+        """Python has come to the end of a run of statements."""
+        self._quietly(self.fate_of(unit).finish, frame)
 
     def call(self, unit: Unit, frame: FrameType, values: tuple) -> Any:
         """A frame of a function has begun."""
@@ -78,7 +84,8 @@ class Workshop:
 
     def fate_of(self, unit: Unit) -> Any:
         if unit.fate is None:
-            unit.fate = (FunctionFate if unit.is_function else LoopFate)(self, unit)
+            kind = FunctionFate if unit.is_function else RunFate if unit.loop.is_run else LoopFate
+            unit.fate = kind(self, unit)
         return unit.fate
 
     # -- frames that run -------------------------------------------------------------------------------------
@@ -108,6 +115,9 @@ class Workshop:
         if not unit.gate:
             unit.gate.open()
             return
+        if unit.loop.is_run:  # whose beginning each iteration asks
+            unit.late += 1
+            return
         found = arm(frame, unit.prepared.heads[unit.loop.head])
         if found is not None:
             self._armed = found, unit
@@ -126,15 +136,9 @@ class Workshop:
         self.helper.leave(note)
 
     # -- compiling -------------------------------------------------------------------------------------------
-    def submit_loop(self, fate: LoopFate, frame: FrameType, iterator: Any) -> None:
+    def submit_loop(self, fate: FrameFate, frame: FrameType, ahead: Ahead) -> None:
         """Has a loop compiled whose frame stands at its head."""
         loop, code = fate.loop, fate.unit.prepared.original
-        try:
-            ahead = look_ahead(iterator)
-        except TypeError as error:
-            fate.give_up(str(error))
-            return
-        fate.mark(iterator, ahead)
         variables = frame.f_locals
         is_module = variables is frame.f_globals
         given = {**frame.f_globals, **variables}
@@ -153,13 +157,14 @@ class Workshop:
         sides = {offset: list_read(code, part, with_attributes=True) for offset, part in loop.sides.items()}
         body = (loop.head, *sorted(loop.body - {loop.head}))
         named, counts = ahead.tell(min(ahead.left, ROOM))
-        job = Job(b"", body, is_module, ahead.form, counts, sides, frozenset(lists))
+        job = Job(b"", body, is_module, ahead.form, counts, sides, loop.exits if loop.is_run else (),
+                  frozenset(lists))
         self._submit(fate, {**values, **named}, function, frozenset(hidden), job)
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""
         given = dict(zip(list_parameters(fate.unit.prepared.original), values))
-        self._submit(fate, given, function, frozenset(), Job(b"", (), False, "", (), {}, frozenset()))
+        self._submit(fate, given, function, frozenset(), Job(b"", (), False, "", (), {}, (), frozenset()))
 
     def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str],
                 job: Job) -> None:

@@ -310,3 +310,129 @@ def test_what_is_left_of_a_loop_runs_elsewhere(function, place, n, limit):
         if not left:
             break
     assert count or n < 5 or function is over_generator
+
+
+# -- runs of statements between opaque ones -------------------------------------------------------------------------
+def info(*what):
+    """Of a name by which scripts call what has effects outside of them."""
+    return note("info", *what)
+
+
+def told_first(n):
+    s = 0
+    for i in range(n):
+        info(i)
+        s += 2 * note("body", i)
+        if s > 60:
+            break
+        s -= 1
+    return s, i
+
+
+def told_twice(n):
+    s, i = 0, 0
+    while i < n:
+        info("begin", i)
+        for j in range(3):
+            s += note(i, j)
+        if i == 5:
+            return s
+        i += 1
+        info("end", i)
+        s -= note("last", i) % 3
+    return s, i
+
+
+def told_and_caught(n):
+    s = 0
+    for i in range(n):
+        info(i)
+        try:
+            s += 1 // (i % 3)
+        except ZeroDivisionError:
+            note("zero", i)
+        s += note("behind", i)
+    return s
+
+
+def told_inside(n):
+    s = 0
+    for i in range(n):
+        for j in range(2):
+            info(i, j)
+            s += note("inner", j)
+        s -= note("outer", i) % 2
+        if s % 5 == 3:
+            info("side", s)
+            s += 1
+    return s
+
+
+TELLING = [told_first, told_twice, told_and_caught, told_inside]
+
+
+def list_runs(function):
+    return [loop for loop in list_heads(function) if loop.is_run]
+
+
+def run_with_gates(function, n, resume_of):
+    """What it does where each run of statements asks."""
+    def make(loop):
+        return [True] if loop.is_run else [], resume_of(loop)
+
+    made = add_entries(function.__code__, make, most_levels=9)
+    return run(FunctionType(made.code, globals(), function.__name__), n)
+
+
+def test_runs_of_statements_are_what_stands_between_opaque_ones():
+    assert [len(list_runs(function)) for function in TELLING] == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("n", [0, 3, 9])
+@pytest.mark.parametrize("function", TELLING)
+def test_a_run_of_statements_that_is_watched_tells_its_end(function, n):
+    asked = []
+
+    def watch(loop):
+        def resume(iterator):
+            asked.append((loop.head, iterator))
+            return WATCH, None
+        return resume
+
+    assert run_with_gates(function, n, watch) == run(function, n)
+    assert all(asked.count((head, True)) in (count, count - 1) for head in {head for head, _ in asked}
+               for count in [asked.count((head, None))]) or function is told_and_caught
+    assert asked or not n
+
+
+@pytest.mark.parametrize("n", [0, 3, 9])
+@pytest.mark.parametrize("function", TELLING)
+def test_a_run_of_statements_runs_elsewhere(function, n):
+    called = []
+
+    def make(loop):
+        if not loop.is_run:
+            return None
+        outline = Outline(function.__code__, leaders=(loop.head, *loop.exits))
+        one = outline.find_loop(loop.body)
+        if one is None:
+            return lambda iterator: (HEAD, iterator)
+        rest = outline.find_rest(one, loop.exits, head=loop.head, is_run=True)
+        if not outline.is_caught_alike(rest):
+            return lambda iterator: (HEAD, iterator)
+        body = FunctionType(write_loop(outline, rest, UNBOUND), globals(), function.__name__)
+
+        def resume(iterator):
+            called.append(loop.head)
+            frame = sys._getframe(1)
+            given = frame.f_locals
+            found = body(*[given.get(name, UNBOUND) for name in list_parameters(rest)])
+            write_variables(frame, {name: value for name, value in zip(rest.results, found) if value is not UNBOUND})
+            number = found[len(rest.results)] if len(rest.exits) > 1 else 0
+            return next(loop.exits.index(at) for at in rest.exits[number].offsets if at in loop.exits), iterator
+
+        return resume
+
+    expected = run(function, n)
+    assert run_with_gates(function, n, make) == expected
+    assert called or not n or function is told_and_caught

@@ -6,7 +6,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from jitcore.scripts import loops
+from jitcore.scripts import loops, runs
 from jitcore.scripts.workshop import Workshop
 from tests.scripts.test_scripts import run, run_sampled
 
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.usefixtures("at_once")
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Loops are compiled where they are first entered, and stopped at their next head."""
+    """Loops, and runs of statements in them, are compiled where they are first entered, and stopped at their
+    next head."""
 
     def submit(self, fate, frame, iterator):
         right(self, fate, frame, iterator)
@@ -26,19 +27,29 @@ def at_once(monkeypatch):
     right = Workshop.submit_loop
     monkeypatch.setattr(Workshop, "submit_loop", submit)
     monkeypatch.setattr(loops, "FEW", 1)
+    monkeypatch.setattr(runs, "TIMED", 1)
+    monkeypatch.setattr(runs, "SHORT", 0.0)
+    monkeypatch.setattr(runs, "ENTRY", -1.0)
 
 
 class Writer:
     """A random script. Its variables: ints a, b; floats x, y, v; an array u of eight floats; lists of what was
     appended, of ints, floats and pairs; an array of floats; lists that are written, two of them one, and rows of
-    lists. draws: whether it draws random numbers, too; lists: whether it uses these lists."""
+    lists. draws: whether it draws random numbers, too; lists: whether it uses these lists; talks: whether
+    each iteration prints something, between statements."""
 
-    def __init__(self, seed: int, draws: bool, lists: bool = False):
-        self.draw, self.draws, self.lists = random.Random(seed), draws, lists
+    def __init__(self, seed: int, draws: bool, lists: bool = False, talks: bool = False):
+        self.draw, self.draws, self.lists, self.talks = random.Random(seed), draws, lists, talks
         self.depth = 0
 
     def write(self) -> str:
         body = "\n".join(self.statement() for _ in range(self.draw.randint(2, 5)))
+        if self.talks:
+            first, *rest = body.splitlines(keepends=True)
+            places = [k for k, line in enumerate(rest) if not line.startswith((" ", "else"))] or [0]
+            for place in sorted(self.draw.choices(places, k=self.draw.randint(1, 2)), reverse=True):
+                rest.insert(place, "print(a, b)\n")
+            body = "".join([*(["print(i)\n"] if self.draw.random() < 0.5 else []), first, *rest])
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
             names = "a, b, x, y, u, log" + ", ns, fs, other, grid" * self.lists
@@ -168,9 +179,9 @@ def indent(text: str) -> str:
     return textwrap.indent(text, "    ")
 
 
-def check(seed: int, draws: bool = False, lists: bool = False) -> int:
-    """Compares a script; how many of its loops were compiled."""
-    source = Writer(seed, draws, lists).write()
+def check(seed: int, draws: bool = False, lists: bool = False, talks: bool = False) -> int:
+    """Compares a script; how many of its loops, or of those that talk runs in them, were compiled."""
+    source = Writer(seed, draws, lists, talks).write()
     expected, written = run(source)
     names, ours, sampler = run_sampled(source, opens=True)
     assert ours == written, source
@@ -179,7 +190,7 @@ def check(seed: int, draws: bool = False, lists: bool = False) -> int:
         np.testing.assert_allclose(names[name], expected[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}\n{source}")
     assert [*map(type, names["log"])] == [*map(type, expected["log"])], source
     np.testing.assert_allclose(names["log"], expected["log"], rtol=1e-9, atol=1e-9, err_msg=source)
-    return sum(unit.fate.entries > 0 for unit in sampler.units if unit.fate)
+    return sum(unit.fate.entries > 0 and unit.loop.is_run >= talks for unit in sampler.units if unit.fate)
 
 
 def test_random_scripts():
@@ -194,6 +205,15 @@ def test_random_scripts_that_draw():
 def test_random_scripts_with_lists():
     """The same objects, with elements of the same types."""
     assert sum(check(seed, lists=True) for seed in range(60)) > 15
+
+
+def test_random_scripts_that_print_in_each_iteration():
+    assert sum(check(seed, talks=True) for seed in range(60)) > 15
+
+
+@pytest.mark.slow
+def test_many_random_scripts_that_print_in_each_iteration():
+    assert sum(check(seed, talks=True, lists=seed % 3 == 0) for seed in range(1000, 1600)) > 150
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tup
                 code = sampler.add(write_record(code, source.encode()))
                 sampler.start()
                 for unit in sampler.units if opens else ():
-                    if unit.loop is not None and not unit.loop.level:
+                    if unit.loop is not None and unit.loop.level == unit.loop.is_run:
                         unit.gate.open()
             try:
                 exec(code, module.__dict__)
@@ -214,7 +214,7 @@ SCRIPTS = {
     """,
     "prints in each iteration": """
         import numpy as np
-        u = np.linspace(0.0, 1.0, 20_000)
+        u = np.linspace(0.0, 1.0, 60_000)
         for step in range(2_000):
             u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
             if step % 7 == 3:
@@ -384,6 +384,37 @@ SCRIPTS = {
             for k in range(1, n):
                 table[-k] = 0.5 * (table[-k] + table[k - 1]) + r
         head = table[:5]
+    """,
+    "work behind what each iteration prints": """
+        import numpy as np
+        u, history = np.linspace(0.0, 1.0, 20_000), []
+        for step in range(1_500):
+            print(step, round(float(u[5]), 9))
+            for k in range(3):
+                u[1:-1] += 0.25 * (u[2:] - 2 * u[1:-1] + u[:-2])
+            history.append(float(u[7]))
+            if step % 100 == 50:
+                u[5] = step
+                print("kick", step)
+            if u[9] > 90.0:
+                continue
+            u[9] += 0.01
+        total = round(float(u.sum()), 9)
+    """,
+    "work between two prints, left in its midst": """
+        import numpy as np
+        u, k, last = np.linspace(0.0, 1.0, 20_000), 0, 0.0
+        while True:
+            print("begin", k)
+            v = u * 0.5
+            v += np.sin(u) * 0.25
+            if k == 1_300:
+                break
+            k += 1
+            u = 0.5 * (u + v)
+            print("end", k, round(float(v[7]), 9))
+            u += 0.001 * np.cos(u)
+            last = float(u.max()) > 0.5
     """,
     "elements of a list become of another type": """
         values = [0] * 100

@@ -173,28 +173,31 @@ class Outline:
 
     def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = (),
                   lists: Iterable[str] = (), head: int | None = None,
-                  make_element: FunctionType | None = None) -> OutlinedLoop:
+                  make_element: FunctionType | None = None, is_run: bool = False) -> OutlinedLoop:
         """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an
-        argument, of a `while` the number of iterations.
+        argument, of a `while` the number of iterations. Or a run of statements in it.
 
         sides: offsets of parts of the loop where it is left, too. lists: variables that are lists. head: the
         offset to which the iterations of a `while` go back, behind the condition that its header decides.
-        make_element: see `OutlinedLoop`."""
-        blocks, natural, exits = self.graph.blocks, loop.loop, list(loop.exits)
+        make_element: see `OutlinedLoop`. is_run: whether it begins at the offset `head`, and ends at `sides`.
+        """
+        blocks, natural, exits = self.graph.blocks, copy.copy(loop.loop), list(loop.exits)
+        if is_run:
+            natural.base, natural.iterates = natural.base + natural.iterates, False
+            natural.header = self._find_start(natural, head)
         header, is_once = blocks[natural.header], False
         if sides:
             cut = [number for number in natural.body if blocks[number].order in sides]
             inside = natural.body - {*cut}
-            ways = {one: [to for to in blocks[one].successors if to in inside] for one in natural.body}
-            reached = find_reachable(ways, [natural.header])
-            natural = copy.copy(natural)
-            natural.body = {*reached}
+            ways = {one: [to for to in self._list_ways(blocks[one]) if to in inside] for one in natural.body}
+            natural.body = {*find_reachable(ways, [natural.header])}
+            reached = natural.body
             left = {one for number in reached for one in blocks[number].successors}
             is_once = natural.header not in left
             if is_once and natural.iterates:  # there is an element
                 natural.body -= {natural.header}
                 left = {one for number in natural.body for one in blocks[number].successors}
-            exits = [one for one in exits if one.block in left]
+            exits = [self._make_exit(one.block, natural, one.offset) for one in exits if one.block in left]
             for number in cut:
                 if number in left:
                     exits.append(self._make_exit(number, natural, blocks[number].order))
@@ -216,14 +219,27 @@ class Outline:
         bound = frozenset(self.assigned[start]) - self._cleared
         certain = frozenset.intersection(*(frozenset(self.assigned[number]) for number in ends)) | grown
         head = (Instruction("GET_ITER"),) if natural.iterates and not is_once else ()
-        own = (INDEX,) if make_element is not None else () if natural.iterates else (LIMIT,)
+        is_limited = not natural.iterates and not is_run
+        own = (INDEX,) if make_element is not None else (LIMIT,) * is_limited
         counter = own[0] if own else variable if variable in results else None
         return loop._replace(
-            loop=natural, head=head, takes_iterable=natural.iterates, is_limited=not natural.iterates,
+            loop=natural, head=head, depth=natural.base, is_limited=is_limited,
+            takes_iterable=natural.iterates,
             parameters=tuple(sorted(into)), unsure=into - bound, varying=loop.varying | into & natural.stored,
             results=(*sorted(results), *own), unsure_results=frozenset(results) - (certain - self._cleared),
             exits=tuple(exits), grown=tuple(sorted(grown)), head_block=start, make_element=make_element,
             is_once=is_once, counter=counter)
+
+    @staticmethod
+    def _list_ways(block: Block) -> list[int]:
+        """Where control may go from a block, with its handler."""
+        return [*block.successors, *([block.handler[0]] if block.can_raise else ())]
+
+    def is_caught_alike(self, loop: OutlinedLoop) -> bool:
+        """Whether what a loop raises goes to where it goes at its beginning."""
+        body, outside = loop.loop.body, self.graph.blocks[loop.head_block].handler
+        own = {self.graph.blocks[number].handler for number in body} - {outside, None}
+        return all(handler[0] in body for handler in own)
 
     def find_loop(self, body: Iterable[int]) -> OutlinedLoop | None:
         """The smallest loop that has instructions at all these offsets of the code object which it reads."""
