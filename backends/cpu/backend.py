@@ -58,7 +58,8 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
     dims = (*offsets, *layout.sizes.values({}))
     total = arena_bytes + sum(buffer.nbytes for buffer in layout.given)
     releases = total > host.MACHINE.tuning.runtime.release_bytes or _may_run_long(program)
-    owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
+    owners = tuple((len(offsets) + place, size.owner) for place, size in enumerate(layout.sizes.slots)
+                   if isinstance(size, Address))
     plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, list_parts(program), owners)
     return plan, offsets
 
@@ -128,7 +129,7 @@ class CpuExecutable:
         if not isinstance(bind, partial) or bind.func is not launch.write_call:
             return None
         plan, compiled = bind.args
-        if plan.owners or compiled.addresses and compiled.key is None:
+        if compiled.addresses and compiled.key is None:
             return None
         return launch.__name__, launch.encode_plan(plan, compiled.key)
 

@@ -134,7 +134,7 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     # Where native code knows the call, Python need not look.
     checks += [f"known = is_known({', '.join(matcher.arrays)})", "if known < 2:", "    if not known:",
                "        pass"]
-    matcher.check_arrays()
+    matcher.check_arrays({f"x{place}" for place in effects.written})
     for function, spec in codes:
         spec.write(matcher, f"{constants.add(function)}.__code__")
     checks += matcher.take_lines(2)
@@ -227,7 +227,8 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
         elif spec.is_contiguous or spec.is_fortran:
             lines.append(f"v{place} = x{place}{'' if spec.is_contiguous else '.T'}")
         else:
-            lines.append(f"v{place} = np.array(x{place}, order='C')")
+            is_written = place in written
+            lines.append(f"v{place} = np.{'array' if is_written else 'asarray'}(x{place}, order='C')")
     return lines
 
 

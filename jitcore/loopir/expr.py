@@ -59,7 +59,7 @@ class RunTimeSize:
 
 
 class Address(RunTimeSize):
-    """A place in the memory of this process, which `owner` keeps."""
+    """A place in the memory of this process, which `owner` keeps: its `address`, also where it is pickled."""
 
     __slots__ = ("owner",)
 

@@ -122,8 +122,8 @@ class Flow:
                              for target, _ in self.list_successors(one) if target not in body}))
 
     def _split(self, loop: Loop, bodies: dict[int, set[int]]) -> list[Loop]:
-        """A loop, if it does not begin with an opaque statement, and the runs of statements behind such ones
-        that each iteration comes to, up to the next such one or the head."""
+        """A loop, if it does something before the first opaque statement, and the runs of statements behind such
+        ones that each iteration comes to, up to the next such one or the head."""
         if loop.stop < 0:
             return [loop]
         head, body, stop, sides = loop.head, {*loop.body}, loop.stop, {**loop.sides}
@@ -142,8 +142,7 @@ class Flow:
         for start in waiting:
             run = self._reach(start, rest)
             is_passed = self._ends_all(head, body, body - self._reach(head, body - {start}))
-            if (is_passed and start not in bodies
-                    and any(self.by_offset[offset].name in _WORK for offset in run - left)):
+            if is_passed and start not in bodies and self._has_work(run - left):
                 runs.append(Loop(start, False, frozenset(run), self._find_exits(run), -1,
                                  {target: part for target, part in sides.items() if target in run}, -1, True,
                                  run, loop.depth, loop.level + 1,
@@ -154,7 +153,10 @@ class Flow:
                  for run, begin, end in zip(runs, begins, [*begins[1:], max(body) + 1])]
         own = loop.body.difference(inner, *spans)
         parts = [part._replace(span=frozenset(span)) for part, span in zip([loop, *runs], [own, *spans])]
-        return parts[stop == head:]
+        return parts[not self._has_work(body - loop.sides[stop] - left - {head}):]
+
+    def _has_work(self, offsets: Iterable[int]) -> bool:
+        return any(self.by_offset[offset].name in _WORK for offset in offsets)
 
     def _find_sides(self, head: int, body: set[int]) -> tuple[dict[int, frozenset[int]], int]:
         """Of the larger ones of parts inside of each other; and the stop."""

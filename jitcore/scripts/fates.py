@@ -96,7 +96,7 @@ class Fate:
     def miss(self) -> None:
         """Notes that the program is not for some values."""
         self.misses += 1
-        if self.misses >= MISSES:
+        if self.misses >= MISSES and self.misses > self.entries:
             self.give_up("its values are of other kinds each time")
 
     def describe(self) -> Lesson | None:

@@ -10,6 +10,7 @@ is found out is kept for later runs (`learned`).
 
 from __future__ import annotations
 
+import math
 from operator import length_hint
 from time import perf_counter
 from types import FrameType
@@ -121,7 +122,7 @@ class LoopFate(FrameFate):
     def _run(self, frame: FrameType, iterator: Any, ahead: Ahead) -> tuple[int, Any]:
         program, end = self.region.program, self.loop.end
         per_iteration, entries = self.pace if self.is_new else 0.0, self.entries
-        part, longest, quick = PART, PART, QUICK * (4 if program.packs else 1)
+        part, longest, quick = PART, math.inf, QUICK * (4 if program.packs else 1)
         while True:
             count = min(ahead.most, ahead.left, self._most)
             if program.grown:
@@ -156,7 +157,8 @@ class LoopFate(FrameFate):
                 if seconds > longest:  # it does not take longer because of what each entry takes
                     self.give_up("its program takes longer than Python")
                     return HEAD, ahead.advance(count)
-                part, longest = 4 * part, 2 * seconds
+                is_first = longest == math.inf  # which loads this and that
+                part, longest = (part, PART) if is_first else (4 * part, 2 * seconds)
             else:
                 per_iteration = 0.0
             if not quick <= seconds <= 4 * quick:
@@ -180,7 +182,7 @@ class LoopFate(FrameFate):
         self.miss()
         if self.misses > FIRST and not self.entries and self._is_first:
             self.region, self.state, self._is_first, self.misses = None, State.COLD, False, 0
-        return WATCH if self.misses <= FIRST else HEAD, iterator
+        return WATCH if self.misses <= FIRST or self.entries else HEAD, iterator
 
     # -- time ------------------------------------------------------------------------------------------------
     def _is_short(self, frame: FrameType, iterator: Any) -> bool:

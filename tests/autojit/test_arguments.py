@@ -302,3 +302,28 @@ def test_which_array_is_returned_is_decided_as_in_python():
                 assert_same(expected, found)
                 sharing = [np.shares_memory(expected, argument) for argument in arguments]
                 assert [np.shares_memory(found, argument) for argument in arguments] == sharing
+
+
+def test_a_program_for_arrays_in_no_order_serves_those_in_order():
+    """What it only reads may lie in C's order as well; what it writes, and Fortran's order, are other signatures."""
+    @jitcore.autojit
+    def read(x):
+        return 2.0 * x + x[0]
+
+    @jitcore.autojit
+    def write(x):
+        x += 1.0
+        return x
+
+    base = np.arange(120.0).reshape(6, 20)
+    for x in (base[:, ::2], base[:, :10].copy(), base[:, 10:]):
+        found, expected = read(x), 2.0 * x + x[0]
+        assert np.array_equal(found, expected) and found.strides == expected.strides
+    assert read.cache_info().traces == 1
+    fortran = np.asfortranarray(base[:, :10])
+    assert np.array_equal(read(fortran), 2.0 * fortran + fortran[0]) and read.cache_info().traces == 2
+    line = np.arange(40.0)
+    for x in (line[::2].copy(), line[::2], line[20:]):
+        expected = x + 1.0
+        assert write(x) is x and np.array_equal(x, expected)
+    assert write.cache_info().traces == 2

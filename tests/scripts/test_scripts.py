@@ -337,7 +337,7 @@ SCRIPTS = {
         def table(n):
             rows = [[0.0] * n for _ in range(n)]
             total = 0.0
-            for i in range(300_000):
+            for i in range(1_200_000):
                 total += rows[1][0] + i * 0.5
             return total
         total = table(4)
@@ -384,6 +384,19 @@ SCRIPTS = {
             for k in range(1, n):
                 table[-k] = 0.5 * (table[-k] + table[k - 1]) + r
         head = table[:5]
+    """,
+    "transforms, and a view that becomes an array": """
+        import numpy as np
+        n = 96
+        k = np.fft.fftfreq(n, 1.0 / n)
+        decay = np.exp(-1e-4 * (k[:, None] ** 2 + k ** 2))
+        u = np.real(np.fft.ifftn(np.fft.fftn(np.outer(np.sin(np.arange(n)), np.cos(np.arange(n))))))
+        for step in range(1_200):
+            u = np.real(np.fft.ifftn(decay * np.fft.fftn(u)))
+            u[0] *= 0.5
+            if step % 300 == 150:
+                print(step, round(float(np.abs(u).sum()), 6))
+        total = round(float(np.abs(u).max()), 6)
     """,
     "work behind what each iteration prints": """
         import numpy as np

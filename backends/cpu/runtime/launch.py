@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 import struct
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,7 @@ from jitcore.process.lazy import LazyModule
 if TYPE_CHECKING:
     from jitcore.dispatch.backend import ArrayFacts
 
+pickle = LazyModule("pickle")
 dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
 
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
@@ -344,7 +346,7 @@ class CallPlan(NamedTuple):
 
     dims: what the entry point gets beside arrays. arena_bytes: of temporaries. releases: whether a call lets
     other Python threads run meanwhile. parts: symbols that code finds in tables, opened before a call.
-    owners: what addresses among dims belong to; a plan that has any is of this process alone."""
+    owners: (number, object) of dims that are addresses: these are the objects' own in each process."""
 
     num_inputs: int
     outputs: tuple[Output, ...]
@@ -352,14 +354,14 @@ class CallPlan(NamedTuple):
     arena_bytes: int
     releases: bool
     parts: tuple[str, ...] = ()
-    owners: tuple[object, ...] = ()
+    owners: tuple[tuple[int, Any], ...] = ()
 
     def open_parts(self) -> None:
         for symbol in self.parts:
             images.address_of(symbol)
 
 
-_KEY_BYTES, _PARTS_SIZE = 32, struct.Struct("<q")
+_KEY_BYTES, _PART_SIZES = 32, struct.Struct("<qq")
 
 
 def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
@@ -376,7 +378,7 @@ def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
 
 def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
     cache = disk_cache.open_cache()
-    if cache is not None and not plan.owners:
+    if cache is not None:
         cache.add(key, encode_plan(plan, code_key))
 
 
@@ -389,8 +391,8 @@ def encode_plan(plan: CallPlan, code_key: bytes | None) -> bytes:
     numbers = [plan.num_inputs, plan.arena_bytes, plan.releases, len(plan.dims), *plan.dims]
     for output in plan.outputs:
         numbers += [output.source, _DTYPES.index(output.dtype.name), len(output.shape), *output.shape]
-    parts = " ".join(plan.parts).encode()
-    head = (code_key or bytes(_KEY_BYTES)) + _PARTS_SIZE.pack(len(parts)) + parts
+    parts, owners = " ".join(plan.parts).encode(), pickle.dumps(plan.owners) if plan.owners else b""
+    head = (code_key or bytes(_KEY_BYTES)) + _PART_SIZES.pack(len(parts), len(owners)) + parts + owners
     return head + np.array(numbers, np.int64).tobytes()
 
 
@@ -398,13 +400,19 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
     """Raises: ValueError or IndexError for bytes that `encode_plan` did not make."""
     code_key = stored[:_KEY_BYTES]
     try:
-        (size,) = _PARTS_SIZE.unpack_from(stored, _KEY_BYTES)
+        sizes = _PART_SIZES.unpack_from(stored, _KEY_BYTES)
     except struct.error as damage:
         raise ValueError(str(damage)) from None
-    start = _KEY_BYTES + _PARTS_SIZE.size
-    parts = tuple(stored[start : start + size].decode().split())
-    numbers = np.frombuffer(stored, np.int64, offset=start + size).tolist()
+    start, middle, end = itertools.accumulate(sizes, initial=_KEY_BYTES + _PART_SIZES.size)
+    parts = tuple(stored[start:middle].decode().split())
+    try:
+        owners = pickle.loads(stored[middle:end]) if middle < end else ()
+    except Exception as damage:
+        raise ValueError(str(damage)) from None
+    numbers = np.frombuffer(stored, np.int64, offset=end).tolist()
     num_inputs, arena_bytes, releases, n_dims, *rest = numbers
+    for place, owner in owners:
+        rest[place] = owner.address
     dims, at, outputs = tuple(rest[:n_dims]), n_dims, []
     while at < len(rest):
         source, dtype, ndim = rest[at : at + 3]
@@ -415,7 +423,7 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
             raise ValueError("the plan of a call is damaged")
         name = _DTYPES[dtype]
         outputs.append(Output(source, shape, dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)))
-    plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts)
+    plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts, owners)
     return plan, code_key if any(code_key) else None
 
 

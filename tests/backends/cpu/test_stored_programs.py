@@ -70,6 +70,11 @@ report(np.allclose(run(jnp.linalg.solve, a, x[:40]), np.linalg.solve(a, x[:40]))
 a = np.arange(3840.0).reshape(40, 96) / 3840
 report(np.allclose(run(lambda x: jnp.tanh(x.T[:50] @ x + 1), a), np.tanh(a.T[:50] @ a + 1)))
 """,
+    "transforms": """
+z = x[:960].reshape(8, 120) + 1j * x[20:980].reshape(8, 120)
+report(np.allclose(run(jnp.fft.fftn, z), np.fft.fftn(z), atol=1e-3)
+       and np.allclose(run(lambda y: jnp.fft.irfft(jnp.fft.rfft(y)), x[:1000]), x[:1000], atol=1e-5))
+""",
     "product in parts": """
 a, b = np.arange(5220.0).reshape(29, 180) / 9999, np.arange(7380.0).reshape(180, 41) / 999
 for rows in (29, 20, 3):

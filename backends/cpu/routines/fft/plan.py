@@ -123,6 +123,10 @@ class Transform:
         _add_stages(self)
         self.address = self.keep(np.array([len(self.stages), *self.stages], np.int64))
 
+    def __reduce__(self):
+        """As what it is a plan of: its addresses are this process'."""
+        return _find_transform, (self.request,)
+
     def keep(self, array: np.ndarray) -> int:
         """The address of an array that now lives as long as this object."""
         array = np.ascontiguousarray(array)
