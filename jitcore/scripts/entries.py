@@ -14,7 +14,7 @@ Nothing here needs the compiler: a script's code is prepared so when it is loade
 from __future__ import annotations
 
 import bisect
-import dis
+import opcode
 from collections.abc import Callable, Container, Iterable
 from types import CodeType
 
@@ -122,7 +122,7 @@ class Flow:
                              for target, _ in self.list_successors(one) if target not in body}))
 
     def _split(self, loop: Loop, bodies: dict[int, set[int]]) -> list[Loop]:
-        """A loop, if it does something before the first opaque statement, and the runs of statements behind such
+        """A loop, if it does something before its first opaque statement, and the runs of statements behind such
         ones that each iteration comes to, up to the next such one or the head."""
         if loop.stop < 0:
             return [loop]
@@ -221,10 +221,10 @@ class Flow:
 
 
 def _effect(item: Raw, jumps: bool) -> int:
-    opcode = dis.opmap[item.name]
+    number = opcode.opmap[item.name]
     if item.name == "FOR_ITER" and jumps:  # what stands at the end of the loop is skipped
-        return dis.stack_effect(opcode, item.arg, jump=True)
-    return dis.stack_effect(opcode, item.arg if opcode >= dis.HAVE_ARGUMENT else None, jump=jumps)
+        return opcode.stack_effect(number, item.arg, jump=True)
+    return opcode.stack_effect(number, item.arg if number >= opcode.HAVE_ARGUMENT else None, jump=jumps)
 
 
 def _find_body(head: int, latches: Iterable[int], before: dict[int, list[int]]) -> set[int]:

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Sampler"]
 
-#: Ticks after which a unit is hot.
-HOT = 5
+#: Ticks after which a unit is hot; in which nothing is to be done, after which they come more rarely: each
+#: then stands for so many.
+HOT, IDLE, SPAN = 5, 10, 5
 
 
 class Sampler:
@@ -55,6 +56,7 @@ class Sampler:
         self.n_ticks = 0
         self._before: tuple | None = None
         self._thread = get_ident()
+        self._n_idle, self._span = 0, 1
 
     @functools.cached_property
     def workshop(self) -> Workshop:
@@ -112,9 +114,14 @@ class Sampler:
     # -- ticks -----------------------------------------------------------------------------------------------
     def start(self) -> None:
         if self._before is None and not self.is_over:
-            timer = _signal.setitimer(_signal.ITIMER_PROF, TICK, TICK)
+            timer = self._set_span(1)
             self._before = _signal.signal(_signal.SIGPROF, self.tick), timer
             _signal.siginterrupt(_signal.SIGPROF, False)
+
+    def _set_span(self, span: int) -> tuple[float, float]:
+        """Has each signal stand for so many ticks. Returns: the timer's former setting."""
+        self._n_idle, self._span = 0, span
+        return _signal.setitimer(_signal.ITIMER_PROF, span * TICK, span * TICK)
 
     def stop(self) -> None:
         """Leaves all units to Python."""
@@ -168,8 +175,14 @@ class Sampler:
             self.is_busy, waiting = True, Waiting()
             if is_traced():
                 self.stop()
-            else:
-                self._look(frame)
+            elif self._look(frame):
+                self._n_idle = 0
+                if self._span > 1:
+                    self._set_span(1)
+            elif self._span == 1:
+                self._n_idle += 1
+                if self._n_idle == IDLE:
+                    self._set_span(SPAN)
         except KeyboardInterrupt:  # Ctrl-C, before handlers waited
             if not is_plain_interrupt():
                 raise
@@ -183,13 +196,15 @@ class Sampler:
             if waiting is not None:
                 waiting.hand_on()
 
-    def _look(self, frame: FrameType | None) -> None:
-        self.n_ticks += 1
+    def _look(self, frame: FrameType | None) -> bool:
+        """Returns: whether there is something that is compiled, or may become so."""
+        self.n_ticks += self._span
         running = list(self._list_running(frame))
         for unit in {unit for _, units in running for unit in units}:
-            unit.ticks += 1
+            unit.ticks += self._span
         if "workshop" in self.__dict__ and self.workshop.look_after(frame):
-            return
+            return True
+        waits = False
         for around, units in running:
             for unit in units:
                 if unit.state == State.DEAD or unit.fate is not None and unit.fate.misses:
@@ -197,32 +212,36 @@ class Sampler:
                 if unit.late and 2 * unit.late > self.workshop.patience:
                     continue
                 if unit.state == State.COMPILING:
-                    return
+                    return True
                 is_hot = unit.state == State.COLD and unit.ticks >= HOT and self._is_free
                 if is_hot or unit.state == State.READY and unit.earns:
                     self.workshop.arm(around, unit)
-                    return
+                    return True
+                waits = True
                 break
-        self._look_at_functions(frame)
+        return self._look_at_functions(frame) or waits or not self._is_free
 
     @property
     def _is_free(self) -> bool:
         """Whether nothing is compiled at the moment."""
         return "workshop" not in self.__dict__ or self.workshop.current is None
 
-    def _look_at_functions(self, frame: FrameType | None) -> None:
-        """Where no loop can be compiled: calls of the innermost function."""
+    def _look_at_functions(self, frame: FrameType | None) -> bool:
+        """Where no loop can be compiled: calls of the innermost function. Returns: see `_look`."""
         seen: set[Unit] = set()
+        waits = False
         while frame is not None:
             unit = self._units.get((id(frame.f_code), -1))
             if unit is not None and unit not in seen:
                 seen.add(unit)
-                unit.ticks += 1
+                unit.ticks += self._span
+                waits |= unit.state != State.DEAD
                 is_ready = unit.state == State.READY and unit.fate is None and unit.earns
                 if is_ready or unit.state == State.COLD and unit.ticks >= HOT and self._is_free:
                     unit.gate.open()
-                    return
+                    return True
             frame = frame.f_back
+        return waits
 
     def _list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[Unit]]]:
         """(frame, loops that it is in, outer ones first), inner frames first; of a function that calls itself

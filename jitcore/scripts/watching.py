@@ -10,13 +10,13 @@ the loop itself, whose entry is asked at the end of each iteration. A run of sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Label
 from jitcore.rewriter.bytecode.instructions import Raw
 from jitcore.rewriter.bytecode.versions import LOOP_ENDS
 from jitcore.scripts.gates import OVER, Loop
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jitcore.scripts.entries import Flow
 

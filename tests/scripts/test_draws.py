@@ -127,7 +127,7 @@ SCRIPTS = {
         print(s, random.random())
     """,
     "methods by other names": """
-        from random import gauss, random as draw
+        from random import gauss, random as pull
         import numpy as np
         import random
         random.seed(2)
@@ -135,11 +135,11 @@ SCRIPTS = {
         def run(n, own=random.Random(3).random):
             t, i = 0.0, 0
             for i in range(n):
-                t += draw() + gauss(0, 1) + take() + own()
+                t += pull() + gauss(0, 1) + take() + own()
                 if t > 1000.0:
                     break
             return i, own()
-        print(run(3000), draw(), gauss(0, 1), take())
+        print(run(3000), pull(), gauss(0, 1), take())
     """,
     "generators among defaults, in lists, of classes": """
         import numpy as np

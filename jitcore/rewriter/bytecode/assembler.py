@@ -7,16 +7,21 @@ interpreter, with line, column and exception tables. Stage: the last of a rewrit
 from __future__ import annotations
 
 import itertools
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
-from typing import Any, NamedTuple
 
-from jitcore.rewriter.bytecode.graph import Block, Graph
 from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, Branch, ForIter, Instruction, Jump,
                                                     NoneBranch, Position, read_handlers)
 from jitcore.rewriter.bytecode.versions import (CACHES, HAS_BACKWARD_BRANCHES, HAS_CHECKED_LOAD, HAS_PRECALL,
                                                 HAS_TO_BOOL, LOAD_ATTR_SHIFT, LOAD_CELL, LOOP_ENDS,
                                                 MATRIX_MULTIPLY, NULL_BELOW, OPCODES)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jitcore.rewriter.bytecode.graph import Block, Graph
 
 _SLOT_OPS = {ours: theirs for theirs, ours in CELL_SLOT_OPS.items()}
 _EXTENDED_ARG = OPCODES["EXTENDED_ARG"]
@@ -36,12 +41,10 @@ class Label:
         self.offset: int | None = None  # in units of two bytes
 
 
-class Handler(NamedTuple):
+class Handler(namedtuple("Handler", "label depth pushes_offset")):
     """Where exceptions of an instruction go; see `instructions.HandlerRange`."""
 
-    label: Label
-    depth: int
-    pushes_offset: bool
+    __slots__ = ()
 
 
 class Assembler:

@@ -11,7 +11,7 @@ Source: K. D. Cooper, T. J. Harvey, K. Kennedy, A Simple, Fast Dominance Algorit
 from __future__ import annotations
 
 import bisect
-import dis
+import opcode
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 
@@ -264,8 +264,8 @@ def stack_effect(instruction: Instruction) -> int:
         return 0
     if op == "CALL" and HAS_PRECALL:
         return -arg - 1
-    opcode = OPCODES[op]
-    return dis.stack_effect(opcode, arg if opcode >= dis.HAVE_ARGUMENT else None, jump=False)
+    number = OPCODES[op]
+    return opcode.stack_effect(number, arg if number >= opcode.HAVE_ARGUMENT else None, jump=False)
 
 
 def find_callee(instruction: Instruction, stack: list[str]) -> int:

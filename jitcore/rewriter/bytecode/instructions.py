@@ -14,9 +14,9 @@ The normal form has one way of saying each thing:
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator
 from types import CodeType
-from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.versions import (CACHES, COMPARE_TO_BOOL, JUMPS, LOADS_WITH_NULL, LOOP_ENDS,
                                                 NAMES, NULL_BELOW)
@@ -52,70 +52,62 @@ NEXT = -1
 POP_NEXT = -2
 
 
-class Jump(NamedTuple):
-    target: int
+class Jump(namedtuple("Jump", "target")):
+    __slots__ = ()
 
 
-class Branch(NamedTuple):
+class Branch(namedtuple("Branch", "true false")):
     """Takes a value from the stack; goes to `true` where it holds."""
 
-    true: int
-    false: int
+    __slots__ = ()
 
 
-class NoneBranch(NamedTuple):
+class NoneBranch(namedtuple("NoneBranch", "none other")):
     """Takes a value from the stack; goes to `none` where it is None."""
 
-    none: int
-    other: int
+    __slots__ = ()
 
 
-class ForIter(NamedTuple):
+class ForIter(namedtuple("ForIter", "body exit")):
     """Asks the iterator on top of the stack for its next element: pushes it and goes to `body`, or takes the
     iterator from the stack and goes to `exit`."""
 
-    body: int
-    exit: int
+    __slots__ = ()
 
 
-class Return(NamedTuple):
+class Return(namedtuple("Return", "")):
     """Control does not go on; the instruction itself is the last of its block."""
 
+    __slots__ = ()
 
-class Raise(NamedTuple):
+
+class Raise(namedtuple("Raise", "")):
     """Control does not go on here; a handler may take over."""
+
+    __slots__ = ()
 
 
 Terminator = Jump | Branch | NoneBranch | ForIter | Return | Raise
 
 
-class Step(NamedTuple):
+class Step(namedtuple("Step", "offset instructions terminator position")):
     """One instruction of the code object in normal form; its targets are offsets, `NEXT` or `POP_NEXT`."""
 
-    offset: int
-    instructions: list[Instruction]
-    terminator: Terminator | None
-    position: Position
+    __slots__ = ()
 
 
-class HandlerRange(NamedTuple):
+class HandlerRange(namedtuple("HandlerRange", "start stop target depth pushes_offset")):
     """Where exceptions of the bytes [start, stop) are handled, with this stack depth. pushes_offset: whether
     the handler also gets the offset of the instruction that raised."""
 
-    start: int
-    stop: int
-    target: int
-    depth: int
-    pushes_offset: bool
+    __slots__ = ()
 
 
-class Decoded(NamedTuple):
+class Decoded(namedtuple("Decoded", "steps handlers loop_exits")):
     """A code object. loop_exits: where control goes on behind what stands at the end of a loop, by offset of
     that end."""
 
-    steps: list[Step]
-    handlers: list[HandlerRange]
-    loop_exits: dict[int, int]
+    __slots__ = ()
 
 
 _GENERATOR, _COROUTINE = 0x20, 0x80 | 0x200  # CO_GENERATOR; CO_COROUTINE, CO_ASYNC_GENERATOR
@@ -145,14 +137,10 @@ def decode(code: CodeType, variables: frozenset[str] | None = None) -> Decoded:
 
 
 # -- reading ------------------------------------------------------------------------------------------------
-class Raw(NamedTuple):
+class Raw(namedtuple("Raw", "offset name arg target position")):
     """An instruction as it stands in a code object. target: the offset that a jump goes to, or None."""
 
-    offset: int
-    name: str
-    arg: int
-    target: int | None
-    position: Position
+    __slots__ = ()
 
 
 def read_raw(code: CodeType) -> Iterator[Raw]:

@@ -6,15 +6,14 @@ other module of the rewriter knows a version.
 
 from __future__ import annotations
 
-import dis
 import opcode
 import sys
 
 VERSION = sys.version_info[:2]
 SUPPORTED = ((3, 11), (3, 12), (3, 13))
 
-OPCODES: dict[str, int] = {name: code for name, code in dis.opmap.items() if code < 256}
-NAMES: list[str] = dis.opname[:256]
+OPCODES: dict[str, int] = {name: code for name, code in opcode.opmap.items() if code < 256}
+NAMES: list[str] = opcode.opname[:256]
 
 
 def _count_caches() -> list[int]:
@@ -32,7 +31,7 @@ def _count_caches() -> list[int]:
 CACHES: list[int] = _count_caches()
 
 #: Opcodes whose argument is a distance.
-JUMPS: frozenset[int] = frozenset(dis.hasjrel) | frozenset(getattr(dis, "hasjump", ()))
+JUMPS: frozenset[int] = frozenset(opcode.hasjrel) | frozenset(getattr(opcode, "hasjump", ()))
 
 #: Whether a call finds NULL below the callable, [NULL, f, ...]; else above it, [f, NULL, ...].
 NULL_BELOW = VERSION < (3, 13)
@@ -56,7 +55,7 @@ LOAD_CELL = "LOAD_CLOSURE" if "LOAD_CLOSURE" in OPCODES else "LOAD_FAST"
 LOAD_ATTR_SHIFT = 1 if VERSION >= (3, 12) else 0
 
 #: Opcodes whose arguments are places of names, and how far these are shifted.
-NAME_SHIFTS = {dis.opname[number]: 0 for number in dis.hasname}
+NAME_SHIFTS = {opcode.opname[number]: 0 for number in opcode.hasname}
 NAME_SHIFTS |= {"LOAD_GLOBAL": 1, "LOAD_ATTR": LOAD_ATTR_SHIFT, "LOAD_SUPER_ATTR": 2}
 
 #: Bit of COMPARE_OP that makes its result an exact bool.
@@ -64,7 +63,7 @@ COMPARE_TO_BOOL = 16 if VERSION >= (3, 13) else 0
 
 #: How far COMPARE_OP's argument, the place of the comparison, is shifted.
 COMPARE_SHIFT = {(3, 11): 0, (3, 12): 4}.get(VERSION, 5)
-COMPARISONS: tuple[str, ...] = dis.cmp_op
+COMPARISONS: tuple[str, ...] = opcode.cmp_op
 
 #: Opcodes with a bit 1 that asks for a NULL for the call that follows.
 LOADS_WITH_NULL: frozenset[str] = (
