@@ -245,7 +245,7 @@ class AutojitFunction:
                         first = None  # the exception knows this frame, and its arguments
                 if grows:
                     self.policy.pin(origins)
-                reader = Reader(self.policy.is_static, reader.packs)
+                reader = Reader(self.policy.is_static, reader.packs, reader.own)
                 specs = reader.read_all(self.parameters.names, values)
 
     # -- lower tiers -----------------------------------------------------------------------------------------

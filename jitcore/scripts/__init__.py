@@ -12,7 +12,7 @@ Modules:
                  from outside.
     environment  What a piece of a script works on, told to another process: types and sizes, not contents.
     fates        What becomes of a unit that is hot, and what later runs are told of it.
-    frames       Variables of frames that run, written from outside.
+    frames       Variables of frames that run, written from outside, and who else has their values.
     functions    What becomes of a function of the script that is called often, by plain Python or by a
                  library.
     gates        What stands at the head of loops and the beginning of functions: gates, and what is known of

@@ -12,8 +12,10 @@ import io
 import pickle
 import sys
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from jitcore.autojitted.entry import Entry
 from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
@@ -97,8 +99,27 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
     names = code.co_varnames[: code.co_argcount]
     varying = {*names[len(rest.parameters) :]}  # where the range begins and ends
     varying |= {name for name, variable in zip(names, rest.parameters) if variable in rest.varying}
-    entry = compile_entry(own[0], values, rebuilt, varying)
-    return describe_entry(entry, rebuilt, own, rest, job)._replace(ignored=fresh, counter=rest.counter)
+    alone: dict[str, str] = {}
+    try:
+        entry = compile_entry(own[0], values, rebuilt, varying)
+    except Refused as error:
+        alone = {name: variable for name, variable, value in zip(names, rest.parameters, values)
+                 if variable in rest.results and is_plain_array(value)}
+        if not alone or not any(text in str(error) for text in _SHARING):
+            raise
+        entry = compile_entry(own[0], values, rebuilt, varying, alone.keys())
+    told = describe_entry(entry, rebuilt, own, rest, job)
+    return told._replace(ignored=fresh, counter=rest.counter, own=frozenset(alone.values()))
+
+
+#: In reasons that do not hold for arrays that nobody else has.
+_SHARING = "may share memory", "may be one of the arguments"
+
+
+def is_plain_array(value: Any) -> bool:
+    """Whether it is an array that owns its memory."""
+    return type(value) is np.ndarray and value.flags.writeable and (
+        value.flags.c_contiguous or value.flags.f_contiguous)
 
 
 def find_count(told: Any, rebuilt: Rebuilt) -> Any:
@@ -167,16 +188,16 @@ def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
 
 
 def compile_entry(region: types.FunctionType, values: Sequence[Any], rebuilt: Rebuilt,
-                  varying: Iterable[str] = ()) -> Entry:
-    """Raises: Refused."""
+                  varying: Iterable[str] = (), alone: Container[str] = ()) -> Entry:
+    """alone: parameters whose arrays nobody else has. Raises: Refused."""
     policy = _Policy(region, varying, list_assigned_attributes(rebuilt))
-    reader = Reader(policy.is_static, packs=True)
+    reader = Reader(policy.is_static, packs=True, own=alone)
     try:
         return compile_by(region, values, policy, reader)
     except Refused:
         if not reader.has_packed or rebuilt.lists:
             raise
-    return compile_by(region, values, policy, Reader(policy.is_static))
+    return compile_by(region, values, policy, Reader(policy.is_static, own=alone))
 
 
 def compile_by(region: types.FunctionType, values: Sequence[Any], policy: _Policy, reader: Reader) -> Entry:
@@ -219,7 +240,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     data = dump_constants(constants, rebuilt, own)
     packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
-                    *stored, consts, None if is_whole else kept, frozenset(), None, packs)
+                    *stored, consts, None if is_whole else kept, frozenset(), frozenset(), None, packs)
 
 
 class _Pickler(pickle.Pickler):

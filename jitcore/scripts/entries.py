@@ -122,7 +122,7 @@ class Flow:
                              for target, _ in self.list_successors(one) if target not in body}))
 
     def _split(self, loop: Loop, bodies: dict[int, set[int]]) -> list[Loop]:
-        """A loop, if it does something before its first opaque statement, and the runs of statements behind such
+        """A loop, if it does something before its first opaque statement, and runs of statements behind such
         ones that each iteration comes to, up to the next such one or the head."""
         if loop.stop < 0:
             return [loop]

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
-from jitcore.scripts.frames import write_variables
+from jitcore.scripts.frames import are_own, write_variables
 from jitcore.scripts.gates import HEAD, Loop
 from jitcore.scripts.iterators import Ahead
 from jitcore.scripts.learned import Lesson
@@ -127,6 +127,8 @@ class FrameFate(Fate):
     def do(self, frame: FrameType, ahead: Ahead, count: int) -> tuple[int, dict[str, Any]] | None:
         """Runs the program for so many iterations, see `Region.run`."""
         variables = frame.f_locals
+        if not are_own(frame, self.region.program.own):
+            return None
         values = self.region.read(variables, ahead.list_values(count))
         if self.region.find_lists(variables, values, ahead.sources) is None:
             return None
@@ -144,10 +146,13 @@ class FrameFate(Fate):
     def rehearse(self, frame: FrameType, ahead: Ahead, count: int) -> Trial | None:
         """Does iterations on copies; None where Python would do something else then than the same ones."""
         region, copies = self.region, Copies()
+        if not are_own(frame, region.program.own):
+            return None
         given = region.read(frame.f_locals, ahead.list_values(count))
         lists = region.find_lists(frame.f_locals, given, ahead.sources)
         try:
-            values = [copies.copy(value) for value in given]
+            names = (*region.program.parameters, *[""] * len(given))
+            values = [copies.copy(value, name in region.program.own) for name, value in zip(names, given)]
             call = region.define(copies.find_by(region.find, region.read_names))
             found = copies.run(region.run, values, call) if lists is not None else None
         except Unchecked:

@@ -55,8 +55,9 @@ class FromDisk(NamedTuple):
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
             first; kept: the inputs that are passed, or None for all.
-        ignored: parameters whose values do not matter. counter: variable with the number of the iteration,
-            or None. packs: whether lists are copied at each call.
+        ignored: parameters whose values do not matter; own: those whose arrays nobody else may have.
+        counter: variable with the number of the iteration, or None. packs: whether lists are copied at each
+            call.
     """
 
     parameters: tuple[str, ...]
@@ -72,6 +73,7 @@ class FromDisk(NamedTuple):
     consts: tuple
     kept: tuple[int, ...] | None
     ignored: frozenset[str]
+    own: frozenset[str]
     counter: str | None
     packs: bool
 

@@ -52,7 +52,8 @@ class Copies:
         self._kept: list = []
         self._bytes = 0
 
-    def copy(self, value: Any) -> Any:
+    def copy(self, value: Any, is_own: bool = False) -> Any:
+        """is_own: whether nobody else has it, so that it does not matter what becomes of it."""
         kind, np = type(value), sys.modules.get("numpy")
         if kind in _IMMUTABLE or np and isinstance(value, np.generic):
             return value
@@ -65,7 +66,8 @@ class Copies:
             if self._bytes > MOST_BYTES:
                 raise Unchecked("large arrays")
             made: Any = value.copy(order="K")
-            self.pairs.append((value, made))
+            if not is_own:
+                self.pairs.append((value, made))
         elif kind is list and (found := lists.describe(value)) is not None and (
                 math.prod(found[1]) <= MOST_NUMBERS):
             made = [row[:] for row in value] if len(found[1]) > 1 else value[:]

@@ -52,7 +52,7 @@ class Writer:
             body = "".join([*(["print(i)\n"] if self.draw.random() < 0.5 else []), first, *rest])
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
-            names = "a, b, x, y, u, log" + ", ns, fs, other, grid" * self.lists
+            names = "a, b, x, y, u, w, log" + ", ns, fs, other, grid" * self.lists
             kept = ", ".join(self.draw.sample(names.split(", "), self.draw.randint(2, 6)))  # others die inside
             text = f"def f({names}):\n{indent(text)}\n    return {kept}\n{kept} = f({names})"
         if self.lists:
@@ -92,7 +92,8 @@ class Writer:
 
     def store(self) -> str:
         return self.draw.choice(["u[a % 8] += x * 0.125", "u[1:-1] = 0.5 * (u[2:] + u[:-2])", "u = u * 0.5 + y * 0.01",
-                                 "u[:] = np.minimum(u + 1.0, 50.0)", "y += float(u.sum()) * 0.01"])
+                                 "u[:] = np.minimum(u + 1.0, 50.0)", "y += float(u.sum()) * 0.01",
+                                 "u += 0.25\nu = u * 0.5", "w = u\nw[a % 8] = 1.5", "w += 1.0\nw = u * 0.25"])
 
     def branch(self) -> str:
         self.depth += 1
@@ -168,7 +169,7 @@ TOLD = ("print(ns, [round(one, 6) for one in fs], other is fs)\n"
 SEEDED = "import random\nrandom.seed(3)\nnp.random.seed(4)\nrng = np.random.default_rng(5)\n"
 DRAWN = "print(random.random(), random.gauss(0, 1), np.random.rand(), np.random.randn(), rng.random())\n"
 HEAD = (
-    "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\ni = j = c = -7\nv, log = 0.5, []\n"
+    "import numpy as np\na, b, x, y = 1, 2, 0.75, -1.5\nu = np.arange(8.0)\nw = u\ni = j = c = -7\nv, log = 0.5, []\n"
     "whole = [(7 * k) % 11 - 3 for k in range(50)]\nparts = [0.375 * k for k in range(45)]\n"
     "pairs = list(zip(whole, parts))\nrow = np.linspace(-2.0, 3.0, 48)\n")
 
@@ -185,7 +186,8 @@ def check(seed: int, draws: bool = False, lists: bool = False, talks: bool = Fal
     expected, written = run(source)
     names, ours, sampler = run_sampled(source, opens=True)
     assert ours == written, source
-    for name in ("a", "b", "x", "y", "u", "i", "j", "c", "v"):
+    assert (names["u"] is names["w"]) == (expected["u"] is expected["w"]), source
+    for name in ("a", "b", "x", "y", "u", "w", "i", "j", "c", "v"):
         assert type(names[name]) is type(expected[name]), (name, source)
         np.testing.assert_allclose(names[name], expected[name], rtol=1e-9, atol=1e-9, err_msg=f"{name}\n{source}")
     assert [*map(type, names["log"])] == [*map(type, expected["log"])], source

@@ -385,6 +385,19 @@ SCRIPTS = {
                 table[-k] = 0.5 * (table[-k] + table[k - 1]) + r
         head = table[:5]
     """,
+    "arrays that are written and then made anew": """
+        import numpy as np
+        def move(n, keeps):
+            x, v = np.linspace(0.0, 1.0, 40), np.linspace(1.0, 2.0, 40)
+            first, seen = x, [x]
+            for i in range(n):
+                x += 0.01 * v
+                x = x % 1.0
+                if keeps and i % 500 == 0:
+                    seen.append(x)
+            return [round(float(one.sum()), 9) for one in (x, first, *seen)]
+        s = move(60_000, False) + move(60_000, True)
+    """,
     "transforms, and a view that becomes an array": """
         import numpy as np
         n = 96

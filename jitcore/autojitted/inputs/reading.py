@@ -14,7 +14,7 @@ import enum
 import functools
 import re
 import types
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,7 +140,8 @@ def _describe_rule(kind: type) -> str:
 
 class Reader:
     """Reads values. is_static: whether the Python number found by a path is part of the program. packs:
-    whether longer lists of numbers are arrays; has_packed: whether there was one.
+    whether longer lists of numbers are arrays; has_packed: whether there was one. own: names of arguments
+    that nobody else has, see `ArraySpec`.
 
     Attributes:
         values: the object at each place.
@@ -148,8 +149,9 @@ class Reader:
         number_paths: how each Python number is found.
     """
 
-    def __init__(self, is_static: Callable[[tuple, Any], bool], packs: bool = False):
-        self.is_static, self.packs = is_static, packs
+    def __init__(self, is_static: Callable[[tuple, Any], bool], packs: bool = False,
+                 own: Container[str] = ()):
+        self.is_static, self.packs, self.own = is_static, packs, own
         self.has_packed = False
         self._rows: set[int] = set()
         self.values: list[Any] = []
@@ -274,7 +276,8 @@ class Reader:
         if value.dtype not in dtypes.SHORT_NAMES:
             raise Unreadable(f"{describe_path(path)} is an array of dtype {value.dtype}")
         self._add(value, path)
-        return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS)
+        is_own = len(path) == 1 and path[0] in self.own
+        return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS, is_own)
 
     def _read_generator(self, value: Any, path: tuple) -> Spec:
         form = describe_generator(value)

@@ -50,11 +50,13 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec(Spec):
-    """An ndarray. flags: those of `FLAGS` that it has."""
+    """An ndarray. flags: those of `FLAGS` that it has. is_own: whether nobody but the caller's variable has
+    it, so that its memory is the program's, as if made there: who calls sees to that."""
 
     dtype: np.dtype
     shape: tuple
     flags: int
+    is_own: bool = False
 
     @property
     def is_contiguous(self) -> bool:

@@ -184,9 +184,12 @@ class Session:
         if isinstance(spec, ScalarSpec):
             return Number(spec.kind, tracer) if spec.is_number else Scalar(tracer)
         is_c_order = spec.is_contiguous or spec.is_fortran
-        storage = Storage(tracer, place, is_c_order=is_c_order, is_read_only=not spec.is_writeable)
+        source = None if spec.is_own else place
+        storage = Storage(tracer, source, is_c_order=is_c_order, is_read_only=not spec.is_writeable)
         storage.trace = self.trace
-        self.storages[place] = storage
+        storage.is_moved = spec.is_own
+        if not spec.is_own:
+            self.storages[place] = storage
         return NDArray(storage).transpose() if is_fortran else NDArray(storage)
 
     def find_origins(self, error: BaseException) -> list[tuple]:

@@ -47,7 +47,8 @@ class Storage:
     Attributes:
         value: what it holds now; never weakly typed.
         trace: the trace that was current when it was made.
-        source: which of the caller's arrays it is, or None.
+        source: which of the caller's arrays it is, or None; is_moved: whether the caller handed it over and does
+            not look at it again.
         is_shared: whether it may share memory with another array; aliases: when, and with which, or None
             where that is not known.
         is_c_order: whether the memory that it stands for is C-contiguous, so that reshaping gives views.
@@ -59,12 +60,13 @@ class Storage:
     """
 
     __slots__ = ("value", "trace", "source", "is_shared", "aliases", "is_c_order", "home", "is_read_only",
-                 "last_store", "is_observed", "stores")
+                 "last_store", "is_observed", "stores", "is_moved")
 
     def __init__(self, value: Array, source: Any = None, *, is_c_order: bool = True, is_read_only=False):
         self.value, self.trace, self.source = value, context.trace, source
         self.is_shared, self.is_c_order, self.is_read_only = False, is_c_order, is_read_only
         self.home: tuple = ()
+        self.is_moved = False
         self.aliases: tuple[Alias, ...] | None = ()
         self.last_store: Store | None = None
         self.is_observed = False

@@ -31,7 +31,7 @@ from jitcore.rewriter.errors import RESULT, iterator_error, recursion_error
 from jitcore.rewriter.handles import UNDEFINED, current
 from jitcore.rewriter.journal import attempt
 from jitcore.rewriter.objects import Place, copy_iterator
-from jitcore.rewriter.values import as_predicate
+from jitcore.rewriter.values import as_predicate, memory_of
 from jitcore.rewriter.writing.resumable import Point, Suspended, Template, name_slot
 
 #: The exit of a function that has returned.
@@ -133,7 +133,8 @@ class Driver:
 
     def list_outer(self) -> list:
         """Values from which others see what variables hold."""
-        return [*self.arguments, *self._list_cells(), *self._list_globals()]
+        arguments = [one for one in self.arguments if not getattr(memory_of(one), "is_moved", False)]
+        return [*arguments, *self._list_cells(), *self._list_globals()]
 
     # -- state ----------------------------------------------------------------------------------------------
     def read_state(self, suspended: Suspended) -> dict[str, Any]:
