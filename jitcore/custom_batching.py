@@ -1,7 +1,7 @@
 """Functions with a batching rule of their own: `custom_vmap`, and `sequential_vmap`, whose rule is a loop.
 
-In: a function of pytrees, and what `vmap` shall do with it. Out: a function that does the same, and whose batches
-the rule computes. Derivatives are those of the function's own operations, in both modes.
+In: a function of pytrees, and what `vmap` shall do with it. Out: a function that does the same, and whose
+batches the rule computes. Derivatives are those of the function's own operations, in both modes.
 """
 
 from __future__ import annotations
@@ -46,16 +46,19 @@ class _BatchRule:
     def __call__(self, axis: BatchAxis, values: Sequence, batched: Sequence[bool]) -> list:
         """The results, each with its batch axis first, or `Unmapped`."""
         if any(batched[: self.num_consts]):
-            raise ValueError(f"custom_vmap function {self.name} closes over a value that vmap maps, of which its "
+            raise ValueError(f"custom_vmap function {self.name} closes over a value that vmap maps, of "
+                             "which its "
                              "rule cannot know.\nTo fix: pass the value as an argument.")
         args, flags = (self.in_tree.unflatten(x[self.num_consts :]) for x in (values, batched))
         pair = self.rule(axis.size, list(flags), *args)
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError(f"the vmap rule {self!r} of {self.name} must return a pair of the result and of which of "
+            raise TypeError(f"the vmap rule {self!r} of {self.name} must return a pair of the result and of "
+                            "which of "
                             f"its parts are batched, got {pair!r}")
         outs, out_tree = tree_flatten(pair[0])
         if out_tree != self.out_tree:
-            raise ValueError(f"structure of the result of the vmap rule {self!r}, {out_tree}, differs from that of "
+            raise ValueError(f"structure of the result of the vmap rule {self!r}, {out_tree}, differs from "
+                             "that of "
                              f"the custom_vmap function {self.name}, {self.out_tree}")
         flags = flatten_axes(f"batched flags that the vmap rule {self!r} returned:", out_tree, pair[1])
         return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
@@ -89,15 +92,15 @@ class custom_vmap(Generic[R]):  # noqa: N801  JAX's name
         fun(*args)
 
     Args:
-        fun: a function of pytrees of arrays of any shapes and dtypes; it is traced. Keyword arguments are resolved
-            to positions.
+        fun: a function of pytrees of arrays of any shapes and dtypes; it is traced. Keyword arguments are
+            resolved to positions.
 
-    Raises: AttributeError when it is mapped without a rule; TypeError, ValueError for a rule that does not return
-        (result, which parts of it are batched), or a result of another structure; ValueError for a mapped value
-        that the function closes over.
+    Raises: AttributeError when it is mapped without a rule; TypeError, ValueError for a rule that does not
+        return (result, which parts of it are batched), or a result of another structure; ValueError for a
+        mapped value that the function closes over.
     Cost: outside of `vmap` none: the function's operations become part of the program.
-    Source: what `jax.custom_batching.custom_vmap` does; derivatives inside of `vmap` are those of `fun`, not of
-        the rule, and reverse mode works.
+    Source: what `jax.custom_batching.custom_vmap` does; derivatives inside of `vmap` are those of `fun`, not
+        of the rule, and reverse mode works.
 
     Example:
         >>> import jitcore, jitcore.numpy as jnp
@@ -124,9 +127,10 @@ class custom_vmap(Generic[R]):  # noqa: N801  JAX's name
         """Sets the rule; works as a decorator.
 
         Args:
-            vmap_rule: `vmap_rule(axis_size, in_batched, *args) -> (out, out_batched)`. `in_batched` is a list with an
-                entry for each argument, a pytree of bools of its structure: which arrays have the batch axis, always
-                as their first. `out_batched`: the same for the result, or a bool for all of it.
+            vmap_rule: `vmap_rule(axis_size, in_batched, *args) -> (out, out_batched)`. `in_batched` is a list
+                with an entry for each argument, a pytree of bools of its structure: which arrays have the
+                batch axis, always as their first. `out_batched`: the same for the result, or a bool for all
+                of it.
 
         Returns: the rule."""
         self.vmap_rule = vmap_rule
@@ -138,7 +142,8 @@ class custom_vmap(Generic[R]):  # noqa: N801  JAX's name
         if kwargs:
             bound = inspect.signature(self.fun).bind(*args, **kwargs)
             if bound.kwargs:
-                raise TypeError(f"custom_vmap function {name}: arguments that have no position: {list(bound.kwargs)}")
+                raise TypeError(f"custom_vmap function {name}: arguments that have no position: "
+                                f"{list(bound.kwargs)}")
             args = bound.args
         leaves, in_tree, avals = control.flatten_operands(args)
         traced = control.trace_function(self.fun, in_tree, avals, "custom_vmap")

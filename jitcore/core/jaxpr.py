@@ -101,6 +101,12 @@ class ShapeDtypeStruct:
         self.shape, self.dtype, self.weak_type = tuple(shape), dtypes.canonicalize(dtype), weak_type
         self.sharding = sharding
 
+    @classmethod
+    def like(cls, x) -> ShapeDtypeStruct:
+        """What stands for x, an array or scalar."""
+        aval = aval_of(x)
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=getattr(x, "sharding", None))
+
     @property
     def ndim(self) -> int:
         return len(self.shape)

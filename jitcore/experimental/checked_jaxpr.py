@@ -1,8 +1,8 @@
 """Jaxprs run with checks: values, and beside them which check failed first.
 
-In: a jaxpr, its operands, which checks to make. Out: its results and a `State`. A *site* is a check in the program;
-the state holds whether one has failed, the number of the first, and for each site what its message shows. Loops carry
-the state, branches return it; what they run is traced once to see which sites it has.
+In: a jaxpr, its operands, which checks to make. Out: its results and a `State`. A *site* is a check in the
+program; the state holds whether one has failed, the number of the first, and for each site what its message
+shows. Loops carry the state, branches return it; what they run is traced once to see which sites it has.
 """
 
 from __future__ import annotations
@@ -24,19 +24,23 @@ from jitcore.lax.indexing.dimension_numbers import GatherScatterMode
 from jitcore.tree_util import PyTreeDef
 
 #: Elementwise operations that only hand on what is NaN already, besides those that compute.
-_MOVES = frozenset(("select_n", "convert_element_type", "cast", "bitcast_convert_type", "max", "min", "clamp", "real",
+_MOVES = frozenset(("select_n", "convert_element_type", "cast", "bitcast_convert_type", "max", "min", "clamp",
+                    "real",
                     "imag", "complex", "conj", "copysign"))
 #: Operations on whole arrays that compute.
-_COMPUTES = frozenset(("reduce_sum", "reduce_prod", "dot_general", "two_sided_dot", "conv_general_dilated", "fft",
-                       "reduce_window_sum", "cumsum", "cumprod", "cumlogsumexp", "cholesky", "lu", "qr", "eigh", "eig",
+_COMPUTES = frozenset(("reduce_sum", "reduce_prod", "dot_general", "two_sided_dot", "conv_general_dilated",
+                       "fft",
+                       "reduce_window_sum", "cumsum", "cumprod", "cumlogsumexp", "cholesky", "lu", "qr",
+                       "eigh", "eig",
                        "svd", "schur", "triangular_solve", "scatter-add", "scatter-mul", "psum"))
 
 
 class Site(NamedTuple):
     """A check in a program.
 
-    category: of `checkify`'s sets. message: with fields of `str.format` where there is a tree. count: of values that
-    the message shows. tree: structure of `(args, kwargs)` for the fields. shape: of the array that is indexed."""
+    category: of `checkify`'s sets. message: with fields of `str.format` where there is a tree. count: of
+    values that the message shows. tree: structure of `(args, kwargs)` for the fields. shape: of the array
+    that is indexed."""
 
     category: str
     message: str
@@ -52,14 +56,15 @@ class Site(NamedTuple):
             return f"{self.message.format(*args, **kwargs)} (`check` failed)"
         if self.category == "index":
             index, axis = values
-            return (f"out-of-bounds indexing for array of shape {self.shape}: index {index} is out of bounds for "
+            return (f"out-of-bounds indexing for array of shape {self.shape}: index {index} is out of "
+                    "bounds for "
                     f"axis {axis} with size {self.shape[axis]}.")
         return self.message
 
 
 class State(NamedTuple):
-    """failed: bool scalar. code: int32 scalar, the number of the site that failed first. payload: by the number of a
-    site, the values that its message shows, of its first failure."""
+    """failed: bool scalar. code: int32 scalar, the number of the site that failed first. payload: by the
+    number of a site, the values that its message shows, of its first failure."""
 
     failed: Any
     code: Any
@@ -82,11 +87,13 @@ class _Checked(NamedTuple):
         for number, avals in self.payload.items():
             new = [next(given) for _ in avals]
             old = payload.get(number)
-            payload[number] = new if old is None else [jnp.where(state.failed, a, b) for a, b in zip(old, new)]
+            payload[number] = new if old is None else [jnp.where(state.failed, a, b) for a,
+                                                       b in zip(old, new)]
         return State(failed, code, payload), list(given)
 
     def make_payload(self) -> dict[int, list]:
-        return {number: [jnp.zeros(aval.shape, aval.dtype) for aval in avals] for number, avals in self.payload.items()}
+        return {number: [jnp.zeros(aval.shape, aval.dtype) for aval in avals] for number,
+                avals in self.payload.items()}
 
 
 class CheckedRun:
@@ -94,7 +101,8 @@ class CheckedRun:
 
     Args:
         categories: of checks to make.
-        check: the primitive of users' checks; its operands are whether it failed, the number of the site, payloads.
+        check: the primitive of users' checks; its operands are whether it failed, the number of the site,
+            payloads.
 
     Attributes:
         sites: by their numbers."""
@@ -136,7 +144,8 @@ class CheckedRun:
                 mode = GatherScatterMode.CLIP if is_gather else GatherScatterMode.FILL_OR_DROP
                 params = params | {"mode": mode}
         if "division" in self.categories and primitive.name == "div":
-            state = self._fail(state, jnp.any(jnp.equal(args[1], 0)), Site("division", "division by zero"), [])
+            state = self._fail(state, jnp.any(jnp.equal(args[1], 0)), Site("division", "division by zero"),
+                               [])
         outs = primitive.bind(*args, **params)
         outs = list(outs) if primitive.multiple_results else [outs]
         return outs, self._check_nan(state, primitive, outs) if "nan" in self.categories else state
@@ -153,7 +162,8 @@ class CheckedRun:
         shape = aval_of(failed).shape
         if shape:
             first = jnp.argmax(jnp.ravel(failed))
-            code, *payload = (jnp.reshape(x, (-1, *aval_of(x).shape[len(shape) :]))[first] for x in (code, *payload))
+            code, *payload = [jnp.reshape(x, (-1, *aval_of(x).shape[len(shape) :]))[first]
+                              for x in (code, *payload)]
             failed = jnp.any(failed)
         values = iter(payload)
         for number, site in enumerate(sites):
@@ -172,9 +182,10 @@ class CheckedRun:
         site = Site("nan", f"nan generated by primitive: {primitive.name}.")
         return self._fail(state, functools.reduce(jnp.logical_or, found), site, [])
 
-    def _check_index(self, state: State, shape: tuple, axes: Sequence[int], starts, limits: Sequence[int]) -> State:
-        """starts: along the last axis, the places along some axes of an array of this shape; limits: the last one
-        that each may have."""
+    def _check_index(self, state: State, shape: tuple, axes: Sequence[int], starts,
+                     limits: Sequence[int]) -> State:
+        """starts: along the last axis, the places along some axes of an array of this shape; limits: the last
+        one that each may have."""
         if 0 in aval_of(starts).shape:
             return state
         # As wide as an axis may be long, where the dtype of indices is not.
@@ -216,7 +227,8 @@ class CheckedRun:
 
             return run
 
-        failed, code, payload, outs = lax.switch(index, list(map(make, checked)), state.failed, state.code, *operands)
+        failed, code, payload, outs = lax.switch(index, list(map(make, checked)), state.failed, state.code,
+                                                 *operands)
         return list(outs), State(failed, code, state.payload | payload)
 
     def _scan(self, primitive, args, state, *, jaxpr, length, reverse, num_consts, num_carry, unroll):
@@ -232,12 +244,13 @@ class CheckedRun:
             return (after, outs[:num_carry]), outs[num_carry:]
 
         start = State(jnp.asarray(state.failed), jnp.asarray(state.code), body.make_payload())
-        (after, last), ys = lax.scan(step, (start, list(init)), list(xs), length=length, reverse=reverse, unroll=unroll)
+        (after, last), ys = lax.scan(step, (start, list(init)), list(xs), length=length, reverse=reverse,
+                                     unroll=unroll)
         return [*last, *ys], after._replace(payload=state.payload | after.payload)
 
     def _while(self, primitive, args, state, **params):
-        """The condition is checked too: it is computed behind the body. Of a batch, elements that have stopped keep
-        their values."""
+        """The condition is checked too: it is computed behind the body. Of a batch, elements that have
+        stopped keep their values."""
         loop = Loop(**params)
         cond, body = self._trace(loop.cond_jaxpr), self._trace(loop.body_jaxpr)
         if not (cond.payload or body.payload):
@@ -246,7 +259,8 @@ class CheckedRun:
         depth = len(loop.batch_shape)
 
         def keep(active, new, old):
-            return jnp.where(jnp.reshape(active, (*active.shape, *[1] * (aval_of(old).ndim - depth))), new, old)
+            return jnp.where(jnp.reshape(active, (*active.shape, *[1] * (aval_of(old).ndim - depth))), new,
+                             old)
 
         def step(carry):
             before, active, values = carry
@@ -255,13 +269,15 @@ class CheckedRun:
             after, (holds,) = cond.run(after, [*cond_consts, *stepped])
             return after, active & holds, stepped
 
-        start = State(jnp.asarray(state.failed), jnp.asarray(state.code), cond.make_payload() | body.make_payload())
+        start = State(jnp.asarray(state.failed), jnp.asarray(state.code),
+                      cond.make_payload() | body.make_payload())
         start, (active,) = cond.run(start, [*cond_consts, *init])
         after, _, outs = lax.while_loop(lambda carry: jnp.any(carry[1]), step, (start, active, list(init)))
         return list(outs), after._replace(payload=state.payload | after.payload)
 
 
-_CALLS = {"jit": CheckedRun._jit, "cond": CheckedRun._cond, "scan": CheckedRun._scan, "while": CheckedRun._while}
+_CALLS = {"jit": CheckedRun._jit, "cond": CheckedRun._cond, "scan": CheckedRun._scan,
+          "while": CheckedRun._while}
 
 
 # -- indexed operations: shape, axes, starts, last places ---------------------------------------------------

@@ -1,8 +1,8 @@
 """Checks whose failure is a value: `checkify` makes a function return an error beside its result.
 
-In: a function of pytrees with `check`s in it, and which checks of operations to add. Out: a function that returns
-`(Error, result)` and can be jitted, mapped, differentiated and put into loops; `Error.throw` raises what failed
-first. `checked_jaxpr` runs the function's jaxpr with the checks.
+In: a function of pytrees with `check`s in it, and which checks of operations to add. Out: a function that
+returns `(Error, result)` and can be jitted, mapped, differentiated and put into loops; `Error.throw` raises
+what failed first. `checked_jaxpr` runs the function's jaxpr with the checks.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import numpy as np
 
 from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.jaxpr import aval_of
 from jitcore.core.trace import Tracer
-from jitcore.errors import JitcoreRuntimeError
+from jitcore.errors import JaxRuntimeError, JitcoreRuntimeError
 from jitcore.experimental.checked_jaxpr import CheckedRun, Site, State
 from jitcore.lax.bits import not_
 from jitcore.lax.control_flow import control
@@ -26,12 +25,12 @@ from jitcore.lax.define import define
 from jitcore.transforms.batching import batch_values
 from jitcore.tree_util import register_pytree_node_class, tree_leaves
 
-__all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check", "check_error",
-           "checkify", "debug_check", "div_checks", "float_checks", "index_checks", "init_error", "nan_checks",
+__all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check",
+           "check_error",
+           "checkify", "debug_check", "div_checks", "float_checks", "index_checks", "init_error",
+           "nan_checks",
            "user_checks"]
 
-#: What `Error.throw` raises, as JAX's programs name it.
-JaxRuntimeError = JitcoreRuntimeError
 #: Kinds of checks are strings; sets of them say which to make.
 ErrorCategory = str
 
@@ -46,7 +45,8 @@ all_checks = automatic_checks | user_checks
 
 @register_pytree_node_class
 class Error:
-    """Whether a check of a checked function failed, and which was the first. A pytree of arrays, which `vmap` maps.
+    """Whether a check of a checked function failed, and which was the first. A pytree of arrays, which `vmap`
+    maps.
 
     Example:
         >>> import jitcore.numpy as jnp
@@ -111,7 +111,8 @@ def _run(failed, code, *payload, sites: tuple[Site, ...], debug: bool) -> list:
         batch=lambda primitive, axis, values, batched, **params: primitive.bind(
             *batch_values(axis, values, batched), **params),
         effects=lambda *, debug, **_: frozenset() if debug else frozenset((IO,)))
-def _check_all(failed: Any, code: Any, payload: Sequence, sites: tuple[Site, ...], debug: bool = False) -> None:
+def _check_all(failed: Any, code: Any, payload: Sequence, sites: tuple[Site, ...],
+               debug: bool = False) -> None:
     """A check with the sites of an error; payload: in the order of the sites."""
     _check_all.primitive.bind(failed, code, *payload, sites=sites, debug=debug)
 
@@ -131,8 +132,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
         fmt_args, fmt_kwargs: values for these fields, pytrees of arrays of any shapes and dtypes.
         debug: do nothing outside of `checkify`.
 
-    Raises: TypeError for pred that is no bool scalar, or values that are no arrays; JitcoreRuntimeError where it
-        fails outside of `checkify`, in a jitted function when the program runs.
+    Raises: TypeError for pred that is no bool scalar, or values that are no arrays; JitcoreRuntimeError where
+        it fails outside of `checkify`, in a jitted function when the program runs.
     Source: `jax.experimental.checkify.check`, which refuses a jitted function without `checkify`.
 
     Example:
@@ -188,15 +189,16 @@ def checkify(f: Callable, errors: frozenset[ErrorCategory] = user_checks) -> Cal
     """A function that returns `(error, f(...))`, where error says which check failed first.
 
     Args:
-        f: a function of pytrees of arrays; it is traced, through `jit`, `scan`, `while_loop`, `cond`, and with `vmap`
-            and derivatives inside.
+        f: a function of pytrees of arrays; it is traced, through `jit`, `scan`, `while_loop`, `cond`, and
+            with `vmap` and derivatives inside.
         errors: which checks to make: `user_checks`, those of `check`; `nan_checks`, of results of operations;
             `index_checks`, of indices in arrays; `div_checks`, of divisors; or a union of them.
 
-    Returns: a function of the same arguments. Results are those of f, also where a check fails; checks do not stop it.
-    Raises: TypeError when f is not callable, ValueError for unknown checks; IndexError for an index outside of its
-        axis that is known while tracing. NotImplementedError for a `vmap` inside of f of a `cond` or a `while_loop`
-        whose elements go different ways, with a `check` in it: map the checked function instead.
+    Returns: a function of the same arguments. Results are those of f, also where a check fails; checks do not
+        stop it.
+    Raises: TypeError when f is not callable, ValueError for unknown checks; IndexError for an index outside
+        of its axis that is known while tracing. NotImplementedError for a `vmap` inside of f of a `cond` or a
+        `while_loop` whose elements go different ways, with a `check` in it: map the checked function instead.
     Cost: each check of operations reads its array once more, fused into the loop that makes it.
     Source: `jax.experimental.checkify.checkify`.
 

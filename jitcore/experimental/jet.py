@@ -1,9 +1,10 @@
 """Taylor mode: `jet`, all derivatives along a path up to some order at once.
 
-In: a function, a point, and the Taylor series of a path through it. Out: the series of what the function does to the
-path. Inside, a series is a `Series`: the value and its coefficients, divided by factorials. Most primitives need
-nothing but the rule of their jvp: by y' = dp(x) x', the coefficients of a result are those of a function of lower
-order. Linear and bilinear ones and those of which programs are full have rules of their own.
+In: a function, a point, and the Taylor series of a path through it. Out: the series of what the function does
+to the path. Inside, a series is a `Series`: the value and its coefficients, divided by factorials. Most
+primitives need nothing but the rule of their jvp: by y' = dp(x) x', the coefficients of a result are those of
+a function of lower order. Linear and bilinear ones and those of which programs are full have rules of their
+own.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jitcore.lax.control_flow import control
 from jitcore.lax.control_flow.loops import Loop
 from jitcore.transforms.jvp import run_jvp
 from jitcore.transforms.tangents import instantiate, is_zero, zero_like
-from jitcore.tree_util import tree_flatten, tree_structure, treedef_is_leaf
+from jitcore.tree_util import tree_structure, treedef_is_leaf
 
 __all__ = ["jet"]
 
@@ -57,7 +58,8 @@ def _multiply(primitive: Primitive, x: Series, y: Series, order: int, **params) 
         return primitive.bind(a, b, **params)
 
     if x.terms is None or y.terms is None:
-        pairs = zip([x.value] * order if x.terms is None else x.terms, [y.value] * order if y.terms is None else y.terms)
+        pairs = zip([x.value] * order if x.terms is None else x.terms, [y.value] * order if y.terms is None
+                    else y.terms)
         return Series(product(x.value, y.value), [product(a, b) for a, b in pairs])
     xs, ys = x.fill(order), y.fill(order)
     return Series(product(x.value, y.value), [_convolve(xs, ys, k, product) for k in range(1, order + 1)])
@@ -147,7 +149,8 @@ def _apply_linear(primitive: Primitive, operands: Sequence[Series], order: int, 
             for out, terms in zip(outs, zip(*found))]
 
 
-def _apply_derivative(primitive: Primitive, operands: Sequence[Series], order: int, params: dict) -> list[Series]:
+def _apply_derivative(primitive: Primitive, operands: Sequence[Series], order: int,
+                      params: dict) -> list[Series]:
     """By y' = dp(x) x': the tangent of the result is a function of the path and its slope, of lower order."""
     count = len(operands)
     moves = [x.terms is not None for x in operands]
@@ -183,7 +186,8 @@ def evaluate(closed: ClosedJaxpr, operands: Sequence[Series], order: int) -> lis
     """Runs a jaxpr on series of this order.
 
     Raises: NotImplementedError for a primitive that has no derivative."""
-    env: dict[Var, Series] = {var: Series(const, None) for var, const in zip(closed.jaxpr.constvars, closed.consts)}
+    env: dict[Var, Series] = {var: Series(const, None) for var, const in zip(closed.jaxpr.constvars,
+                                                                             closed.consts)}
     env.update(zip(closed.jaxpr.invars, operands))
 
     def read(atom) -> Series:
@@ -197,7 +201,8 @@ def evaluate(closed: ClosedJaxpr, operands: Sequence[Series], order: int) -> lis
 def _apply(eqn: Equation, operands: list[Series], order: int) -> list[Series]:
     primitive, params = eqn.primitive, eqn.params
     if order == 0 or all(x.terms is None for x in operands):
-        return [Series(out, [] if order == 0 else None) for out in _bind(primitive, [x.value for x in operands], params)]
+        return [Series(out, [] if order == 0 else None) for out in _bind(primitive,
+                                                                         [x.value for x in operands], params)]
     name = primitive.name
     if name in _CALLS:
         return _CALLS[name](operands, order, **params)
@@ -235,7 +240,8 @@ def _cond(operands: list[Series], order: int, *, branches) -> list[Series]:
     return _open(lax.switch(index.value, list(map(make, branches)), *_close(rest, order)))
 
 
-def _scan(operands: list[Series], order: int, *, jaxpr, length, reverse, num_consts, num_carry, unroll) -> list[Series]:
+def _scan(operands: list[Series], order: int, *, jaxpr, length, reverse, num_consts, num_carry,
+          unroll) -> list[Series]:
     consts, init, xs = control.split_operands(operands, num_consts, num_carry)
 
     def step(carry, elements):
@@ -243,7 +249,8 @@ def _scan(operands: list[Series], order: int, *, jaxpr, length, reverse, num_con
         closed = _close(outs, order)
         return closed[:num_carry], closed[num_carry:]
 
-    carry, ys = lax.scan(step, _close(init, order), _close(xs, order), length=length, reverse=reverse, unroll=unroll)
+    carry, ys = lax.scan(step, _close(init, order), _close(xs, order), length=length, reverse=reverse,
+                         unroll=unroll)
     return _open([*carry, *ys])
 
 
@@ -254,7 +261,8 @@ def _while(operands: list[Series], order: int, **params) -> list[Series]:
     depth = len(loop.batch_shape)
 
     def holds(values):
-        (active,) = evaluate(loop.cond_jaxpr, [Series(x.value, None) for x in (*cond_consts, *_open(values))], order)
+        (active,) = evaluate(loop.cond_jaxpr, [Series(x.value, None) for x in (*cond_consts, *_open(values))],
+                             order)
         return active.value
 
     def keep(active, new, old):
@@ -271,7 +279,8 @@ def _while(operands: list[Series], order: int, **params) -> list[Series]:
     return _open(lax.while_loop(lambda carry: jnp.any(carry[0]), step, (holds(start), start))[1])
 
 
-_CALLS = {"jit": lambda operands, order, *, jaxpr, **_: evaluate(jaxpr, operands, order), "cond": _cond, "scan": _scan,
+_CALLS = {"jit": lambda operands, order, *, jaxpr, **_: evaluate(jaxpr, operands, order), "cond": _cond,
+          "scan": _scan,
           "while": _while}
 
 
@@ -289,13 +298,13 @@ def jet(fun: Callable, primals: Sequence, series: Sequence[Sequence], factorial_
         primals: the point, an array of real or complex numbers for each argument.
         series: for each argument, a sequence of the derivatives of the path, of orders 1, 2, ..., each of the
             argument's shape; of the same length for all arguments.
-        factorial_scaled: whether series in and out are derivatives; else they are coefficients, derivatives divided
-            by factorials.
+        factorial_scaled: whether series in and out are derivatives; else they are coefficients, derivatives
+            divided by factorials.
         options: accepted for compatibility.
 
     Returns: (result, its series): the structure of the result with a list in place of each array.
-    Raises: ValueError for arguments that are pytrees, or series of different lengths or shapes; TypeError for integers;
-        NotImplementedError for an operation that has no derivative.
+    Raises: ValueError for arguments that are pytrees, or series of different lengths or shapes; TypeError for
+        integers; NotImplementedError for an operation that has no derivative.
     Cost: about the square of the order times that of `fun`, where nested `jvp`s take its exponential.
     Source: `jax.experimental.jet.jet`; A. Griewank, A. Walther, "Evaluating derivatives" (2008), chapter 13.
 
@@ -334,7 +343,8 @@ def _read_path(place: int, value: Any, terms: Sequence) -> Series:
     """Raises: ValueError, TypeError."""
     for tree in (value, *terms):
         if not treedef_is_leaf(tree_structure(tree)):
-            raise ValueError(f"jet: argument {place} must be an array, and each term of its series, got {tree!r}")
+            raise ValueError(f"jet: argument {place} must be an array, and each term of its series, got "
+                             f"{tree!r}")
     value = jnp.asarray(value)
     if not dtypes.is_inexact(value.dtype):
         raise TypeError(f"jet: argument {place} has no derivatives, its dtype is {value.dtype.name}.\n"
@@ -342,6 +352,7 @@ def _read_path(place: int, value: Any, terms: Sequence) -> Series:
     terms = [jnp.asarray(term, value.dtype) for term in terms]
     for term in terms:
         if term.shape != value.shape:
-            raise ValueError(f"jet: a term of the series of argument {place} has shape {term.shape}, the argument "
+            raise ValueError(f"jet: a term of the series of argument {place} has shape {term.shape}, the "
+                             "argument "
                              f"{value.shape}")
     return Series(value, terms)

@@ -1,8 +1,8 @@
-"""Ordinary differential equations: `odeint`, with steps that fit the tolerance, and derivatives by the adjoint.
+"""Ordinary differential equations: `odeint`, whose derivatives are those of the adjoint.
 
-In: the right side, what it starts from, times. Out: the solution at these times. The method is Dormand's and Prince's
-of order 5 with their error estimate of order 4; between steps the solution is a polynomial of degree 4. Reverse mode
-solves the adjoint equation backwards, so that no step is kept.
+In: the right side, what it starts from, times. Out: the solution at these times. The method is Dormand's and
+Prince's of order 5 with their error estimate of order 4; between steps the solution is a polynomial of degree
+4. Reverse mode solves the adjoint equation backwards, so that no step is kept.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from jitcore.tree_util import tree_flatten, tree_leaves, tree_map
 
 __all__ = ["odeint"]
 
-# Dormand and Prince, "A family of embedded Runge-Kutta formulae", 1980: when stages are, what they are made of, the
-# error of the result; and Shampine, "Some practical Runge-Kutta formulas", 1986: the middle of a step.
+# Dormand and Prince, "A family of embedded Runge-Kutta formulae", 1980: when stages are, what they are made
+# of, the error of the result; and Shampine, "Some practical Runge-Kutta formulas", 1986: the middle of a
+# step.
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
 _STAGES = ((1 / 5,), (3 / 40, 9 / 40), (44 / 45, -56 / 15, 32 / 9),
            (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
            (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
            (35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84))
-_ERROR = (35 / 384 - 1951 / 21600, 0, 500 / 1113 - 22642 / 50085, 125 / 192 - 451 / 720, -2187 / 6784 + 12231 / 42400,
+_ERROR = (35 / 384 - 1951 / 21600, 0, 500 / 1113 - 22642 / 50085, 125 / 192 - 451 / 720,
+          -2187 / 6784 + 12231 / 42400,
           11 / 84 - 649 / 6300, -1 / 60)
 _MIDDLE = (6025192743 / 30085553152 / 2, 0, 51252292925 / 65400821598 / 2, -2691868925 / 45128329728 / 2,
            187940372067 / 1594534317056 / 2, -1776094331 / 19743644256 / 2, 11237099 / 235043384 / 2)
@@ -57,8 +59,8 @@ class _Tolerance(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Behind a step: the solution there, its slope, the time, the length of the next step, the time before the step,
-    and the polynomial on it, coefficients of highest powers first."""
+    """Behind a step: the solution there, its slope, the time, the length of the next step, the time before
+    the step, and the polynomial on it, coefficients of highest powers first."""
 
     y: Any
     slope: Any
@@ -153,8 +155,9 @@ def _integrate_forward(fun: Callable, tolerance: _Tolerance, y, ts, *args) -> tu
 
 
 def _integrate_backward(fun: Callable, tolerance: _Tolerance, residuals: tuple, ct) -> tuple:
-    """The adjoint equation from each time to the one before, where the cotangent of the solution there is added
-    (Chen, Rubanova, Bettencourt, Duvenaud, "Neural ordinary differential equations", 2018, appendix B)."""
+    """The adjoint equation from each time to the one before, where the cotangent of the solution there is
+    added (Chen, Rubanova, Bettencourt, Duvenaud, "Neural ordinary differential equations", 2018, appendix
+    B)."""
     ys, ts, args = residuals
     leaves, tree = tree_flatten(args)
     smooth = [place for place, leaf in enumerate(leaves) if dtypes.is_inexact(aval_of(leaf).dtype)]
@@ -209,10 +212,10 @@ def odeint(func: Callable, y0: Any, t: Any, *args: Any, rtol: float = 1.4e-8, at
         hmax: the longest step.
 
     Returns: y0's structure; each array with a leading axis of the n times.
-    Raises: TypeError for what is no array; ValueError for times that are no vector or, where they are known, do not
-        increase.
-    Cost: seven calls of func for a step; derivatives one more solution backwards, and no memory for steps. Inside of
-        `jit` the loop is native code.
+    Raises: TypeError for what is no array; ValueError for times that are no vector or, where they are known,
+        do not increase.
+    Cost: seven calls of func for a step; derivatives one more solution backwards, and no memory for steps.
+        Inside of `jit` the loop is native code.
     Derivatives: reverse mode, by y0, t, args and values from outside, also repeated; not forward mode.
     Source: `jax.experimental.ode.odeint`; `scipy.integrate.odeint` with other steps.
 

@@ -1,17 +1,17 @@
 """JAX's package under one name: `import jitcore.jax as jax`, and nothing of JAX's.
 
-In: the imports of a program that was written for JAX, with `jitcore.jax` where it says `jax`. Out: the modules
-and functions of jitcore that have these names: `jitcore.jax.numpy` is `jitcore.numpy` itself, `jitcore.jax.jit` is
-`jitcore.jit`. Nothing is patched, and nothing is loaded before it is used: a name is looked up when it is asked
-for, and a module is imported under its own name.
+In: the imports of a program that was written for JAX, with `jitcore.jax` where it says `jax`. Out: the
+modules and functions of jitcore that have these names: `jitcore.jax.numpy` is `jitcore.numpy` itself,
+`jitcore.jax.jit` is `jitcore.jit`. Nothing is patched, and nothing is loaded before it is used: a name is
+looked up when it is asked for, and a module is imported under its own name.
 
     import jitcore.jax as jax
     import jitcore.jax.numpy as jnp
     from jitcore.jax import grad, lax, random
     from jitcore.jax.scipy.special import logsumexp
 
-What of JAX's is here, and what is not and why, is in docs/features.md. Names of jitcore that JAX does not have
-(`autojit`, `rewrite`) are not here. Type checkers read the stubs beside this file.
+What of JAX's is here, and what is not and why, is in docs/features.md. Names of jitcore that JAX does not
+have (`autojit`, `rewrite`) are not here. Type checkers read the stubs beside this file.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ __version__ = "0.10.2"
 __version_info__ = tuple(map(int, __version__.split(".")))
 
 #: The modules; their own submodules go with them.
-_MODULES = ("ad_checkpoint", "custom_derivatives", "debug", "distributed", "dtypes", "errors", "experimental", "export",
-            "flatten_util", "image", "lax", "nn", "numpy", "ops", "random", "scipy", "sharding", "stages", "test_util",
+_MODULES = ("ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "distributed", "dtypes", "errors", "experimental",
+            "export",
+            "flatten_util", "image", "lax", "nn", "numpy", "ops", "random", "scipy", "sharding", "stages",
+            "test_util",
             "tree", "tree_util", "typing")
 #: Names of jitcore's own.
 _ELSEWHERE = {"AutojitWarning", "api", "autojit", "compare", "load_ipython_extension", "rewrite", "run_path",
@@ -44,7 +46,8 @@ class _Modules:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name.startswith(f"{__name__}.") and name.split(".")[2] in _MODULES:
-            return ModuleSpec(name, self)  # type: ignore[arg-type]  # as a loader is used, not as it is declared
+            return ModuleSpec(name,
+                              self)  # type: ignore[arg-type]  # as a loader is used, not as it is declared
         return None
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -58,8 +61,8 @@ class _Modules:
         except ModuleNotFoundError as error:
             if error.name is None or not own.startswith(error.name):
                 raise
-            message = f"No module named {name!r}: jitcore has no {own!r}. docs/features.md lists what there is."
-            raise ModuleNotFoundError(message, name=name) from None
+            raise ModuleNotFoundError(f"No module named {name!r}, as jitcore has no {own!r}: see "
+                                      "docs/features.md", name=name) from None
 
 
 # In front of the finder of files, which would load those of jitcore a second time, under other names.

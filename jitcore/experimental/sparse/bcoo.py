@@ -27,8 +27,8 @@ class BCOO(JAXSparse):
     """A sparse array, or a batch of such, in coordinate format.
 
     Args:
-        args: (data, indices): values [*batch, nse, *dense] of any dtype, and the place of each along the sparse axes,
-            integers [*batch, nse, n_sparse]. nse is the number of entries.
+        args: (data, indices): values [*batch, nse, *dense] of any dtype, and the place of each along the
+            sparse axes, integers [*batch, nse, n_sparse]. nse is the number of entries.
         shape: of the array, [*batch, *sparse, *dense].
         indices_sorted, unique_indices: promises about the entries.
 
@@ -57,8 +57,10 @@ class BCOO(JAXSparse):
         return bcoo_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
 
     @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
-        """A matrix of `scipy.sparse`. Raises: NotImplementedError for batch and dense axes, which it lacks."""
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0,
+                          n_batch: int = 0) -> BCOO:
+        """A matrix of `scipy.sparse`. Raises: NotImplementedError for batch and dense axes, which it
+        lacks."""
         if n_dense or n_batch:
             raise NotImplementedError("BCOO.from_scipy_sparse with nonzero n_dense/n_batch")
         mat = mat.tocoo()
@@ -139,7 +141,8 @@ class BCOO(JAXSparse):
 
     def __truediv__(self, other: Any) -> BCOO:
         """By numbers and dense arrays; divisors where there is no entry are not looked at."""
-        return NotImplemented if isinstance(other, JAXSparse) else operations.bcoo_multiply_dense(self, 1 / other)
+        return NotImplemented if isinstance(other, JAXSparse) else operations.bcoo_multiply_dense(self,
+                                                                                                  1 / other)
 
     def __pow__(self, other: Any) -> BCOO:
         """Raises: NotImplementedError for powers of which zero has none that is zero."""
@@ -161,7 +164,8 @@ def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
 
     Args:
         mat: [*batch, *sparse, *dense], of any dtype.
-        nse: number of entries to keep, of each array of a batch; needed where mat is traced. Further ones are lost.
+        nse: number of entries to keep, of each array of a batch; needed where mat is traced. Further ones are
+            lost.
         n_batch, n_dense: numbers of batch and dense axes; an entry holds all of its dense axes.
         index_dtype: of the indices.
 
@@ -180,7 +184,8 @@ def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
     is_entry = jnp.any(mat != 0, tuple(range(n_batch + n_sparse, mat.ndim)))
     if nse is None:
         if isinstance(mat, Tracer):
-            raise TypeError("BCOO.fromdense: the number of entries of a traced array is not known.\nTo fix: pass nse.")
+            raise TypeError("BCOO.fromdense: the number of entries of a traced array is not known.\nTo fix: "
+                            "pass nse.")
         counts = np.asarray(is_entry).reshape(math.prod(mat.shape[:n_batch]), -1).sum(-1)
         nse = int(counts.max(initial=0))
     sparse_shape = mat.shape[n_batch : n_batch + n_sparse]
@@ -189,9 +194,11 @@ def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
     def find(mat, is_entry):
         if not sparse_shape:
             indices = jnp.zeros((nse, 0), index_dtype)
-            return jnp.where(jnp.arange(nse).reshape(-1, *[1] * mat.ndim) == 0, mat, 0).astype(mat.dtype), indices
+            return jnp.where(jnp.arange(nse).reshape(-1, *[1] * mat.ndim) == 0, mat,
+                             0).astype(mat.dtype), indices
         flat = jnp.nonzero(jnp.ravel(is_entry), size=nse, fill_value=is_entry.size)[0]
-        found = jnp.where((flat < is_entry.size)[:, None], jnp.stack(jnp.unravel_index(flat, sparse_shape), -1),
+        found = jnp.where((flat < is_entry.size)[:, None], jnp.stack(jnp.unravel_index(flat, sparse_shape),
+                                                                     -1),
                           np.asarray(sparse_shape))
         return operations.gather(mat, found), found.astype(index_dtype)
 
@@ -225,7 +232,8 @@ def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = np.int32, 
     return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=nse <= 1)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = np.int32,  # noqa: N803
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = np.int32,
+        # noqa: N803
         sparse_format: str = "bcoo") -> BCOO:
     """The matrix of ones on a diagonal, [N, M].
 
@@ -245,7 +253,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype
     rows, columns = start.shape
     first = np.arange(max(0, -k), max(0, -k, min(rows, columns - k)))
     indices = np.stack([first, first + k], -1).astype(index_dtype)
-    return BCOO((jnp.ones(len(first), dtype), indices), shape=start.shape, indices_sorted=True, unique_indices=True)
+    return BCOO((jnp.ones(len(first), dtype), indices), shape=start.shape, indices_sorted=True,
+                unique_indices=True)
 
 
 def random_bcoo(key: Any, shape: Sequence[int], *, dtype: Any = np.float32, indices_dtype: Any = np.int32,
@@ -270,7 +279,8 @@ def random_bcoo(key: Any, shape: Sequence[int], *, dtype: Any = np.float32, indi
         BCOO(float32[4, 5], nse=3)"""
     shape = tuple(map(operator.index, shape))
     n_sparse = len(shape) - n_batch - n_dense
-    batch, sparse_shape, dense = shape[:n_batch], shape[n_batch : n_batch + n_sparse], shape[n_batch + n_sparse :]
+    batch, dense = shape[:n_batch], shape[n_batch + n_sparse :]
+    sparse_shape = shape[n_batch : n_batch + n_sparse]
     places = math.prod(sparse_shape)
     count = math.ceil(nse * places) if 0 < nse < 1 else operator.index(nse)
     if unique_indices and count > places:

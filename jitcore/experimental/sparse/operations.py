@@ -1,13 +1,12 @@
 """Operations on `BCOO` arrays: functions of `jax.experimental.sparse`, by gathers and scatters of entries.
 
-In: sparse and dense arrays. Out: sparse arrays, or dense ones where the result has no zeros to leave out. All is made
-of `jitcore.numpy`, so that derivatives by values, batches and programs come with it. What works on one sparse array is
-mapped along its batch axes.
+In: sparse and dense arrays. Out: sparse arrays, or dense ones where the result has no zeros to leave out. All
+is made of `jitcore.numpy`, so that derivatives by values, batches and programs come with it. What works on
+one sparse array is mapped along its batch axes.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -16,9 +15,7 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy as jnp
-from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.core.jaxpr import aval_of
 from jitcore.core.trace import Tracer
 from jitcore.experimental.sparse.structure import JAXSparse, S
 from jitcore.lax.define import canonicalize_axis
@@ -39,6 +36,11 @@ def map_batch(function: Callable, depth: int) -> Callable:
 def columns_of(indices) -> tuple:
     """The places of entries along each sparse axis."""
     return tuple(indices[..., axis] for axis in range(indices.shape[-1]))
+
+
+def find_outside(indices, sparse_shape: tuple):
+    """Which entries do not count, as their place lies outside of the array."""
+    return jnp.any((indices < 0) | (indices >= np.asarray(sparse_shape, indices.dtype)), -1)
 
 
 def scatter(data, indices, sparse_shape: tuple):
@@ -62,7 +64,8 @@ def gather(mat, indices):
 def bcoo_todense(mat: JAXSparse) -> Array:
     """The array with its zeros: `BCOO.todense`."""
     sparse_shape = mat.sparse_shape
-    return map_batch(lambda data, indices: scatter(data, indices, sparse_shape), mat.n_batch)(mat.data, mat.indices)
+    return map_batch(lambda data, indices: scatter(data, indices, sparse_shape), mat.n_batch)(mat.data,
+                                                                                              mat.indices)
 
 
 def bcoo_extract(sparr: S, arr: Any, *, assume_unique: bool | None = None) -> S:
@@ -82,15 +85,15 @@ def bcoo_extract(sparr: S, arr: Any, *, assume_unique: bool | None = None) -> S:
 
 # -- entries ------------------------------------------------------------------------------------------------
 def _number_places(indices, sparse_shape: tuple) -> tuple[Any, Any]:
-    """Of the entries of one array: their order, and the number of each one's place among those that there are, in that
-    order. All places outside of the array are one."""
+    """Of the entries of one array: their order, and the number of each one's place among those that there
+    are, in that order. All places outside of the array are one."""
     limits = np.asarray(sparse_shape, indices.dtype)
-    outside = jnp.any((indices < 0) | (indices >= limits), -1)
-    indices = jnp.where(outside[:, None], limits, indices)
+    indices = jnp.where(find_outside(indices, sparse_shape)[:, None], limits, indices)
     order = jnp.lexsort(columns_of(indices)[::-1]) if sparse_shape else jnp.arange(indices.shape[0])
     ordered = indices[order]
     is_new = jnp.any(ordered[1:] != ordered[:-1], -1)
-    numbers = jnp.concatenate([jnp.zeros(min(1, indices.shape[0]), np.int32), jnp.cumsum(is_new, dtype=np.int32)])
+    numbers = jnp.concatenate([jnp.zeros(min(1, indices.shape[0]), np.int32),
+                               jnp.cumsum(is_new, dtype=np.int32)])
     return order, numbers
 
 
@@ -110,8 +113,8 @@ def bcoo_sum_duplicates(mat: S, nse: int | None = None) -> S:
     """Entries of one place added up to one, in the order of the dense array.
 
     Args:
-        nse: number of entries of the result; further ones are lost. As many as there are places, unless given; within a
-            traced function as many as there were entries.
+        nse: number of entries of the result; further ones are lost. As many as there are places, unless
+            given; within a traced function as many as there were entries.
 
     Source: `jax.experimental.sparse.bcoo_sum_duplicates`."""
     sparse_shape = mat.sparse_shape
@@ -120,14 +123,14 @@ def bcoo_sum_duplicates(mat: S, nse: int | None = None) -> S:
     if nse is None:
         nse = mat.nse
         if not isinstance(mat.indices, Tracer):
-            inside = np.all((np.asarray(mat.indices) >= 0) & (np.asarray(mat.indices) < np.asarray(sparse_shape)), -1)
-            inside = np.take_along_axis(inside, np.asarray(order), -1)
-            nse = int(np.max(np.where(inside, np.asarray(numbers) + 1, 0), initial=0))
+            outside = np.take_along_axis(np.asarray(find_outside(mat.indices, sparse_shape)), np.asarray(order), -1)
+            nse = int(np.max(np.where(outside, 0, np.asarray(numbers) + 1), initial=0))
 
     def add_up(data, indices, order, numbers):
         places = jnp.full((nse, len(sparse_shape)), np.asarray(sparse_shape, indices.dtype))
         combine = "max" if data.dtype == np.bool_ else "add"
-        total = getattr(jnp.zeros((nse, *data.shape[1:]), data.dtype).at[numbers], combine)(data[order], mode="drop")
+        total = getattr(jnp.zeros((nse, *data.shape[1:]), data.dtype).at[numbers], combine)(data[order],
+                                                                                            mode="drop")
         return total, places.at[numbers].set(indices[order], mode="drop")
 
     found = map_batch(add_up, mat.n_batch)(mat.data, mat.indices, order, numbers)
@@ -146,7 +149,8 @@ def bcoo_update_layout(mat: S, *, n_batch: int | None = None, n_dense: int | Non
     n_batch = mat.n_batch if n_batch is None else n_batch
     n_dense = mat.n_dense if n_dense is None else n_dense
     if n_batch > mat.n_batch or n_dense > mat.n_dense:
-        raise NotImplementedError("bcoo_update_layout: sparse axes as batch or dense ones.\nTo fix: make the array anew, "
+        raise NotImplementedError("bcoo_update_layout: sparse axes as batch or dense ones.\nTo fix: make "
+                                  "the array anew, "
                                   "by BCOO.fromdense(mat.todense(), n_batch=..., n_dense=...).")
     while mat.n_dense > n_dense:
         mat = _spread_dense(mat)
@@ -162,7 +166,8 @@ def _spread_dense(mat: S) -> S:
     lead = mat.indices.shape[:-2]
     data = mat.data.reshape(*lead, nse * extent, *mat.data.shape[place + 1 :])
     indices = jnp.repeat(mat.indices, extent, -2)
-    last = jnp.broadcast_to(jnp.tile(jnp.arange(extent, dtype=indices.dtype), nse)[:, None], (*indices.shape[:-1], 1))
+    last = jnp.broadcast_to(jnp.tile(jnp.arange(extent, dtype=indices.dtype), nse)[:, None],
+                            (*indices.shape[:-1], 1))
     return mat.with_entries(data, jnp.concatenate([indices, last], -1), (*mat.sparse_shape, extent))
 
 
@@ -180,14 +185,15 @@ def _join_batch(mat: S) -> S:
 
 # -- axes ---------------------------------------------------------------------------------------------------
 def bcoo_transpose(mat: S, *, permutation: Sequence[int]) -> S:
-    """The array with its axes in another order: those of batches, sparse and dense ones among themselves; other orders
-    make batch and dense axes sparse.
+    """The array with its axes in another order: those of batches, sparse and dense ones among themselves;
+    other orders make batch and dense axes sparse.
 
     Raises: ValueError for what is no permutation.
     Source: `jax.experimental.sparse.bcoo_transpose`."""
     order = [operator.index(axis) % max(1, mat.ndim) for axis in permutation]
     if sorted(order) != list(range(mat.ndim)):
-        raise ValueError(f"transpose: {tuple(permutation)} is no permutation of the axes of an array of shape {mat.shape}")
+        raise ValueError(f"transpose: {tuple(permutation)} is no permutation of the axes of an array of "
+                         f"shape {mat.shape}")
     ends = mat.n_batch, mat.n_batch + mat.n_sparse
     batch, sparse, dense = order[: ends[0]], order[ends[0] : ends[1]], order[ends[1] :]
     if sorted(batch) != list(range(ends[0])) or any(axis < ends[1] for axis in dense):
@@ -195,7 +201,8 @@ def bcoo_transpose(mat: S, *, permutation: Sequence[int]) -> S:
     data = jnp.transpose(mat.data, [*batch, ends[0], *(axis - mat.n_sparse + 1 for axis in dense)])
     indices = jnp.transpose(mat.indices, [*batch, ends[0], ends[0] + 1])
     columns = [axis - ends[0] for axis in sparse]
-    return mat.with_entries(data, indices[..., np.asarray(columns, int)], [mat.sparse_shape[c] for c in columns], False,
+    return mat.with_entries(data, indices[..., np.asarray(columns, int)],
+                            [mat.sparse_shape[c] for c in columns], False,
                             mat.unique_indices)
 
 
@@ -209,10 +216,12 @@ def bcoo_reduce_sum(mat: S, *, axes: Sequence[int]) -> S:
         mat = bcoo_update_layout(mat, n_batch=min(chosen))
     ends = mat.n_batch, mat.n_batch + mat.n_sparse
     data = jnp.sum(mat.data, tuple(axis - mat.n_sparse + 1 for axis in chosen if axis >= ends[1]))
-    outside = jnp.any((mat.indices < 0) | (mat.indices >= np.asarray(mat.sparse_shape, mat.indices.dtype)), -1)
-    data = jnp.where(outside.reshape(*outside.shape, *[1] * (data.ndim - outside.ndim)), np.zeros((), data.dtype), data)
+    outside = find_outside(mat.indices, mat.sparse_shape)
+    data = jnp.where(outside.reshape(*outside.shape, *[1] * (data.ndim - outside.ndim)),
+                     np.zeros((), data.dtype), data)
     kept = [c for c in range(mat.n_sparse) if c + ends[0] not in chosen]
-    return mat.with_entries(data, mat.indices[..., np.asarray(kept, int)], [mat.sparse_shape[c] for c in kept])
+    return mat.with_entries(data, mat.indices[..., np.asarray(kept, int)],
+                            [mat.sparse_shape[c] for c in kept])
 
 
 
@@ -224,8 +233,8 @@ def complete_shape(size: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def bcoo_reshape(mat: S, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> S:
-    """The same elements, in the same order, in another shape. Batch and dense axes that it does not begin and end with
-    become sparse ones.
+    """The same elements, in the same order, in another shape. Batch and dense axes that it does not begin and
+    end with become sparse ones.
 
     Raises: ValueError for a shape of another size; NotImplementedError for `dimensions`.
     Source: `jax.experimental.sparse.bcoo_reshape`."""
@@ -237,12 +246,13 @@ def bcoo_reshape(mat: S, *, new_sizes: Sequence[int], dimensions: Sequence[int] 
     n_batch, n_dense = mat.n_batch, mat.n_dense
     while sizes[:n_batch] != mat.shape[:n_batch]:
         n_batch -= 1
-    while n_dense and (n_dense > len(sizes) - n_batch or sizes[len(sizes) - n_dense :] != mat.shape[mat.ndim - n_dense :]):
+    while n_dense and (n_dense > len(sizes) - n_batch
+                       or sizes[len(sizes) - n_dense :] != mat.shape[mat.ndim - n_dense :]):
         n_dense -= 1
     mat = bcoo_update_layout(mat, n_batch=n_batch, n_dense=n_dense)
     shape = sizes[n_batch : len(sizes) - n_dense]
-    columns, found, left = list(columns_of(mat.indices)), [], 1
-    outside = jnp.any((mat.indices < 0) | (mat.indices >= np.asarray(mat.sparse_shape, mat.indices.dtype)), -1)
+    columns, found = columns_of(mat.indices), []
+    outside = find_outside(mat.indices, mat.sparse_shape)
     flat = jnp.zeros(mat.indices.shape[:-1], mat.indices.dtype if math.prod(shape) < 2**31 else np.int64)
     for column, extent in zip(columns, mat.sparse_shape):
         flat = flat * extent + column.astype(flat.dtype)
@@ -250,7 +260,8 @@ def bcoo_reshape(mat: S, *, new_sizes: Sequence[int], dimensions: Sequence[int] 
         found.append(flat % max(1, extent))
         flat = flat // max(1, extent)
     indices = jnp.stack(found[::-1], -1) if found else jnp.zeros((*mat.indices.shape[:-1], 0), flat.dtype)
-    indices = jnp.where(outside[..., None], np.asarray(shape, indices.dtype), indices).astype(mat.indices.dtype)
+    indices = jnp.where(outside[..., None], np.asarray(shape, indices.dtype),
+                        indices).astype(mat.indices.dtype)
     data = mat.data if found else jnp.where(outside.reshape(outside.shape + (1,) * n_dense), 0, mat.data)
     return mat.with_entries(data, indices, shape, mat.indices_sorted, mat.unique_indices)
 
@@ -266,7 +277,7 @@ def bcoo_broadcast_in_dim(mat: S, *, shape: Sequence[int], broadcast_dimensions:
                 if dim not in sources or (mat.shape[sources[dim]] == 1 and extent != 1)]
     grid = np.stack(np.meshgrid(*(np.arange(shape[dim]) for dim in repeated), indexing="ij"), -1)
     grid = grid.reshape(-1, len(repeated)) if repeated else np.zeros((1, 0), int)
-    outside = jnp.any((mat.indices < 0) | (mat.indices >= np.asarray(mat.sparse_shape, mat.indices.dtype)), -1)
+    outside = find_outside(mat.indices, mat.sparse_shape)
     columns = []
     for dim in range(len(shape)):
         if dim in repeated:
@@ -275,7 +286,8 @@ def bcoo_broadcast_in_dim(mat: S, *, shape: Sequence[int], broadcast_dimensions:
         else:
             column = jnp.broadcast_to(mat.indices[:, sources[dim], None], (mat.nse, len(grid)))
         columns.append(jnp.ravel(column))
-    indices = jnp.stack(columns, -1).astype(mat.indices.dtype) if columns else jnp.zeros((mat.nse, 0), np.int32)
+    indices = jnp.stack(columns, -1).astype(mat.indices.dtype) if columns else jnp.zeros((mat.nse, 0),
+                                                                                         np.int32)
     return mat.with_entries(jnp.repeat(mat.data, len(grid), 0), indices, shape, False, mat.unique_indices)
 
 
@@ -287,7 +299,8 @@ def bcoo_squeeze(mat: S, *, dimensions: Sequence[int]) -> S:
     dropped = {canonicalize_axis(axis, mat.ndim) for axis in dimensions}
     if any(mat.shape[axis] != 1 for axis in dropped):
         raise ValueError(f"squeeze: axes {tuple(dimensions)} of shape {mat.shape} are not all of extent 1")
-    return bcoo_reshape(mat, new_sizes=[extent for axis, extent in enumerate(mat.shape) if axis not in dropped])
+    return bcoo_reshape(mat, new_sizes=[extent for axis, extent in enumerate(mat.shape)
+                                        if axis not in dropped])
 
 
 def bcoo_concatenate(operands: Sequence[S], *, dimension: int) -> S:
@@ -303,14 +316,15 @@ def bcoo_concatenate(operands: Sequence[S], *, dimension: int) -> S:
     start, total, parts = 0, sum(mat.shape[axis] for mat in mats), []
     for mat in mats:
         limits = np.asarray(mat.sparse_shape, mat.indices.dtype)
-        outside = jnp.any((mat.indices < 0) | (mat.indices >= limits), -1)
+        outside = find_outside(mat.indices, mat.sparse_shape)
         moved = mat.indices.at[:, axis].add(start)
         parts.append(jnp.where(outside[:, None], jnp.asarray(limits).at[axis].set(total), moved))
         start += mat.shape[axis]
     shape = [*mats[0].shape]
     shape[axis] = total
     dtype = jnp.result_type(*(mat.data for mat in mats))
-    return mats[0].with_entries(jnp.concatenate([mat.data.astype(dtype) for mat in mats]), jnp.concatenate(parts), shape)
+    return mats[0].with_entries(jnp.concatenate([mat.data.astype(dtype) for mat in mats]),
+                                jnp.concatenate(parts), shape)
 
 
 def bcoo_slice(mat: S, *, start_indices: Sequence[int], limit_indices: Sequence[int],
@@ -357,7 +371,8 @@ def bcoo_getitem(mat: S, index: Any) -> S:
     Raises: NotImplementedError for others; IndexError for too many, or outside of an axis."""
     entries = list(index) if isinstance(index, tuple) else [index]
     if any(not (e is None or e is Ellipsis or isinstance(e, (slice, int, np.integer))) for e in entries):
-        raise NotImplementedError(f"sparse arrays are indexed by ints and slices, got {index!r}.\nTo fix: todense() first.")
+        raise NotImplementedError(f"sparse arrays are indexed by ints and slices, got {index!r}.\nTo fix: "
+                                  "todense() first.")
     count = sum(e is not None and e is not Ellipsis for e in entries)
     if count > mat.ndim:
         raise IndexError(f"Too many indices: {mat.ndim}-dimensional array indexed with {count}")
@@ -382,7 +397,8 @@ def bcoo_getitem(mat: S, index: Any) -> S:
                        strides=[c[2] for c in cuts])
     found = bcoo_rev(found, reversed_axes) if reversed_axes else found
     extents = iter(found.shape)
-    sizes = [1 if e is None else next(extents) if isinstance(e, slice) else next(extents) - 1 for e in entries]
+    sizes = [1 if e is None else next(extents) if isinstance(e, slice) else next(extents) - 1
+             for e in entries]
     kept = [size for size, e in zip(sizes, entries) if e is None or isinstance(e, slice)]
     return found if tuple(kept) == found.shape else bcoo_reshape(found, new_sizes=kept)
 
@@ -410,7 +426,8 @@ def bcoo_multiply_dense(sp_mat: S, v: Any) -> S:
     if not v.shape:
         return sp_mat.with_data(sp_mat.data * v)
     if jnp.broadcast_shapes(sp_mat.shape, v.shape) != sp_mat.shape:
-        raise ValueError(f"product of a sparse array of shape {sp_mat.shape} with a dense one of shape {v.shape}, which "
+        raise ValueError(f"product of a sparse array of shape {sp_mat.shape} with a dense one of shape "
+                         f"{v.shape}, which "
                          "does not broadcast to it.\nTo fix: todense() first.")
     v = v.reshape(*[1] * (sp_mat.ndim - v.ndim), *v.shape)
     v = jnp.broadcast_to(v, (*sp_mat.shape[: sp_mat.n_batch], *v.shape[sp_mat.n_batch :]))

@@ -1,7 +1,7 @@
 """Products of sparse arrays along axes: `bcoo_dot_general` and what `@` means.
 
-In: arrays of which one is sparse. Out: a dense array, where one is dense, else a sparse one. Each entry takes the row of
-the dense array that it meets, times its value, and adds it to its place of the result.
+In: arrays of which one is sparse. Out: a dense array, where one is dense, else a sparse one. Each entry takes
+the row of the dense array that it meets, times its value, and adds it to its place of the result.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy as jnp
-from jitcore.core.jaxpr import aval_of
 from jitcore.core.trace import Tracer
-from jitcore.experimental.sparse.operations import (bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout, columns_of,
-                                                    gather, is_sparse, map_batch, scatter)
+from jitcore.experimental.sparse.operations import (bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout,
+                                                    find_outside, gather, is_sparse, map_batch, scatter)
 from jitcore.experimental.sparse.structure import JAXSparse
 from jitcore.lax.define import canonicalize_axis
 
@@ -25,13 +24,15 @@ Axes = Sequence[int]
 
 
 def _bring_forward(mat: JAXSparse, contracted: Axes, batch: Axes) -> tuple[JAXSparse, list[int], list[int]]:
-    """With the batch axes of a product as the only batch axes, in front, and no dense ones; the sparse axes that are
-    contracted, and the others.
+    """With the batch axes of a product as the only batch axes, in front, and no dense ones; the sparse axes
+    that are contracted, and the others.
 
     Raises: NotImplementedError for batch axes that are sparse or dense ones."""
     if any(axis >= mat.n_batch for axis in batch):
-        raise NotImplementedError(f"dot_general: batch axes {tuple(batch)} of a sparse array with n_batch={mat.n_batch}.\n"
-                                  "To fix: make it with n_batch for these axes, BCOO.fromdense(mat, n_batch=...).")
+        raise NotImplementedError(f"dot_general: batch axes {tuple(batch)} of a sparse array with "
+                                  f"n_batch={mat.n_batch}.\n"
+                                  "To fix: make it with n_batch for these axes, BCOO.fromdense(mat, "
+                                  "n_batch=...).")
     order = [*batch, *(axis for axis in range(mat.ndim) if axis not in batch)]
     rest = [axis for axis in order if axis < mat.n_batch] + list(range(mat.n_batch, mat.ndim))
     mat = bcoo_update_layout(bcoo_transpose(mat, permutation=rest), n_batch=len(batch), n_dense=0)
@@ -65,8 +66,8 @@ def _multiply_sparse(lhs: JAXSparse, rhs: JAXSparse, numbers: tuple) -> JAXSpars
         met = functools.reduce(jnp.logical_and, [
             indices[:, None, a] == other_indices[None, :, b] for a, b in zip(places, rhs_places)],
             jnp.ones((len(data), len(others)), bool))
-        for each, limits in ((indices[:, None], lhs.sparse_shape), (other_indices[None], rhs.sparse_shape)):
-            met = met & jnp.all((each >= 0) & (each < np.asarray(limits, each.dtype)), -1)
+        met = met & ~find_outside(indices, lhs.sparse_shape)[:, None]
+        met = met & ~find_outside(other_indices, rhs.sparse_shape)[None]
         product = jnp.where(met, data[:, None] * others[None], 0)
         both = [indices[:, None, np.asarray(free, int)], other_indices[None, :, np.asarray(rhs_free, int)]]
         pairs = jnp.concatenate([jnp.broadcast_to(x, (*met.shape, x.shape[-1])) for x in both], -1)
@@ -75,7 +76,8 @@ def _multiply_sparse(lhs: JAXSparse, rhs: JAXSparse, numbers: tuple) -> JAXSpars
 
     found = map_batch(multiply, len(batch))(lhs.data, lhs.indices, rhs.data, rhs.indices)
     result = lhs.with_entries(*found, shape)
-    return bcoo_sum_duplicates(result, min(result.nse, math.prod(shape)) if isinstance(found[1], Tracer) else None)
+    return bcoo_sum_duplicates(result, min(result.nse, math.prod(shape)) if isinstance(found[1], Tracer)
+                               else None)
 
 
 def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: tuple, precision: Any = None,
@@ -84,14 +86,14 @@ def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: tuple, precision:
 
     Args:
         lhs, rhs: arrays of one dtype; others are promoted.
-        dimension_numbers: ((contracted axes of lhs, of rhs), (batch axes of lhs, of rhs)). Batch axes of a sparse array
-            have to be batch axes of its layout.
+        dimension_numbers: ((contracted axes of lhs, of rhs), (batch axes of lhs, of rhs)). Batch axes of a
+            sparse array have to be batch axes of its layout.
         preferred_element_type: dtype of the result. precision, out_sharding: accepted.
 
     Returns: [*batch, *other axes of lhs, *of rhs], sparse where both are.
     Raises: ValueError for extents that differ; NotImplementedError for batch axes that are sparse ones.
-    Cost: of a sparse with a dense array, one row of the dense one for each entry; of two sparse ones, the product of
-        their numbers of entries.
+    Cost: of a sparse with a dense array, one row of the dense one for each entry; of two sparse ones, the
+        product of their numbers of entries.
     Source: `jax.experimental.sparse.bcoo_dot_general`.
 
     Example:
@@ -105,7 +107,8 @@ def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: tuple, precision:
     for axes, other_axes in ((left, right), (left_batch, right_batch)):
         extents, others = [lhs.shape[axis] for axis in axes], [rhs.shape[axis] for axis in other_axes]
         if extents != others:
-            raise ValueError(f"dot_general: axes {axes} of shape {lhs.shape} and {other_axes} of {rhs.shape} differ in extent")
+            raise ValueError(f"dot_general: axes {axes} of shape {lhs.shape} and {other_axes} of "
+                             f"{rhs.shape} differ in extent")
     left, left_batch = ([canonicalize_axis(a, lhs.ndim) for a in axes] for axes in (left, left_batch))
     right, right_batch = ([canonicalize_axis(a, rhs.ndim) for a in axes] for axes in (right, right_batch))
     numbers = (left, right), (left_batch, right_batch)
@@ -125,7 +128,8 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     """`lhs @ rhs`. Raises: TypeError for scalars; ValueError for extents that differ."""
     lhs, rhs = (x if is_sparse(x) else jnp.asarray(x) for x in (lhs, rhs))
     if not lhs.ndim or not rhs.ndim:
-        raise TypeError(f"matmul of arrays of shapes {lhs.shape} and {rhs.shape}: a scalar is multiplied by *")
+        raise TypeError(f"matmul of arrays of shapes {lhs.shape} and {rhs.shape}: a scalar is multiplied by "
+                        "*")
     batch = tuple(range(lhs.ndim - 2)) if lhs.ndim == rhs.ndim and lhs.ndim > 2 else ()
     numbers = ((lhs.ndim - 1,), (max(0, rhs.ndim - 2),)), (batch, batch)
     out = bcoo_dot_general(lhs, rhs, dimension_numbers=numbers)

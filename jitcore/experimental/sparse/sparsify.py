@@ -1,7 +1,7 @@
-"""Functions of dense arrays, applied to sparse ones: `sparsify`, and derivatives by the values of sparse arguments.
+"""Functions of dense arrays, applied to sparse ones (`sparsify`), and derivatives by sparse arguments.
 
-In: a function that was written for dense arrays. Out: one that takes `BCOO`s too: it is traced with a dense array in the
-place of each, and its jaxpr run with rules for sparse operands.
+In: a function that was written for dense arrays. Out: one that takes `BCOO`s too: it is traced with a dense
+array in the place of each, and its jaxpr run with rules for sparse operands.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 import jitcore.numpy as jnp
 from jitcore import lax
@@ -31,7 +29,8 @@ __all__ = ["grad", "sparsify", "todense", "value_and_grad"]
 
 
 @define("todense", impl=lambda x: x, aval=lambda x: x, jvp=jvp_linear(), batch=rebind(), same_elements=True,
-        keeps_order=True, transpose=transpose_unary(lambda ct, x: ct), lower=lambda builder, x: x, hlo=lambda b, x: x)
+        keeps_order=True, transpose=transpose_unary(lambda ct, x: ct), lower=lambda builder, x: x,
+        hlo=lambda b, x: x)
 def todense(arr: Any) -> Any:
     """A sparse array as a dense one, also inside of `sparsify`; others as they are.
 
@@ -63,6 +62,11 @@ def _multiply(primitive, x, y, **params):
     return operations.bcoo_multiply_dense(*((x, y) if is_sparse(x) else (y, x)))
 
 
+def _multiply_along(primitive, x, y, *, dimension_numbers, preferred_element_type, **_):
+    return bcoo_dot_general(x, y, dimension_numbers=dimension_numbers,
+                            preferred_element_type=preferred_element_type)
+
+
 def _divide(primitive, x, y):
     if is_sparse(y):
         raise NotImplementedError("sparse rule for div: by a sparse array, most of whose elements are zero")
@@ -80,15 +84,17 @@ def _concatenate(primitive, *operands, dimension):
 
 
 _RULES: dict[str, Callable] = {
-    **dict.fromkeys(("neg", "convert_element_type", "real", "imag", "conj", "copy", "stop_gradient"), _on_values),
-    **dict.fromkeys(("abs", "sign", "sqrt", "cbrt", "square", "integer_pow", "sin", "sinh", "tan", "tanh", "asin", "asinh",
-                     "atan", "atanh", "expm1", "log1p", "floor", "ceil", "trunc", "round_half_even", "round_half_away",
+    **dict.fromkeys(("neg", "convert_element_type", "real", "imag", "conj", "copy", "stop_gradient"),
+                    _on_values),
+    **dict.fromkeys(("abs", "sign", "sqrt", "cbrt", "square", "integer_pow", "sin", "sinh", "tan", "tanh",
+                     "asin", "asinh",
+                     "atan", "atanh", "expm1", "log1p", "floor", "ceil", "trunc", "round_half_even",
+                     "round_half_away",
                      "erf", "erf_inv"), _on_unique_values),
     **dict.fromkeys(("add", "add_any"), lambda primitive, x, y: operations.bcoo_add(x, y)),
     "sub": lambda primitive, x, y: operations.bcoo_add(x, -y),
     "mul": _multiply, "div": _divide,
-    "dot_general": lambda primitive, x, y, **params: bcoo_dot_general(
-        x, y, dimension_numbers=params["dimension_numbers"], preferred_element_type=params["preferred_element_type"]),
+    "dot_general": _multiply_along,
     "transpose": lambda primitive, x, *, permutation: operations.bcoo_transpose(x, permutation=permutation),
     "reduce_sum": lambda primitive, x, *, axes, **_: x.sum(axes),
     "reshape": lambda primitive, x, *, new_sizes, **_: operations.bcoo_reshape(x, new_sizes=new_sizes),
@@ -125,20 +131,23 @@ def _apply(eqn: Equation, operands: list) -> list:
         return [_RULES[primitive.name](primitive, *operands, **params)]
     inline = primitive.traits.get("inline")
     if inline is None:
-        raise NotImplementedError(f"sparse rule for {primitive} is not implemented.\nTo fix: apply it to sparse.todense(x).")
+        raise NotImplementedError(f"sparse rule for {primitive} is not implemented.\nTo fix: apply it to "
+                                  "sparse.todense(x).")
     return _evaluate(inline(params, [])[0], operands)
 
 
 def _cond(operands: list, *, branches) -> list:
     index, *rest = operands
-    return lax.switch(index, [lambda *values, branch=branch: _evaluate(branch, values) for branch in branches], *rest)
+    return lax.switch(index, [lambda *values, branch=branch: _evaluate(branch, values)
+                              for branch in branches], *rest)
 
 
 def _scan(operands: list, *, jaxpr, length, reverse, num_consts, num_carry, unroll) -> list:
     """Sparse arrays among the elements need a batch axis, along which the loop goes."""
     consts, init, xs = control.split_operands(operands, num_consts, num_carry)
     if any(is_sparse(x) and not x.n_batch for x in xs):
-        raise NotImplementedError("scan over a sparse array without batch axis.\nTo fix: make it with n_batch=1.")
+        raise NotImplementedError("scan over a sparse array without batch axis.\nTo fix: make it with "
+                                  "n_batch=1.")
 
     def step(carry, elements):
         outs = _evaluate(jaxpr, [*consts, *carry, *elements])
@@ -157,7 +166,8 @@ def _while(operands: list, **params) -> list:
                           lambda carry: _evaluate(loop.body_jaxpr, [*body_consts, *carry]), list(init))
 
 
-_CALLS: dict[str, Callable] = {"jit": lambda operands, *, jaxpr, **_: _evaluate(jaxpr, operands), "cond": _cond,
+_CALLS: dict[str, Callable] = {"jit": lambda operands, *, jaxpr, **_: _evaluate(jaxpr, operands),
+                               "cond": _cond,
                                "scan": _scan, "while": _while}
 
 
@@ -167,13 +177,13 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     """A function of dense arrays, which takes sparse ones too.
 
     Args:
-        f: a function of pytrees of arrays. There are rules for sums, products, division by dense arrays, functions that
-            keep zeros, `dot_general` and what is made of it, sums along axes, changes of shape, static slices, joining,
-            and control flow.
+        f: a function of pytrees of arrays. There are rules for sums, products, division by dense arrays,
+            functions that keep zeros, `dot_general` and what is made of it, sums along axes, changes of
+            shape, static slices, joining, and control flow.
         use_tracer: accepted; f is always traced.
 
-    Returns: a function of the same arguments, any array of which may be a `BCOO`; results are sparse where rules give
-        such.
+    Returns: a function of the same arguments, any array of which may be a `BCOO`; results are sparse where
+        rules give such.
     Raises: when called, NotImplementedError for an operation that has no rule.
     Source: `jax.experimental.sparse.sparsify`.
 
@@ -203,7 +213,8 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
 @source.api_boundary
 def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
                    **options: Any) -> Callable:
-    """`jitcore.value_and_grad`, whose arguments may be sparse: the gradient by one is sparse, with entries at its places.
+    """`jitcore.value_and_grad`, whose arguments may be sparse: the gradient by one is sparse, with entries at
+    its places.
 
     Args, Returns, Raises: as for `jitcore.value_and_grad`.
     Source: `jax.experimental.sparse.value_and_grad`.
@@ -219,11 +230,13 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     @source.api_boundary
     def differentiated(*args, **kwargs):
         chosen = {n % len(args) for n in numbers}
-        given = [tree_map(lambda x: x.data if is_sparse(x) else x, arg, is_leaf=is_sparse) if n in chosen else arg
+        given = [tree_map(lambda x: x.data if is_sparse(x) else x, arg, is_leaf=is_sparse) if n in chosen
+                 else arg
                  for n, arg in enumerate(args)]
 
         def restore(arg, values):
-            return tree_map(lambda x, v: x.with_data(v) if is_sparse(x) else v, arg, values, is_leaf=is_sparse)
+            return tree_map(lambda x, v: x.with_data(v) if is_sparse(x) else v, arg, values,
+                            is_leaf=is_sparse)
 
         def call(*values, **keywords):
             return fun(*(restore(arg, value) if n in chosen else arg

@@ -1,8 +1,10 @@
-"""What a sparse array consists of: entries and their places, with axes of batches in front and dense axes behind.
+"""What a sparse array consists of: entries and their places, with axes of batches in front and dense axes
+behind.
 
-In: values and indices. Out: a pytree of both, which `jit`, `vmap` and `grad` take as they take others. A batch of sparse
-arrays has all of them in one, with equal numbers of entries. Entries may repeat, and are added up then; those whose
-place lies outside of the array do not count, and fill up lists that are shorter than others.
+In: values and indices. Out: a pytree of both, which `jit`, `vmap` and `grad` take as they take others. A
+batch of sparse arrays has all of them in one, with equal numbers of entries. Entries may repeat, and are
+added up then; those whose place lies outside of the array do not count, and fill up lists that are shorter
+than others.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ class JAXSparse:
         self.sparse_shape = shape[self.n_batch : self.n_batch + self.n_sparse]
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
         batch = self.n_batch + 1
-        if self.shape != shape or len(self.sparse_shape) != self.n_sparse or self.data.shape[:batch] != self.indices.shape[:batch]:
-            raise ValueError(f"BCOO: data {aval_of(self.data).long()} and indices {aval_of(self.indices).long()} do not "
+        is_whole = self.shape == shape and len(self.sparse_shape) == self.n_sparse
+        if not is_whole or self.data.shape[:batch] != self.indices.shape[:batch]:
+            raise ValueError(f"BCOO: data {aval_of(self.data).long()} and indices "
+                             f"{aval_of(self.indices).long()} do not "
                              f"make an array of shape {shape}")
 
     # -- facts

@@ -1,0 +1,1 @@
+from jitcore.ad_checkpoint import *

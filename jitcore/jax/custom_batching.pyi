@@ -1,0 +1,1 @@
+from jitcore.custom_batching import *

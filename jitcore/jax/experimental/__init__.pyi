@@ -1,0 +1,2 @@
+from jitcore.experimental import *
+from jitcore.jax.experimental import checkify as checkify, jet as jet, ode as ode, sparse as sparse

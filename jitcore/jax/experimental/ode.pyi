@@ -1,0 +1,1 @@
+from jitcore.experimental.ode import *

@@ -1,0 +1,1 @@
+from jitcore.experimental.sparse import *

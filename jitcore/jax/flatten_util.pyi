@@ -1,0 +1,1 @@
+from jitcore.flatten_util import *

@@ -1,0 +1,2 @@
+from jitcore.jax.lax import linalg as linalg
+from jitcore.lax import *

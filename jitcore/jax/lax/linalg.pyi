@@ -1,0 +1,1 @@
+from jitcore.lax.linalg import *

@@ -1,0 +1,2 @@
+from jitcore.jax.nn import initializers as initializers
+from jitcore.nn import *

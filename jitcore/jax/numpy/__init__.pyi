@@ -1,0 +1,2 @@
+from jitcore.jax.numpy import fft as fft, linalg as linalg
+from jitcore.numpy import *

@@ -1,0 +1,1 @@
+from jitcore.numpy.linalg import *

@@ -1,0 +1,1 @@
+from jitcore.random import *

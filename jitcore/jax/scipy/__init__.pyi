@@ -1,0 +1,5 @@
+from jitcore.jax.scipy import (cluster as cluster, fft as fft, integrate as integrate,
+                               interpolate as interpolate, linalg as linalg, ndimage as ndimage,
+                               optimize as optimize, signal as signal, sparse as sparse, spatial as spatial,
+                               special as special, stats as stats)
+from jitcore.scipy import *

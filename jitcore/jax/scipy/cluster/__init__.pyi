@@ -1,0 +1,2 @@
+from jitcore.jax.scipy.cluster import vq as vq
+from jitcore.scipy.cluster import *

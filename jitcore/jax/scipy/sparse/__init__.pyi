@@ -1,0 +1,2 @@
+from jitcore.jax.scipy.sparse import linalg as linalg
+from jitcore.scipy.sparse import *

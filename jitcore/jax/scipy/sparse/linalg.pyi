@@ -1,0 +1,1 @@
+from jitcore.scipy.sparse.linalg import *

@@ -1,0 +1,2 @@
+from jitcore.jax.scipy.spatial import transform as transform
+from jitcore.scipy.spatial import *

@@ -1,0 +1,1 @@
+from jitcore.test_util import *

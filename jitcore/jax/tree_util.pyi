@@ -1,0 +1,1 @@
+from jitcore.tree_util import *
