@@ -85,9 +85,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
-_MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-            "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops", "random", "scipy",
-            "sharding", "stages", "test_util", "tree", "tree_util", "typing")
+_MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "debug", "distributed",
+            "dtypes", "errors", "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy",
+            "ops", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {

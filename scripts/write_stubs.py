@@ -357,24 +357,23 @@ def find_path(name: str) -> Path:
 
 
 def write_facade() -> dict[Path, str]:
-    """The stubs of `jitcore.jax`: its modules, and those in them that JAX has, hold what those of jitcore do."""
-    import jitcore
+    """The stubs of `jitcore.jax`: its modules hold what those of jitcore do."""
     from jitcore import jax
 
     compared = tomllib.loads((ROOT / "tests" / "names.toml").read_text())["least"]
     modules = {*jax._MODULES, *(name.removeprefix("jax.") for name in compared if name != "jax")}
-    modules = {name for name in modules if not name.startswith("scipy.stats.")}  # attributes, to type checkers
+    modules = {name for name in modules if not name.startswith("scipy.stats.")}  # attributes there
     modules |= {name.rpartition(".")[0] for name in modules if "." in name}
     stubs = {}
     for name in sorted(modules):
         inner = sorted(other for other in modules if other.rpartition(".")[0] == name)
         lasts = [other.rpartition(".")[2] for other in inner]
-        lines = [f"from jitcore.{name} import *",
+        lines = ["# ruff: noqa: F403, I001", f"from jitcore.{name} import *",
                  *(f"from jitcore.jax.{name} import {last} as {last}" for last in lasts)]
         path = ROOT / "jitcore" / "jax" / name.replace(".", "/")
         stubs[path / "__init__.pyi" if inner else path.with_suffix(".pyi")] = "\n".join(lines) + "\n"
     names = [name for name in jax.__all__ if name not in jax._MODULES]
-    lines = ["__version__: str", "__version_info__: tuple[int, ...]", "",
+    lines = ["# ruff: noqa: I001", "__version__: str", "__version_info__: tuple[int, ...]", "",
              *(f"from jitcore import {name} as {name}" for name in names),
              *(f"from jitcore.jax import {name} as {name}" for name in jax._MODULES)]
     stubs[ROOT / "jitcore" / "jax" / "__init__.pyi"] = "\n".join(lines) + "\n"

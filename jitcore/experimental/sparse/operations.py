@@ -123,7 +123,8 @@ def bcoo_sum_duplicates(mat: S, nse: int | None = None) -> S:
     if nse is None:
         nse = mat.nse
         if not isinstance(mat.indices, Tracer):
-            outside = np.take_along_axis(np.asarray(find_outside(mat.indices, sparse_shape)), np.asarray(order), -1)
+            outside = np.asarray(find_outside(mat.indices, sparse_shape))
+            outside = np.take_along_axis(outside, np.asarray(order), -1)
             nse = int(np.max(np.where(outside, 0, np.asarray(numbers) + 1), initial=0))
 
     def add_up(data, indices, order, numbers):

@@ -1,2 +1,4 @@
-from jitcore.jax.numpy import fft as fft, linalg as linalg
+# ruff: noqa: F403, I001
 from jitcore.numpy import *
+from jitcore.jax.numpy import fft as fft
+from jitcore.jax.numpy import linalg as linalg
