@@ -134,7 +134,7 @@ def _solve(fun: Callable, tolerance: _Tolerance, y, ts, args: tuple):
             return count + 1, _take_step(rate, tolerance, step)
 
         _, step = lax.while_loop(goes_on, go_on, (jnp.int32(0), step))
-        return step, step.interpolate(t)
+        return step, step.interpolate(jnp.minimum(t, step.t))
 
     slope = rate(y, ts[0])
     zeros = jnp.zeros_like(y)

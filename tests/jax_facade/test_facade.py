@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def run_python(text: str, **options) -> str:
-    return subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True, **options).stdout
+    return subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True,
+                          **options).stdout
 
 
 def test_nothing_is_loaded_before_it_is_used():
@@ -27,8 +28,10 @@ def test_nothing_is_loaded_before_it_is_used():
 
 
 @pytest.mark.parametrize("name", [
-    "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "nn.initializers", "random", "scipy", "scipy.special",
-    "scipy.stats.norm", "scipy.sparse.linalg", "tree", "tree_util", "experimental", "experimental.sparse", "sharding",
+    "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "nn.initializers", "random", "scipy",
+                                  "scipy.special",
+    "scipy.stats.norm", "scipy.sparse.linalg", "tree", "tree_util", "experimental", "experimental.sparse",
+                                  "sharding",
     "dtypes", "image", "ops", "debug", "errors", "typing", "stages", "flatten_util", "custom_batching"])
 def test_modules_are_those_of_jitcore(name):
     module = importlib.import_module(f"jitcore.jax.{name}")
@@ -67,7 +70,8 @@ def test_functions_are_pickled_by_their_own_names():
 
 
 def test_what_is_not_there():
-    with pytest.raises(ModuleNotFoundError, match=r"No module named 'jitcore.jax.experimental.pallas', as jitcore has no "
+    with pytest.raises(ModuleNotFoundError,
+                       match=r"No module named 'jitcore.jax.experimental.pallas', as jitcore has no "
                                                   r"'jitcore.experimental.pallas'"):
         importlib.import_module("jitcore.jax.experimental.pallas")
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'jitcore.jax.passes'"):
@@ -85,7 +89,8 @@ def test_out_of_a_zip_file(tmp_path):
             file.write(path, path.relative_to(ROOT))
     text = ("import jitcore.jax as jax, jitcore.jax.numpy as jnp\n"
             "print(jnp.arange(3).sum(), '.zip' in jnp.__file__, jax.numpy is jnp)")
-    found = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True, cwd=tmp_path,
+    found = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True,
+                           cwd=tmp_path,
                            env={"PYTHONPATH": str(archive), "HOME": str(tmp_path)})
     assert found.stdout == "3 True True\n"
 

@@ -62,7 +62,9 @@ def gather(mat, indices):
 
 # -- conversions --------------------------------------------------------------------------------------------
 def bcoo_todense(mat: JAXSparse) -> Array:
-    """The array with its zeros: `BCOO.todense`."""
+    """The array with its zeros: `BCOO.todense`.
+
+    Source: `jax.experimental.sparse.bcoo_todense`."""
     sparse_shape = mat.sparse_shape
     return map_batch(lambda data, indices: scatter(data, indices, sparse_shape), mat.n_batch)(mat.data,
                                                                                               mat.indices)
