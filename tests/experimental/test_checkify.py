@@ -9,8 +9,7 @@ from jitcore import lax
 from jitcore.errors import JitcoreRuntimeError
 from jitcore.experimental import checkify
 from jitcore.experimental.checkify import (all_checks, check, check_error, div_checks, float_checks,
-                                           index_checks,
-                                           nan_checks, user_checks)
+                                           index_checks, nan_checks, user_checks)
 
 xs = jnp.arange(5.0)
 
