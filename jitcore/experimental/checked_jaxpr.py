@@ -15,11 +15,11 @@ import numpy as np
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
-from jitcore.core.jaxpr import ClosedJaxpr, Equation, Literal, ShapedArray, Var, aval_of, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, Equation, ShapedArray, aval_of, eval_jaxpr
 from jitcore.core.primitive import Primitive
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow import control
-from jitcore.lax.control_flow.loops import Loop
+from jitcore.lax.control_flow.loops import Loop, keep_stopped
 from jitcore.lax.indexing.dimension_numbers import GatherScatterMode
 from jitcore.tree_util import PyTreeDef
 
@@ -112,16 +112,12 @@ class CheckedRun:
 
     def evaluate(self, closed: ClosedJaxpr, operands: Sequence, state: State) -> tuple[list, State]:
         """The results, and the state behind them."""
-        env: dict[Var, Any] = dict(zip(closed.jaxpr.constvars, closed.consts))
-        env.update(zip(closed.jaxpr.invars, operands))
+        def apply(eqn: Equation, args: list) -> list:
+            nonlocal state
+            outs, state = self._apply(eqn, args, state)
+            return outs
 
-        def read(atom):
-            return atom.to_operand() if isinstance(atom, Literal) else env[atom]
-
-        for eqn in closed.eqns:
-            outs, state = self._apply(eqn, list(map(read, eqn.invars)), state)
-            env.update(zip(eqn.outvars, outs))
-        return list(map(read, closed.jaxpr.outvars)), state
+        return eval_jaxpr(closed.jaxpr, closed.consts, operands, apply), state
 
     def _apply(self, eqn: Equation, args: list, state: State) -> tuple[list, State]:
         primitive, params = eqn.primitive, eqn.params
@@ -256,16 +252,11 @@ class CheckedRun:
         if not (cond.payload or body.payload):
             return primitive.bind(*args, **params), state
         cond_consts, body_consts, init = loop.split(args)
-        depth = len(loop.batch_shape)
-
-        def keep(active, new, old):
-            return jnp.where(jnp.reshape(active, (*active.shape, *[1] * (aval_of(old).ndim - depth))), new,
-                             old)
 
         def step(carry):
             before, active, values = carry
             after, stepped = body.run(before, [*body_consts, *values])
-            stepped = list(map(functools.partial(keep, active), stepped, values)) if depth else stepped
+            stepped = keep_stopped(active, stepped, values)
             after, (holds,) = cond.run(after, [*cond_consts, *stepped])
             return after, active & holds, stepped
 

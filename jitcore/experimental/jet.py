@@ -9,6 +9,7 @@ own.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,11 +17,11 @@ from typing import Any, NamedTuple
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.core import source
-from jitcore.core.jaxpr import ClosedJaxpr, Equation, Literal, Var, aval_of
+from jitcore.core.jaxpr import ClosedJaxpr, Equation, aval_of, eval_jaxpr
 from jitcore.core.primitive import Primitive
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow import control
-from jitcore.lax.control_flow.loops import Loop
+from jitcore.lax.control_flow.loops import Loop, keep_stopped
 from jitcore.transforms.jvp import run_jvp
 from jitcore.transforms.tangents import instantiate, is_zero, zero_like
 from jitcore.tree_util import tree_structure, treedef_is_leaf
@@ -186,20 +187,17 @@ def evaluate(closed: ClosedJaxpr, operands: Sequence[Series], order: int) -> lis
     """Runs a jaxpr on series of this order.
 
     Raises: NotImplementedError for a primitive that has no derivative."""
-    env: dict[Var, Series] = {var: Series(const, None) for var, const in zip(closed.jaxpr.constvars,
-                                                                             closed.consts)}
-    env.update(zip(closed.jaxpr.invars, operands))
-
-    def read(atom) -> Series:
-        return Series(atom.to_operand(), None) if isinstance(atom, Literal) else env[atom]
-
-    for eqn in closed.eqns:
-        env.update(zip(eqn.outvars, _apply(eqn, list(map(read, eqn.invars)), order)))
-    return list(map(read, closed.jaxpr.outvars))
+    outs = eval_jaxpr(closed.jaxpr, closed.consts, operands, functools.partial(_apply, order))
+    return list(map(_to_series, outs))
 
 
-def _apply(eqn: Equation, operands: list[Series], order: int) -> list[Series]:
-    primitive, params = eqn.primitive, eqn.params
+def _to_series(x) -> Series:
+    """A constant does not move."""
+    return x if isinstance(x, Series) else Series(x, None)
+
+
+def _apply(order: int, eqn: Equation, values: list) -> list[Series]:
+    primitive, params, operands = eqn.primitive, eqn.params, list(map(_to_series, values))
     if order == 0 or all(x.terms is None for x in operands):
         return [Series(out, [] if order == 0 else None) for out in _bind(primitive,
                                                                          [x.value for x in operands], params)]
@@ -258,21 +256,16 @@ def _while(operands: list[Series], order: int, **params) -> list[Series]:
     """A loop over batches, where elements stop one by one, is one over all of them."""
     loop = Loop(**params)
     cond_consts, body_consts, init = loop.split(operands)
-    depth = len(loop.batch_shape)
 
     def holds(values):
         (active,) = evaluate(loop.cond_jaxpr, [Series(x.value, None) for x in (*cond_consts, *_open(values))],
                              order)
         return active.value
 
-    def keep(active, new, old):
-        return jnp.where(jnp.reshape(active, (*active.shape, *[1] * (aval_of(old).ndim - depth))), new, old)
-
     def step(carry):
         active, values = carry
         after = _close(evaluate(loop.body_jaxpr, [*body_consts, *_open(values)], order), order)
-        if depth:
-            after = [tuple(keep(active, *pair) for pair in zip(new, old)) for new, old in zip(after, values)]
+        after = [tuple(keep_stopped(active, *pair)) for pair in zip(after, values)]
         return active & holds(after), after
 
     start = _close(init, order)

@@ -13,7 +13,7 @@ from typing import Any
 import jitcore.numpy as jnp
 from jitcore import lax
 from jitcore.core import source
-from jitcore.core.jaxpr import ClosedJaxpr, Equation, Literal, Var, aval_of
+from jitcore.core.jaxpr import ClosedJaxpr, Equation, aval_of, eval_jaxpr
 from jitcore.experimental.sparse import operations
 from jitcore.experimental.sparse.operations import is_sparse
 from jitcore.experimental.sparse.products import bcoo_dot_general
@@ -109,15 +109,7 @@ _RULES: dict[str, Callable] = {
 # -- jaxprs -------------------------------------------------------------------------------------------------
 def _evaluate(closed: ClosedJaxpr, operands: Sequence) -> list:
     """Runs a jaxpr on sparse and dense arrays. Raises: NotImplementedError for a primitive without rule."""
-    env: dict[Var, Any] = dict(zip(closed.jaxpr.constvars, closed.consts))
-    env.update(zip(closed.jaxpr.invars, operands))
-
-    def read(atom):
-        return atom.to_operand() if isinstance(atom, Literal) else env[atom]
-
-    for eqn in closed.eqns:
-        env.update(zip(eqn.outvars, _apply(eqn, list(map(read, eqn.invars)))))
-    return list(map(read, closed.jaxpr.outvars))
+    return eval_jaxpr(closed.jaxpr, closed.consts, operands, _apply)
 
 
 def _apply(eqn: Equation, operands: list) -> list:
