@@ -47,19 +47,16 @@ class _BatchRule:
         """The results, each with its batch axis first, or `Unmapped`."""
         if any(batched[: self.num_consts]):
             raise ValueError(f"custom_vmap function {self.name} closes over a value that vmap maps, of "
-                             "which its "
-                             "rule cannot know.\nTo fix: pass the value as an argument.")
+                             "which its rule cannot know.\nTo fix: pass the value as an argument.")
         args, flags = (self.in_tree.unflatten(x[self.num_consts :]) for x in (values, batched))
         pair = self.rule(axis.size, list(flags), *args)
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(f"the vmap rule {self!r} of {self.name} must return a pair of the result and of "
-                            "which of "
-                            f"its parts are batched, got {pair!r}")
+                            f"which of its parts are batched, got {pair!r}")
         outs, out_tree = tree_flatten(pair[0])
         if out_tree != self.out_tree:
             raise ValueError(f"structure of the result of the vmap rule {self!r}, {out_tree}, differs from "
-                             "that of "
-                             f"the custom_vmap function {self.name}, {self.out_tree}")
+                             f"that of the custom_vmap function {self.name}, {self.out_tree}")
         flags = flatten_axes(f"batched flags that the vmap rule {self!r} returned:", out_tree, pair[1])
         return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
 

@@ -24,15 +24,13 @@ from jitcore.lax.indexing.dimension_numbers import GatherScatterMode
 from jitcore.tree_util import PyTreeDef
 
 #: Elementwise operations that only hand on what is NaN already, besides those that compute.
-_MOVES = frozenset(("select_n", "convert_element_type", "cast", "bitcast_convert_type", "max", "min", "clamp",
-                    "real",
-                    "imag", "complex", "conj", "copysign"))
+_MOVES = frozenset(("select_n", "convert_element_type", "cast", "bitcast_convert_type", "max", "min",
+                    "clamp", "real", "imag", "complex", "conj", "copysign"))
 #: Operations on whole arrays that compute.
 _COMPUTES = frozenset(("reduce_sum", "reduce_prod", "dot_general", "two_sided_dot", "conv_general_dilated",
-                       "fft",
-                       "reduce_window_sum", "cumsum", "cumprod", "cumlogsumexp", "cholesky", "lu", "qr",
-                       "eigh", "eig",
-                       "svd", "schur", "triangular_solve", "scatter-add", "scatter-mul", "psum"))
+                       "fft", "reduce_window_sum", "cumsum", "cumprod", "cumlogsumexp", "cholesky", "lu",
+                       "qr", "eigh", "eig", "svd", "schur", "triangular_solve", "scatter-add",
+                       "scatter-mul", "psum"))
 
 
 class Site(NamedTuple):
@@ -56,9 +54,8 @@ class Site(NamedTuple):
             return f"{self.message.format(*args, **kwargs)} (`check` failed)"
         if self.category == "index":
             index, axis = values
-            return (f"out-of-bounds indexing for array of shape {self.shape}: index {index} is out of "
-                    "bounds for "
-                    f"axis {axis} with size {self.shape[axis]}.")
+            return (f"out-of-bounds indexing for array of shape {self.shape}: index {index} is out of bounds "
+                    f"for axis {axis} with size {self.shape[axis]}.")
         return self.message
 
 
@@ -87,13 +84,13 @@ class _Checked(NamedTuple):
         for number, avals in self.payload.items():
             new = [next(given) for _ in avals]
             old = payload.get(number)
-            payload[number] = new if old is None else [jnp.where(state.failed, a, b) for a,
-                                                       b in zip(old, new)]
+            payload[number] = (new if old is None
+                               else [jnp.where(state.failed, a, b) for a, b in zip(old, new)])
         return State(failed, code, payload), list(given)
 
     def make_payload(self) -> dict[int, list]:
-        return {number: [jnp.zeros(aval.shape, aval.dtype) for aval in avals] for number,
-                avals in self.payload.items()}
+        return {number: [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
+                for number, avals in self.payload.items()}
 
 
 class CheckedRun:
@@ -140,8 +137,8 @@ class CheckedRun:
                 mode = GatherScatterMode.CLIP if is_gather else GatherScatterMode.FILL_OR_DROP
                 params = params | {"mode": mode}
         if "division" in self.categories and primitive.name == "div":
-            state = self._fail(state, jnp.any(jnp.equal(args[1], 0)), Site("division", "division by zero"),
-                               [])
+            failed = jnp.any(jnp.equal(args[1], 0))
+            state = self._fail(state, failed, Site("division", "division by zero"), [])
         outs = primitive.bind(*args, **params)
         outs = list(outs) if primitive.multiple_results else [outs]
         return outs, self._check_nan(state, primitive, outs) if "nan" in self.categories else state

@@ -26,10 +26,8 @@ from jitcore.transforms.batching import batch_values
 from jitcore.tree_util import register_pytree_node_class, tree_leaves
 
 __all__ = ["Error", "ErrorCategory", "JaxRuntimeError", "all_checks", "automatic_checks", "check",
-           "check_error",
-           "checkify", "debug_check", "div_checks", "float_checks", "index_checks", "init_error",
-           "nan_checks",
-           "user_checks"]
+           "check_error", "checkify", "debug_check", "div_checks", "float_checks", "index_checks",
+           "init_error", "nan_checks", "user_checks"]
 
 #: Kinds of checks are strings; sets of them say which to make.
 ErrorCategory = str

@@ -346,6 +346,5 @@ def _read_path(place: int, value: Any, terms: Sequence) -> Series:
     for term in terms:
         if term.shape != value.shape:
             raise ValueError(f"jet: a term of the series of argument {place} has shape {term.shape}, the "
-                             "argument "
-                             f"{value.shape}")
+                             f"argument {value.shape}")
     return Series(value, terms)

@@ -68,8 +68,7 @@ def bitcast_convert_type(operand, new_dtype) -> Array:
         count = size // own
         if not aval.shape or aval.shape[-1] != count:
             raise ValueError(f"bitcast_convert_type from {aval.long()} to {new_dtype.name} needs a last "
-                             f"axis of {count} "
-                             "elements")
+                             f"axis of {count} elements")
         shifts = np.arange(count).astype(wanted) * wanted.type(8 * own)
         wide = convert_element_type(bits_of, wanted)
         found = reduce_or(shift_left(wide, broadcast_in_dim(shifts, aval.shape, (aval.ndim - 1,))),

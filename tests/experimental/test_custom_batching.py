@@ -41,8 +41,8 @@ def test_it_is_compiled_and_looped_over(product):
     np.testing.assert_allclose(jitcore.jit(jitcore.vmap(product))(xs, xs)["sin"], np.sin(xs) * xs, rtol=1e-6)
     _, ys = lax.scan(lambda c, x: (c, product(x, c)["sin"]), 2.0, xs)
     np.testing.assert_allclose(ys, 2 * np.sin(np.arange(3.0)), rtol=1e-6)
-    assert jitcore.vmap(lambda c: lax.scan(lambda c, x: (c, product(x, c)["y"]), c, xs)[1])(xs).shape == (3,
-                                                                                                          3)
+    looped = jitcore.vmap(lambda c: lax.scan(lambda c, x: (c, product(x, c)["y"]), c, xs)[1])(xs)
+    assert looped.shape == (3, 3)
 
 
 def test_derivatives(product):

@@ -77,9 +77,9 @@ def test_batches(double):
     start = in_double(START)
     batch = jitcore.jit(jitcore.vmap(lambda a: solve(start, TIMES, a, 0.3)["angle"]))(jnp.array([1.0, 2.0]))
     np.testing.assert_allclose(batch[1], solve(start, TIMES, 2.0, 0.3)["angle"], rtol=1e-7)
-    slopes = jitcore.jit(jitcore.vmap(jitcore.grad(lambda a: loss(start, TIMES, a, 0.3))))(jnp.array([1.0,
-                                                                                                      2.0]))
-    np.testing.assert_allclose(slopes[1], jitcore.grad(lambda a: loss(start, TIMES, a, 0.3))(2.0), rtol=1e-5)
+    slope = jitcore.grad(lambda a: loss(start, TIMES, a, 0.3))
+    slopes = jitcore.jit(jitcore.vmap(slope))(jnp.array([1.0, 2.0]))
+    np.testing.assert_allclose(slopes[1], slope(2.0), rtol=1e-5)
 
 
 def test_complex(double):

@@ -40,10 +40,8 @@ def pair(request):
     shape, n_batch, n_dense = request.param
     dense = draw(*shape)
     m = BCOO.fromdense(dense, n_batch=n_batch, n_dense=n_dense)
-    twice = BCOO((jnp.concatenate([m.data, m.data], n_batch), jnp.concatenate([m.indices, m.indices],
-                                                                              n_batch)),
-                 shape=shape)
-    return dense, m, twice
+    entries = [jnp.concatenate([part, part], n_batch) for part in (m.data, m.indices)]
+    return dense, m, BCOO(entries, shape=shape)
 
 
 def test_conversion(pair):
@@ -69,15 +67,15 @@ def test_axes(pair):
             agree(twice.sum(axes), 2 * dense.sum(axes))
     for shape in (-1, (*dense.shape[:-1], 1, dense.shape[-1]), dense.shape[::-1]):
         agree(twice.reshape(shape), 2 * dense.reshape(shape))
-    agree(sparse.bcoo_broadcast_in_dim(m, shape=(2, *dense.shape, 3), broadcast_dimensions=range(1,
-                                                                                                 dense.ndim + 1)),
-          np.broadcast_to(dense[None, ..., None], (2, *dense.shape, 3)))
+    shape = 2, *dense.shape, 3
+    agree(sparse.bcoo_broadcast_in_dim(m, shape=shape, broadcast_dimensions=range(1, dense.ndim + 1)),
+          np.broadcast_to(dense[None, ..., None], shape))
     agree(sparse.bcoo_concatenate([m, twice], dimension=0), np.concatenate([dense, 2 * dense]))
 
 
 @pytest.mark.parametrize("index", [
     0, -1, slice(None), slice(1, None), slice(None, None, -1), slice(None, None, 2), (Ellipsis, 0),
-                                   (Ellipsis, slice(1, 3)),
+    (Ellipsis, slice(1, 3)),
     (Ellipsis, None), (None, 0), slice(2, 1)], ids=str)
 def test_index(pair, index):
     dense, _, twice = pair
@@ -105,10 +103,8 @@ def test_arithmetic(pair):
 
 @pytest.mark.parametrize(("left", "right", "n_batch", "n_dense"), [
     ((4, 5), (5, 3), 0, 0), ((4, 5), (5,), 0, 0), ((5,), (5,), 0, 0), ((5,), (5, 2), 0, 0),
-                                                                   ((4, 5), (5, 3), 1, 0),
-    ((4, 5), (5, 3), 0, 1), ((2, 4, 5), (5, 3), 1, 0), ((2, 4, 5), (2, 5, 3), 1, 0), ((2, 4, 5), (2, 5, 3), 2,
-                                                                                      0),
-    ((4, 5), (2, 5, 3), 0, 0)])
+    ((4, 5), (5, 3), 1, 0), ((4, 5), (5, 3), 0, 1), ((2, 4, 5), (5, 3), 1, 0), ((2, 4, 5), (2, 5, 3), 1, 0),
+    ((2, 4, 5), (2, 5, 3), 2, 0), ((4, 5), (2, 5, 3), 0, 0)])
 def test_products(left, right, n_batch, n_dense):
     a, b = draw(*left), draw(*right)
     m = BCOO.fromdense(a, n_batch=n_batch, n_dense=n_dense)
@@ -220,8 +216,8 @@ def test_dtypes_and_empty_arrays():
     (IndexError, "Too many indices", lambda m: m[0, 0, 0]),
     (NotImplementedError, "n_batch=0", lambda m: sparse.bcoo_dot_general(
         m, m.todense(), dimension_numbers=(((1,), (1,)), ((0,), (0,))))),
-    (NotImplementedError, "without batch axis", lambda m: sparsify(lambda m: lax.scan(lambda c, r: (c, r), 0,
-                                                                                      m))(m)),
+    (NotImplementedError, "without batch axis",
+     lambda m: sparsify(lambda m: lax.scan(lambda c, r: (c, r), 0, m))(m)),
     (TypeError, "scalar is multiplied", lambda m: m @ 2.0),
     (ValueError, "no permutation", lambda m: m.transpose((0, 0))),
     (NotImplementedError, "only positive numbers", lambda m: m**-1),

@@ -29,9 +29,9 @@ def test_nothing_is_loaded_before_it_is_used():
 
 @pytest.mark.parametrize("name", [
     "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "nn", "nn.initializers", "random", "scipy",
-                                  "scipy.special",
+    "scipy.special",
     "scipy.stats.norm", "scipy.sparse.linalg", "tree", "tree_util", "experimental", "experimental.sparse",
-                                  "sharding",
+    "sharding",
     "dtypes", "image", "ops", "debug", "errors", "typing", "stages", "flatten_util", "custom_batching"])
 def test_modules_are_those_of_jitcore(name):
     module = importlib.import_module(f"jitcore.jax.{name}")

@@ -25,10 +25,7 @@ from jitcore.experimental.sparse.sparsify import grad, sparsify, todense, value_
 from jitcore.experimental.sparse.structure import JAXSparse
 
 __all__ = ["BCOO", "JAXSparse", "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_dot_general",
-           "bcoo_extract",
-           "bcoo_fromdense", "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum", "bcoo_reshape",
-           "bcoo_rev",
-           "bcoo_slice", "bcoo_sort_indices", "bcoo_squeeze", "bcoo_sum_duplicates", "bcoo_todense",
-           "bcoo_transpose",
-           "bcoo_update_layout", "empty", "eye", "grad", "random_bcoo", "sparsify", "todense",
-           "value_and_grad"]
+           "bcoo_extract", "bcoo_fromdense", "bcoo_multiply_dense", "bcoo_multiply_sparse",
+           "bcoo_reduce_sum", "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_sort_indices", "bcoo_squeeze",
+           "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose", "bcoo_update_layout", "empty", "eye",
+           "grad", "random_bcoo", "sparsify", "todense", "value_and_grad"]

@@ -141,8 +141,9 @@ class BCOO(JAXSparse):
 
     def __truediv__(self, other: Any) -> BCOO:
         """By numbers and dense arrays; divisors where there is no entry are not looked at."""
-        return NotImplemented if isinstance(other, JAXSparse) else operations.bcoo_multiply_dense(self,
-                                                                                                  1 / other)
+        if isinstance(other, JAXSparse):
+            return NotImplemented
+        return operations.bcoo_multiply_dense(self, 1 / other)
 
     def __pow__(self, other: Any) -> BCOO:
         """Raises: NotImplementedError for powers of which zero has none that is zero."""
@@ -197,9 +198,8 @@ def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
             return jnp.where(jnp.arange(nse).reshape(-1, *[1] * mat.ndim) == 0, mat,
                              0).astype(mat.dtype), indices
         flat = jnp.nonzero(jnp.ravel(is_entry), size=nse, fill_value=is_entry.size)[0]
-        found = jnp.where((flat < is_entry.size)[:, None], jnp.stack(jnp.unravel_index(flat, sparse_shape),
-                                                                     -1),
-                          np.asarray(sparse_shape))
+        places = jnp.stack(jnp.unravel_index(flat, sparse_shape), -1)
+        found = jnp.where((flat < is_entry.size)[:, None], places, np.asarray(sparse_shape))
         return operations.gather(mat, found), found.astype(index_dtype)
 
     data, indices = operations.map_batch(find, n_batch)(mat, is_entry)

@@ -66,8 +66,8 @@ def bcoo_todense(mat: JAXSparse) -> Array:
 
     Source: `jax.experimental.sparse.bcoo_todense`."""
     sparse_shape = mat.sparse_shape
-    return map_batch(lambda data, indices: scatter(data, indices, sparse_shape), mat.n_batch)(mat.data,
-                                                                                              mat.indices)
+    fill = map_batch(lambda data, indices: scatter(data, indices, sparse_shape), mat.n_batch)
+    return fill(mat.data, mat.indices)
 
 
 def bcoo_extract(sparr: S, arr: Any, *, assume_unique: bool | None = None) -> S:
@@ -132,8 +132,8 @@ def bcoo_sum_duplicates(mat: S, nse: int | None = None) -> S:
     def add_up(data, indices, order, numbers):
         places = jnp.full((nse, len(sparse_shape)), np.asarray(sparse_shape, indices.dtype))
         combine = "max" if data.dtype == np.bool_ else "add"
-        total = getattr(jnp.zeros((nse, *data.shape[1:]), data.dtype).at[numbers], combine)(data[order],
-                                                                                            mode="drop")
+        zeros = jnp.zeros((nse, *data.shape[1:]), data.dtype)
+        total = getattr(zeros.at[numbers], combine)(data[order], mode="drop")
         return total, places.at[numbers].set(indices[order], mode="drop")
 
     found = map_batch(add_up, mat.n_batch)(mat.data, mat.indices, order, numbers)
@@ -289,8 +289,8 @@ def bcoo_broadcast_in_dim(mat: S, *, shape: Sequence[int], broadcast_dimensions:
         else:
             column = jnp.broadcast_to(mat.indices[:, sources[dim], None], (mat.nse, len(grid)))
         columns.append(jnp.ravel(column))
-    indices = jnp.stack(columns, -1).astype(mat.indices.dtype) if columns else jnp.zeros((mat.nse, 0),
-                                                                                         np.int32)
+    indices = jnp.stack(columns, -1) if columns else jnp.zeros((mat.nse, 0))
+    indices = indices.astype(mat.indices.dtype)
     return mat.with_entries(jnp.repeat(mat.data, len(grid), 0), indices, shape, False, mat.unique_indices)
 
 
@@ -430,8 +430,7 @@ def bcoo_multiply_dense(sp_mat: S, v: Any) -> S:
         return sp_mat.with_data(sp_mat.data * v)
     if jnp.broadcast_shapes(sp_mat.shape, v.shape) != sp_mat.shape:
         raise ValueError(f"product of a sparse array of shape {sp_mat.shape} with a dense one of shape "
-                         f"{v.shape}, which "
-                         "does not broadcast to it.\nTo fix: todense() first.")
+                         f"{v.shape}, which does not broadcast to it.\nTo fix: todense() first.")
     v = v.reshape(*[1] * (sp_mat.ndim - v.ndim), *v.shape)
     v = jnp.broadcast_to(v, (*sp_mat.shape[: sp_mat.n_batch], *v.shape[sp_mat.n_batch :]))
 

@@ -76,8 +76,8 @@ def _multiply_sparse(lhs: JAXSparse, rhs: JAXSparse, numbers: tuple) -> JAXSpars
 
     found = map_batch(multiply, len(batch))(lhs.data, lhs.indices, rhs.data, rhs.indices)
     result = lhs.with_entries(*found, shape)
-    return bcoo_sum_duplicates(result, min(result.nse, math.prod(shape)) if isinstance(found[1], Tracer)
-                               else None)
+    is_traced = isinstance(found[1], Tracer)
+    return bcoo_sum_duplicates(result, min(result.nse, math.prod(shape)) if is_traced else None)
 
 
 def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: tuple, precision: Any = None,

@@ -87,10 +87,8 @@ _RULES: dict[str, Callable] = {
     **dict.fromkeys(("neg", "convert_element_type", "real", "imag", "conj", "copy", "stop_gradient"),
                     _on_values),
     **dict.fromkeys(("abs", "sign", "sqrt", "cbrt", "square", "integer_pow", "sin", "sinh", "tan", "tanh",
-                     "asin", "asinh",
-                     "atan", "atanh", "expm1", "log1p", "floor", "ceil", "trunc", "round_half_even",
-                     "round_half_away",
-                     "erf", "erf_inv"), _on_unique_values),
+                     "asin", "asinh", "atan", "atanh", "expm1", "log1p", "floor", "ceil", "trunc",
+                     "round_half_even", "round_half_away", "erf", "erf_inv"), _on_unique_values),
     **dict.fromkeys(("add", "add_any"), lambda primitive, x, y: operations.bcoo_add(x, y)),
     "sub": lambda primitive, x, y: operations.bcoo_add(x, -y),
     "mul": _multiply, "div": _divide,
@@ -159,8 +157,7 @@ def _while(operands: list, **params) -> list:
 
 
 _CALLS: dict[str, Callable] = {"jit": lambda operands, *, jaxpr, **_: _evaluate(jaxpr, operands),
-                               "cond": _cond,
-                               "scan": _scan, "while": _while}
+                               "cond": _cond, "scan": _scan, "while": _while}
 
 
 # -- public -------------------------------------------------------------------------------------------------

@@ -42,8 +42,7 @@ class JAXSparse:
         is_whole = self.shape == shape and len(self.sparse_shape) == self.n_sparse
         if not is_whole or self.data.shape[:batch] != self.indices.shape[:batch]:
             raise ValueError(f"BCOO: data {aval_of(self.data).long()} and indices "
-                             f"{aval_of(self.indices).long()} do not "
-                             f"make an array of shape {shape}")
+                             f"{aval_of(self.indices).long()} do not make an array of shape {shape}")
 
     # -- facts
     @property
