@@ -24,7 +24,7 @@ TOGETHER = {
     "ground": ("errors", "process", "hypertext", "config", "sharding", "dtypes", "tree_util",
                "tree", "array", "typing"),
     "libraries": ("random", "nn", "scipy", "ops", "image", "flatten_util", "test_util", "debug",
-                  "distributed", "ad_checkpoint", "custom_derivatives", "einops"),
+                  "distributed", "ad_checkpoint", "custom_batching", "custom_derivatives", "einops"),
     "jit": ("device", "experimental", "stages", "jitted", "export"),
     "api": ("api", "cli", "__main__", "__init__"),
 }

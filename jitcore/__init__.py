@@ -15,6 +15,8 @@ Modules:
     config              Every flag of jitcore, once: its name, type, default, meaning and whether it changes a
                         trace.
     core/               The tracer and its IR: primitives, avals, jaxprs and their specification, traces.
+    custom_batching     Functions with a batching rule of their own: `custom_vmap`, and `sequential_vmap`,
+                        whose rule is a loop.
     custom_derivatives  Functions with derivative rules of their own: the names of `jax.custom_derivatives`.
     debug               Looking into a program while it runs: `jitcore.debug.print` and
                         `jitcore.debug.callback`.
@@ -25,13 +27,15 @@ Modules:
     einops              Makes einops know Arrays and traced values: `import jitcore.einops`, once.
     errors/             Every error class with cause, example and fix; the layout of messages; the errors
                         about traced values.
-    experimental/       What JAX's scripts import from `jax.experimental`: `io_callback`.
+    experimental/       What JAX's programs import from `jax.experimental`: sparse arrays, checks, Taylor
+                        series, equations.
     export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
     flatten_util        A pytree of arrays as one vector, and back: what optimizers and `hessian` of whole
                         models work on.
     hypertext           HTML that notebooks show: tables, folded parts and texts, escaped and of bounded size,
                         without JavaScript.
     image               Images that are scaled (`jitcore.image`): resized, and moved by parts of a pixel.
+    jax/                JAX's package under one name: `import jitcore.jax as jax`, and nothing of JAX's.
     jitted/             What `jit` returns, and its other uses.
     lax/                The primitives, one block each, and their public functions (`jitcore.lax`).
     loopir/             The loop program: loop nests over buffers, scalar expressions, native control flow,
@@ -81,9 +85,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
-_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-            "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops", "random", "scipy",
-            "sharding", "stages", "test_util", "tree", "tree_util", "typing")
+_MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "debug", "distributed",
+            "dtypes", "errors", "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy",
+            "ops", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -115,7 +119,8 @@ _EXPORTS = {
 # isort: off
 if TYPE_CHECKING:
     from jitcore import (
-        ad_checkpoint as ad_checkpoint, api as api, custom_derivatives as custom_derivatives, debug as debug,
+        ad_checkpoint as ad_checkpoint, api as api, custom_batching as custom_batching,
+        custom_derivatives as custom_derivatives, debug as debug,
         distributed as distributed, dtypes as dtypes, errors as errors, experimental as experimental,
         export as export, flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy,
         ops as ops, random as random, scipy as scipy, sharding as sharding, stages as stages,

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import re
 import sys
+import tomllib
 import types
 from pathlib import Path
 
@@ -355,13 +356,39 @@ def find_path(name: str) -> Path:
     return base / "__init__.pyi" if base.is_dir() else base.with_suffix(".pyi")
 
 
+def write_facade() -> dict[Path, str]:
+    """The stubs of `jitcore.jax`: its modules hold what those of jitcore do."""
+    from jitcore import jax
+
+    compared = tomllib.loads((ROOT / "tests" / "names.toml").read_text())["least"]
+    modules = {*jax._MODULES, *(name.removeprefix("jax.") for name in compared if name != "jax")}
+    modules = {name for name in modules if not name.startswith("scipy.stats.")}  # attributes there
+    modules |= {name.rpartition(".")[0] for name in modules if "." in name}
+    stubs = {}
+    for name in sorted(modules):
+        inner = sorted(other for other in modules if other.rpartition(".")[0] == name)
+        lasts = [other.rpartition(".")[2] for other in inner]
+        lines = ["# ruff: noqa: F403, I001", f"from jitcore.{name} import *",
+                 *(f"from jitcore.jax.{name} import {last} as {last}" for last in lasts)]
+        path = ROOT / "jitcore" / "jax" / name.replace(".", "/")
+        stubs[path / "__init__.pyi" if inner else path.with_suffix(".pyi")] = "\n".join(lines) + "\n"
+    names = [name for name in jax.__all__ if name not in jax._MODULES]
+    lines = ["# ruff: noqa: I001", "__version__: str", "__version_info__: tuple[int, ...]", "",
+             *(f"from jitcore import {name} as {name}" for name in names),
+             *(f"from jitcore.jax import {name} as {name}" for name in jax._MODULES)]
+    stubs[ROOT / "jitcore" / "jax" / "__init__.pyi"] = "\n".join(lines) + "\n"
+    return stubs
+
+
 def render() -> dict[Path, str]:
     """The text of each stub, by its path."""
-    return {find_path(name): write_array() if name == "array" else write_namespace(name) for name in MODULES}
+    own = {find_path(name): write_array() if name == "array" else write_namespace(name) for name in MODULES}
+    return own | write_facade()
 
 
 if __name__ == "__main__":
     for path, text in render().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(path.relative_to(ROOT))

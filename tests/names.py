@@ -14,7 +14,7 @@ import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 DATA = tomllib.loads((ROOT / "tests" / "names.toml").read_text())
@@ -35,10 +35,17 @@ class Compared(NamedTuple):
 
 
 def list_names(module: ModuleType) -> list[str]:
-    """Public names that a module says are its own, else all that it has."""
+    """Public names that a module says are its own, else all of JAX's that it has."""
     return [name for name in dir(module)
             if not name.startswith("_") and not name.endswith("_p") and name != "annotations"
-            and not isinstance(getattr(module, name), ModuleType)]
+            and not isinstance(value := getattr(module, name), ModuleType)
+            and (not module.__name__.startswith("jax.experimental.") or _is_of_jax(value))]
+
+
+def _is_of_jax(value: Any) -> bool:
+    """Not what a module has imported from Python, or from the pytrees of JAX for its own use."""
+    where = getattr(value, "__module__", "jax")
+    return where.startswith("jax") and not where.startswith(("jax._src.tree_util", "jax.tree_util"))
 
 
 def compare(module: str) -> Compared:

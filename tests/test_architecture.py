@@ -26,7 +26,7 @@ LAYERS = (
     ("lax",),
     ("numpy",),
     ("random", "nn", "ops", "image", "scipy", "flatten_util", "einops", "test_util"),
-    ("debug", "distributed", "ad_checkpoint", "custom_derivatives"),
+    ("debug", "distributed", "ad_checkpoint", "custom_batching", "custom_derivatives"),
     ("rewriter",),
     ("numpy_semantics",),
     ("passes",),
@@ -42,6 +42,7 @@ LAYERS = (
     ("api",),
     ("scripts",),
     ("notebooks",),
+    ("jax",),
     ("cli", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,12 @@ class ShapeDtypeStruct:
     def __init__(self, shape, dtype, *, weak_type: bool = False, sharding=None):
         self.shape, self.dtype, self.weak_type = tuple(shape), dtypes.canonicalize(dtype), weak_type
         self.sharding = sharding
+
+    @classmethod
+    def like(cls, x) -> ShapeDtypeStruct:
+        """What stands for x, an array or scalar."""
+        aval = aval_of(x)
+        return cls(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=getattr(x, "sharding", None))
 
     @property
     def ndim(self) -> int:
@@ -363,8 +369,11 @@ def count_primitives(jaxpr: Jaxpr) -> Counter:
     return count
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
-    """Runs a jaxpr on values or tracers by binding each equation's primitive in order."""
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence,
+               apply: Callable[[Equation, list], Sequence] | None = None) -> list:
+    """Runs a jaxpr on values or tracers by binding each equation's primitive in order.
+
+    apply: `apply(equation, operands) -> results` in the place of that, for values of other kinds."""
     env: dict[Var, Any] = {}
     env.update(zip(jaxpr.constvars, consts))
     env.update(zip(jaxpr.invars, args))
@@ -373,6 +382,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
         return atom.to_operand() if isinstance(atom, Literal) else env[atom]
 
     for eqn in jaxpr.eqns:
-        outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
-        env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,)))
+        if apply is not None:
+            outs = apply(eqn, list(map(read, eqn.invars)))
+        else:
+            outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+            outs = outs if eqn.primitive.multiple_results else (outs,)
+        env.update(zip(eqn.outvars, outs))
     return list(map(read, jaxpr.outvars))

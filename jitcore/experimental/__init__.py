@@ -1,10 +1,17 @@
-"""What JAX's scripts import from `jax.experimental`: `io_callback`.
+"""What JAX's programs import from `jax.experimental`: sparse arrays, checks, Taylor series, equations.
 
-In: what JAX's functions take. Out: what they give. `jitcore.lax.control_flow.callback` defines it.
+In: what JAX's functions take. Out: what they give. `io_callback` is defined in
+`jitcore.lax.control_flow.callback`.
 
 Modules:
-    mesh_utils  Grids of devices for meshes, where JAX's scripts import them from.
-    shard_map   `shard_map`, where older scripts of JAX's import it from.
+    checked_jaxpr  Jaxprs run with checks: values, and beside them which check failed first.
+    checkify       Checks whose failure is a value: `checkify` makes a function return an error beside its
+                   result.
+    jet            Taylor mode: `jet`, all derivatives along a path up to some order at once.
+    mesh_utils     Grids of devices for meshes, where JAX's scripts import them from.
+    ode            Ordinary differential equations: `odeint`, whose derivatives are those of the adjoint.
+    shard_map      `shard_map`, where older scripts of JAX's import it from.
+    sparse/        Sparse arrays: `BCOO`, its operations, and `sparsify` for functions of dense arrays.
 """
 
 from jitcore.lax.control_flow.callback import io_callback

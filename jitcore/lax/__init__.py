@@ -6,6 +6,7 @@ function, not the module of that name: import from the module by its path.
 
 Modules:
     barrier        `optimization_barrier`: values that no pass takes for what they were made of.
+    bitcast        Bits read as another dtype: `bitcast_convert_type`.
     bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
     compress       `compress`: the elements where a mask holds, side by side.
     control_flow/  Primitives that hold programs: conditions, loops, checks, and calls of Python.
@@ -44,6 +45,7 @@ from types import FunctionType as _FunctionType
 
 from jitcore.core.source import api_boundary as _api_boundary
 from jitcore.lax.barrier import optimization_barrier
+from jitcore.lax.bitcast import bitcast_convert_type
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
                               population_count, shift_left, shift_right_arithmetic, shift_right_logical,
                               xor as bitwise_xor)

@@ -18,12 +18,12 @@ from jitcore.core.trace import own_ndarray
 from jitcore.lax.bits import and_
 from jitcore.lax.define import LINEAR, ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
 from jitcore.transforms.batch_rules import batch_elementwise
-from jitcore.transforms.derivative_rules import (broadcast_to, jvp_elementwise, jvp_zero,
-                                                 transpose_elementwise, unbroadcast)
+from jitcore.transforms.derivative_rules import (broadcast_to, jvp_elementwise, transpose_elementwise,
+                                                 unbroadcast)
 from jitcore.transforms.tangents import has_tangent, is_zero, mask, zero_like
 from jitcore.transforms.transpose import is_linear
 
-__all__ = ["RoundingMethod", "add", "bitcast_convert_type", "ceil", "clamp", "conj", "convert_element_type",
+__all__ = ["RoundingMethod", "add", "ceil", "clamp", "conj", "convert_element_type",
            "copysign", "div", "eq", "floor", "ge", "gt", "imag", "integer_pow", "is_finite", "le", "lt",
            "mul", "ne", "neg", "nextafter", "real", "reciprocal", "rem", "round", "round_half_away",
            "round_half_even", "select", "select_n", "sign", "signbit", "square", "sub", "trunc"]
@@ -391,21 +391,6 @@ def cast_to_integer(x, new_dtype):
     """Floats as int32 or int64, as x86 converts them: what the type does not hold, NaN included, is its least
     number. NumPy's `astype` gives this there."""
     return cast_to_integer.primitive.bind(x, new_dtype=np.dtype(new_dtype))
-
-
-def _bitcast_aval(x, *, new_dtype):
-    if x.dtype.itemsize != np.dtype(new_dtype).itemsize:
-        raise TypeError(f"bitcast_convert_type needs dtypes of one width, got {x.dtype.name} and {new_dtype}")
-    return ShapedArray(x.shape, new_dtype)
-
-
-@define("bitcast_convert_type", impl=lambda x, *,
-        new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape), aval=_bitcast_aval, jvp=jvp_zero,
-        lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype), batch=batch_elementwise,
-        hlo="bitcast_convert", family="elementwise", arity=1)
-def bitcast_convert_type(x, new_dtype):
-    """The same bits read as another dtype of the same width."""
-    return bitcast_convert_type.primitive.bind(x, new_dtype=dtypes.canonicalize(new_dtype))
 
 
 # -- selection --------------------------------------------------------------------------------------------

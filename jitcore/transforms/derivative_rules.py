@@ -56,6 +56,7 @@ def jvp_linear(*places: int) -> Callable:
         operands = [instantiate(t) if flag else x for x, t, flag in zip(primals, tangents, linear)]
         return outs, primitive.bind(*operands, **params)
 
+    rule.is_linear = True  # what all orders of derivatives need to know
     return rule
 
 

@@ -258,11 +258,25 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     return repeated
 
 
+def _repeat_axes(treedef: PyTreeDef, axis_tree: Any) -> list[Any] | None:
+    """`flatten_axes` of numbers and tuples, which asks no node to hold stand-ins; else None."""
+    if axis_tree is None or type(axis_tree) is int:
+        return [axis_tree] * treedef.num_leaves
+    children = treedef.children()
+    if type(axis_tree) is not tuple or treedef.spec.type is not tuple or len(children) != len(axis_tree):
+        return None
+    parts = list(map(_repeat_axes, children, axis_tree))
+    return None if None in parts else [axis for part in parts for axis in part]
+
+
 def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
     """One axis for each leaf of `treedef`; a None in `axis_tree` is an axis ("not mapped"), not a container.
 
     `name` says in an error which argument it is, such as "vmap in_axes".
     Raises: ValueError saying where `axis_tree` is not a prefix of `treedef`."""
+    plain = _repeat_axes(treedef, axis_tree)
+    if plain is not None:
+        return plain
     full_tree = treedef.unflatten([LEAF] * treedef.num_leaves)
     try:
         return broadcast_prefix(axis_tree, full_tree, is_leaf=lambda x: x is None)

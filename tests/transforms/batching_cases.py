@@ -14,7 +14,9 @@ import numpy as np
 from jitcore import ShapeDtypeStruct, checkpoint, custom_jvp, custom_vjp, dtypes, jit, lax, numpy as jnp
 from jitcore.ad_checkpoint import checkpoint_name
 from jitcore.core.primitive import registry
+from jitcore.custom_batching import custom_vmap
 from jitcore.debug import callback
+from jitcore.experimental import checkify, sparse
 from jitcore.lax import linalg
 from jitcore.lax.compress import compress
 from jitcore.lax.control_flow.callback import VMAP_METHODS, io_callback, pure_callback
@@ -175,6 +177,17 @@ class _Doubled:
 
     def call_flat(self, *values):
         return [value * 2 for value in values]
+
+
+@custom_vmap
+def _multiply_rows(a, x):
+    return a * jnp.sin(x)
+
+
+@_multiply_rows.def_vmap
+def _multiply_rows_of_batch(size, in_batched, a, x):
+    sines = jnp.sin(x)
+    return a * (sines[:, None] if in_batched[1] else sines), True
 
 
 def _like(x):
@@ -377,6 +390,9 @@ _STRUCTURED: dict[str, list[Case]] = {
     "call_exported": [case(lambda x: call_exported(_Doubled(), x), f32(3))],
     "draw": [case(lambda x: _draw_poisson(x)[1], Operand((), np.dtype(np.float64), 1, 20)),
              case(lambda x: _draw_poisson(x, (2,))[1], Operand((2,), np.dtype(np.float64), 1, 20))],
+    "custom_vmap_call": [case(_multiply_rows, f32(2, 3), f32(3))],
+    "check": [case(lambda x: checkify.check(x.sum() < 1e6, "large") or x * 2, f32(3))],
+    "todense": [case(sparse.todense, f32(2, 3))],
     "raise_if": [case(lambda x: lax.raise_if(x.sum() > 1e6, ValueError("large")) or x * 2, f32(3))],
 }
 

@@ -58,6 +58,18 @@ class Loop(NamedTuple):
         return self._replace(cond_jaxpr=cond, body_jaxpr=body), flags
 
 
+def keep_stopped(active, stepped: Sequence, carry: Sequence) -> list:
+    """The carry after a step: of a batch, elements that have stopped keep theirs.
+
+    active: whether an element goes on, of the batch axes, which every carry begins with."""
+    axes = tuple(range(aval_of(active).ndim))
+    if not axes:
+        return list(stepped)
+    masks = [registry["broadcast_in_dim"].bind(active, shape=aval_of(old).shape, broadcast_dimensions=axes)
+             for old in carry]
+    return [registry["select_n"].bind(mask, old, new) for mask, new, old in zip(masks, stepped, carry)]
+
+
 def make_loop(cond: ClosedJaxpr, cond_consts, body: ClosedJaxpr, body_consts) -> tuple[Loop, list, list]:
     """A loop and its constants. Constants of the jaxprs become operands."""
     cond, cond_values = lift_consts(cond)

@@ -65,11 +65,18 @@ def view(self, dtype=None, type=None):
     if dtype is None:
         return self
     dtype = dtypes.canonicalize(dtype)
-    if dtype.itemsize == self.dtype.itemsize and dtypes.bool_ not in (dtype, self.dtype):
+    own, size = self.dtype.itemsize, dtype.itemsize
+    if own == size and dtypes.bool_ not in (dtype, self.dtype):
         return lax.bitcast_convert_type(self, dtype)
     if isinstance(self, ConcreteArray):
         return ConcreteArray(self.data.view(dtype))
-    raise NotImplementedError("view() of a traced array needs dtypes of one width")
+    if not self.ndim or self.shape[-1] * own % size:
+        raise ValueError(f"view() of {self.aval.long()} as {dtype.name}: its last axis has no whole number "
+                         "of elements")
+    shape, extent = self.shape[:-1], self.shape[-1] * own // size
+    if own < size:
+        return lax.bitcast_convert_type(lax.reshape(self, (*shape, extent, size // own)), dtype)
+    return lax.reshape(lax.bitcast_convert_type(self, dtype), (*shape, extent))
 
 
 def byteswap(self):

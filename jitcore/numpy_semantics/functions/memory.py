@@ -43,17 +43,13 @@ def _to_bits(raw: Array) -> Array:
 
 def _resize_bits(raw: Array, size: int) -> Array:
     """Unsigned integers of another size along the last axis, in little-endian order."""
-    own = raw.dtype.itemsize
-    if own > size:
-        shifts = np.arange(own // size).astype(raw.dtype) * raw.dtype.type(8 * size)
-        parts = lax.convert_element_type(jnp.right_shift(raw[..., None], shifts), _unsigned(size))
-        return lax.reshape(parts, (*raw.shape[:-1], raw.shape[-1] * (own // size)))
+    own, (*shape, extent) = raw.dtype.itemsize, raw.shape
+    if own == size:
+        return raw
     if own < size:
-        count, dtype = size // own, _unsigned(size)
-        parts = lax.reshape(raw, (*raw.shape[:-1], raw.shape[-1] // count, count))
-        shifts = np.arange(count).astype(dtype) * dtype.type(8 * own)
-        return jnp.bitwise_or.reduce(jnp.left_shift(lax.convert_element_type(parts, dtype), shifts), axis=-1)
-    return raw
+        raw = lax.reshape(raw, (*shape, extent // (size // own), size // own))
+    found = lax.bitcast_convert_type(raw, _unsigned(size))
+    return found if own < size else lax.reshape(found, (*shape, extent * (own // size)))
 
 
 def _reinterpret(raw: Array, dtype: np.dtype) -> Array:

@@ -47,7 +47,7 @@ class Storage:
     Attributes:
         value: what it holds now; never weakly typed.
         trace: the trace that was current when it was made.
-        source: which of the caller's arrays it is, or None; is_moved: whether the caller handed it over and does
+        source: which of the caller's arrays it is, or None; is_moved: whether the caller handed it over, and does
             not look at it again.
         is_shared: whether it may share memory with another array; aliases: when, and with which, or None
             where that is not known.

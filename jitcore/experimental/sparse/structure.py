@@ -1,0 +1,116 @@
+"""What a sparse array consists of: entries and their places, with axes of batches in front and dense axes
+behind.
+
+In: values and indices. Out: a pytree of both, which `jit`, `vmap` and `grad` take as they take others. A
+batch of sparse arrays has all of them in one, with equal numbers of entries. Entries may repeat, and are
+added up then; those whose place lies outside of the array do not count, and fill up lists that are shorter
+than others.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+import jitcore.numpy as jnp
+from jitcore import dtypes
+from jitcore.core.jaxpr import ShapedArray, aval_of
+
+S = TypeVar("S", bound="JAXSparse")
+
+
+class JAXSparse:
+    """A sparse array in coordinate format; `BCOO` is its public form."""
+
+    __array_priority__ = 100  # ndarray operators give way
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, args: tuple[Any, Any], *, shape: Sequence[int], indices_sorted: bool = False,
+                 unique_indices: bool = False):
+        self.data, self.indices = map(jnp.asarray, args)
+        shape = tuple(map(operator.index, shape))
+        if self.indices.ndim < 2 or not dtypes.is_integer(self.indices.dtype):
+            raise TypeError("BCOO: indices must be integers [*batch, nse, n_sparse], got "
+                            f"{aval_of(self.indices).long()}")
+        self.sparse_shape = shape[self.n_batch : self.n_batch + self.n_sparse]
+        self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
+        batch = self.n_batch + 1
+        is_whole = self.shape == shape and len(self.sparse_shape) == self.n_sparse
+        if not is_whole or self.data.shape[:batch] != self.indices.shape[:batch]:
+            raise ValueError(f"BCOO: data {aval_of(self.data).long()} and indices "
+                             f"{aval_of(self.indices).long()} do not make an array of shape {shape}")
+
+    # -- facts
+    @property
+    def n_batch(self) -> int:
+        """Number of batch axes."""
+        return self.indices.ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        """Number of sparse axes."""
+        return self.indices.shape[-1]
+
+    @property
+    def n_dense(self) -> int:
+        """Number of dense axes."""
+        return self.data.ndim - self.n_batch - 1
+
+    @property
+    def nse(self) -> int:
+        """Number of entries, of each array of a batch."""
+        return self.indices.shape[-2]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.indices.shape[:-2], *self.sparse_shape, *self.data.shape[self.n_batch + 1 :])
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    @property
+    def aval(self) -> ShapedArray:
+        """Of the dense array."""
+        return ShapedArray(self.shape, self.dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        if not hasattr(self.data, "dtype"):  # a pytree of something else
+            return f"BCOO({self.data!r}, {self.indices!r})"
+        batch = f", n_batch={self.n_batch}" if self.n_batch else ""
+        dense = f", n_dense={self.n_dense}" if self.n_dense else ""
+        return f"BCOO({dtypes.name_of(self.dtype)}{list(self.shape)}, nse={self.nse}{batch}{dense})"
+
+    def tree_flatten(self) -> tuple[tuple, tuple]:
+        return (self.data, self.indices), (self.sparse_shape, self.indices_sorted, self.unique_indices)
+
+    @classmethod
+    def tree_unflatten(cls: type[S], facts: tuple, children: Sequence) -> S:
+        self = object.__new__(cls)
+        self.data, self.indices = children
+        self.sparse_shape, self.indices_sorted, self.unique_indices = facts
+        return self
+
+    def with_data(self: S, data: Any) -> S:
+        """Other values at the same places."""
+        return self.tree_unflatten(self.tree_flatten()[1], (data, self.indices))
+
+    def with_entries(self: S, data: Any, indices: Any, sparse_shape: Sequence[int], is_sorted: bool = False,
+                     is_unique: bool = False) -> S:
+        """Other entries, in an array that has these sparse axes."""
+        return self.tree_unflatten((tuple(sparse_shape), is_sorted, is_unique), (data, indices))
