@@ -1,7 +1,7 @@
 """Writes the API reference: a page of Markdown per public module, from signatures and docstrings.
 
-In: the modules that have a table in `jitcore/docstrings`. Out: pages for `scripts/build_site.py`, with a section
-per function or class: signature, docstring, example, source.
+In: the modules that have a table in `jitcore/docstrings`. Out: pages for `scripts/build_site.py`, with a
+section per function or class: signature, docstring, example, source.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def write_reference(folder: Path) -> None:
     rows = [f"| [{name}]({name}.md) | {_escape(_first_line(importlib.import_module(name)))} |"
             for name in modules]
     head = "# API reference\n\nMade from the signatures and docstrings: `help(function)` shows the same.\n"
-    index = [head, "| module | what it has |", "|---|---|", *rows, "", "```{toctree}", ":hidden:", "", *modules,
-             "```", ""]
+    index = [head, "| module | what it has |", "|---|---|", *rows, "",
+             "```{toctree}", ":hidden:", "", *modules, "```", ""]
     (folder / "index.md").write_text("\n".join(index), encoding="utf-8")
 
 

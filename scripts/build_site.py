@@ -73,7 +73,7 @@ def take_screenshots() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--no-execution", action="store_true", help="leave cells unexecuted, to look at pages")
+    parser.add_argument("--no-execution", action="store_true", help="run no cells, to look at pages")
     parser.add_argument("--screenshots", action="store_true", help="pictures of some pages, by Chromium")
     arguments = parser.parse_args()
     from sphinx.cmd.build import build_main
