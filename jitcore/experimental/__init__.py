@@ -7,6 +7,11 @@ Modules:
     shard_map   `shard_map`, where older scripts of JAX's import it from.
 """
 
+import sys
+
+from jitcore.docstrings import document
 from jitcore.lax.control_flow.callback import io_callback
 
 __all__ = ["io_callback"]
+
+document(sys.modules[__name__], __all__)
