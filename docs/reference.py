@@ -63,7 +63,8 @@ def format_function(module: str, name: str, function: object) -> str:
     """A section: signature, docstring, source."""
     try:
         signature = re.sub(r"<object object at 0x\w+>", "...", str(inspect.signature(function)))
-        signature = re.sub(r"<(\w+(?:\.\w+)*): [^>]*>", r"\1", signature).replace("'", "")
+        signature = re.sub(r"<(?:class ')?(\w+(?:\.\w+)*)[^>]*>", r"\1", signature)
+        signature = re.sub(r"(: |-> )[\"']{1,2}([^\"']*)[\"']{1,2}", r"\1\2", signature)
     except (ValueError, TypeError):
         signature = "(...)"
     parts = [f"({module}.{name})=", f"## {name}", f"```python\n{name}{_break(signature)}\n```",
@@ -159,5 +160,6 @@ def _first_line(module: object) -> str:
 def _escape(text: str) -> str:
     """Text as it is, but for what stands between backticks."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if part.startswith("`") and part.endswith("`") and len(part) > 1
-                   else _MARKUP.sub(r"\\\1", part) for part in parts)
+    plain = "".join(part if part.startswith("`") and part.endswith("`") and len(part) > 1
+                    else _MARKUP.sub(r"\\\1", part) for part in parts)
+    return re.sub(r"(?<=[.;)]) (Returns|Raises|Cost|Source|Same as): ", r"\n\n**\1**: ", plain)

@@ -1,5 +1,6 @@
 """The pages of the API reference: every public function has a section, with its signature, example and source."""
 
+import ast
 import importlib.util
 import re
 from pathlib import Path
@@ -26,6 +27,8 @@ def test_each_function_has_a_section(module):
     assert headings == list(reference.list_functions(module))
     assert page.count("Source: jitcore/") >= 0.8 * len(headings)
     assert page.count("```") % 2 == 0
+    for signature in re.findall(r"^## \S+\n\n```python\n[\w.]+(.*?)\n```", page, re.MULTILINE | re.DOTALL):
+        ast.parse(f"def function{signature}: ..." if signature != "(...)" else "")
 
 
 def test_a_section_has_all_parts():

@@ -4,8 +4,9 @@ In: the docstring in the source, one sentence and what is special about a functi
 `Returns`, `Raises`, `Example` and `Source`, for `help()`, notebooks and the documentation.
 
 `<module>.txt` has a block per function: its name, and an example with what it prints. A block that begins
-with `Source:`, `Returns:` or `Raises:` says what holds for all functions that follow it. `parameters.txt`
-says what a name of a parameter means wherever it occurs. Tests run the examples, and find functions without.
+with `Source:`, `Returns:` or `Raises:` says what holds for all functions after it, and what parameters mean
+that mean something special there. `parameters.txt` says what they mean elsewhere. Tests run the examples,
+and find functions without.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def compose_docstring(text: str, function: Any, module: str, name: str) -> str:
     text = inspect.cleandoc(text)
     entry = find_entry(module, name)
     parts = [text]
-    if "Args:" not in text and (lines := list(_describe_parameters(function))):
+    if "Args:" not in text and (lines := list(_describe_parameters(function, entry))):
         parts.append("\n".join(["Args:", *lines]))
     if entry is not None:
         if lines := [_fold(f"{title} {entry.sections[title]}") for title in ("Returns:", "Raises:")
@@ -68,14 +69,15 @@ def compose_docstring(text: str, function: Any, module: str, name: str) -> str:
     return "\n\n".join(parts)
 
 
-def _describe_parameters(function: Any) -> Iterable[str]:
+def _describe_parameters(function: Any, entry: Entry | None) -> Iterable[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (ValueError, TypeError):
         return
     meanings = read_parameters()
+    special = entry.sections if entry else {}
     for parameter in parameters:
-        if meaning := meanings.get(parameter.name):
+        if meaning := special.get(f"{parameter.name}:", meanings.get(parameter.name)):
             yield _fold(f"{parameter.name}: {meaning}", "    ")
 
 
