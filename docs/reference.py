@@ -54,7 +54,7 @@ def list_functions(name: str) -> dict[str, object]:
 def format_module(name: str) -> str:
     """A page: what the module says of itself, and its functions in the order of the alphabet."""
     functions = list_functions(name)
-    index = " · ".join(f"[{public}](#{name}.{public})" for public in functions)
+    index = " · ".join(f"[{_escape(public)}](#{name}.{public})" for public in functions)
     parts = [f"# {name}", _escape(_first_line(importlib.import_module(name))), index]
     return "\n\n".join([*parts, *(format_function(name, *item) for item in functions.items())]) + "\n"
 
@@ -67,7 +67,7 @@ def format_function(module: str, name: str, function: object) -> str:
         signature = re.sub(r"(: |-> )[\"']{1,2}([^\"']*)[\"']{1,2}", r"\1\2", signature)
     except (ValueError, TypeError):
         signature = "(...)"
-    parts = [f"({module}.{name})=", f"## {name}", f"```python\n{name}{_break(signature)}\n```",
+    parts = [f"({module}.{name})=", f"## {_escape(name)}", f"```python\n{name}{_break(signature)}\n```",
              format_docstring(inspect.getdoc(function))]
     if inspect.isclass(function):
         parts += list_methods(function)
