@@ -1,7 +1,7 @@
 """Writes the API reference: a page of Markdown per public module, from signatures and docstrings.
 
-In: the modules that have a table in `jitcore/docstrings`. Out: pages for `scripts/build_site.py`, with a
-section per function or class: signature, docstring, example, source.
+In: the modules that have a table in `jitcore/docstrings`, and a few others. Out: pages for
+`scripts/build_site.py`, with a section per function or class: signature, docstring, example, source.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 from types import GenericAlias
 
 ROOT = Path(__file__).parents[1]
+#: Public modules whose docstrings stand in the source as a whole.
+WHOLE = {"custom_derivatives", "distributed", "sharding", "stages"}
 TITLES = ("Args:", "Returns:", "Raises:", "Source:", "Same as:", "Cost:", "Yields:")
 #: What Markdown would read as markup outside of code.
 _MARKUP = re.compile(r"([*_\[\]<>$|#~])")
@@ -21,7 +23,7 @@ _MARKUP = re.compile(r"([*_\[\]<>$|#~])")
 def list_modules() -> list[str]:
     """Public modules, the package first."""
     tables = {path.stem for path in (ROOT / "jitcore" / "docstrings").glob("*.txt")}
-    return ["jitcore", *(f"jitcore.{table}" for table in sorted(tables - {"parameters", "jitcore"}))]
+    return ["jitcore", *(f"jitcore.{table}" for table in sorted(tables - {"parameters", "jitcore"} | WHOLE))]
 
 
 def write_reference(folder: Path) -> None:

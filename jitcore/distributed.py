@@ -6,12 +6,10 @@ feeds its own. The service is JAX's.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from jitcore.core.source import api_boundary
-from jitcore.docstrings import document
 from jitcore.sharding.mesh import processes
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
@@ -54,6 +52,3 @@ def shutdown() -> None:
 def is_initialized() -> bool:
     """Whether `initialize` has joined this process with others."""
     return _load_jax().distributed.is_initialized()
-
-
-document(sys.modules[__name__], __all__)

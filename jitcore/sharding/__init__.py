@@ -12,14 +12,12 @@ Modules:
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitcore.docstrings import document
 from jitcore.sharding.mesh import (AxisType, Device, Mesh, P, PartitionSpec, get_mesh, list_names, processes,
                                    set_mesh, use_mesh)
 
@@ -324,6 +322,3 @@ def resolve_sharding(sharding: Any, purpose: str) -> Any:
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{purpose} takes shardings, got {sharding!r} of type {type(sharding)}")
     return sharding
-
-
-document(sys.modules[__name__], __all__)
