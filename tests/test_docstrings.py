@@ -6,10 +6,13 @@ Examples stand in `jitcore/docstrings/*.txt`; digits may differ in the last plac
 from __future__ import annotations
 
 import contextlib
+import copy
 import doctest
+import functools
 import importlib
 import inspect
 import io
+import pickle
 import pydoc
 import re
 import subprocess
@@ -207,6 +210,14 @@ def test_help_shows_every_section():
     for function in (jitcore.numpy.sum, jitcore.random.gamma, jitcore.lax.sin):
         text = pydoc.render_doc(function, renderer=pydoc.plaintext)
         assert all(title in text for title in ("Args:", "Returns:", "Raises:", "Example:"))
+
+
+def test_docstrings_are_texts_elsewhere():
+    text = jitcore.numpy.sum.__doc__
+    assert text.startswith("Sum of the elements.") and ">>>" not in str(text)
+    for copied in (pickle.loads(pickle.dumps(text)), copy.deepcopy(text)):
+        assert type(copied) is str and copied == text
+    assert ">>>" in inspect.getdoc(functools.wraps(jitcore.numpy.sum)(lambda *args: None))
 
 
 def test_tables_are_read_when_somebody_asks():

@@ -38,6 +38,9 @@ class Docstring(str):
         docstring.subject = function, module, name
         return docstring
 
+    def __reduce__(self) -> tuple:
+        return str, (str(self),)  # of functions that are sent by value, where `wraps` has put it
+
     def expandtabs(self, tabsize: int = 8) -> str:
         return compose_docstring(str.expandtabs(self, tabsize), *self.subject)
 
