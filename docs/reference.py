@@ -93,13 +93,20 @@ def format_docstring(text: str) -> str:
     parts, lines = [], text.splitlines()
     while lines:
         line = lines.pop(0)
+        while line.startswith(TITLES) and line != "Args:" and lines and lines[0][:1].strip() and (
+                not lines[0].startswith(TITLES)):
+            line += f" {lines.pop(0)}"
         inner = []
         while lines and (not lines[0].strip() or lines[0].startswith("    ")):
             inner.append(lines.pop(0))
+        ends = bool(inner) and not inner[-1].strip()
         while inner and not inner[-1].strip():
             inner.pop()
-        code = inspect.cleandoc("\n".join(inner)) if inner else ""
         title, _, rest = line.partition(":")
+        after: list[str] = []
+        if f"{title}:" in TITLES and "" in inner:
+            inner, after = inner[: inner.index("")], inner[inner.index("") + 1 :]
+        code = inspect.cleandoc("\n".join(inner)) if inner else ""
         if line == "Args:":
             parts += ["", "**Args**", "", *_list_arguments(inner), ""]
         elif ">>>" in line or ">>>" in code:
@@ -111,6 +118,10 @@ def format_docstring(text: str) -> str:
             parts += [_escape(line), "", "```python", code, "```", ""]
         else:
             parts += [_escape(line), _escape(code)] if code else [_escape(line)]
+        if after:
+            parts += ["", "```python", inspect.cleandoc("\n".join(after)), "```", ""]
+        if ends:
+            parts.append("")
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip()
 
 

@@ -43,6 +43,11 @@ def test_markup_stands_for_itself():
     assert text == "\\|x\\| of `a_b`\\[0\\] and \\*args.\n\n**Args**\n\n- `x`: a\\_b, and c."
 
 
+def test_indented_lines_after_a_section_are_code():
+    text = reference.format_docstring("Runs.\n\nRaises: OSError,\n    of files.\n\n    x = f()\n    print(x)\n")
+    assert text == "Runs.\n\n**Raises**: OSError, of files.\n\n```python\nx = f()\nprint(x)\n```"
+
+
 def test_pages_are_listed(tmp_path):
     reference.write_reference(tmp_path)
     index = (tmp_path / "index.md").read_text()
