@@ -6,6 +6,7 @@ In: the modules that have a table in `jitcore/docstrings`, and a few others. Out
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
@@ -93,8 +94,14 @@ def format_docstring(text: str) -> str:
     parts, lines = [], text.splitlines()
     while lines:
         line = lines.pop(0)
+        if line.startswith(">>>"):
+            example = [line]
+            while lines and lines[0].strip():
+                example.append(lines.pop(0))
+            parts += ["", "```python", *example, "```", ""]
+            continue
         while line.startswith(TITLES) and line != "Args:" and lines and lines[0][:1].strip() and (
-                not lines[0].startswith(TITLES)):
+                not lines[0].startswith((*TITLES, "Example:", ">>>"))):
             line += f" {lines.pop(0)}"
         inner = []
         while lines and (not lines[0].strip() or lines[0].startswith("    ")):
@@ -115,14 +122,23 @@ def format_docstring(text: str) -> str:
         elif f"{title}:" in TITLES:
             parts += ["", f"**{title}**:{_escape(rest)} {_escape(' '.join(code.split()))}", ""]
         elif code and line.rstrip().endswith(":"):
-            parts += [_escape(line), "", "```python", code, "```", ""]
+            parts += [_escape(line), "", *_fence(code), ""]
         else:
             parts += [_escape(line), _escape(code)] if code else [_escape(line)]
         if after:
-            parts += ["", "```python", inspect.cleandoc("\n".join(after)), "```", ""]
+            parts += ["", *_fence(inspect.cleandoc("\n".join(after))), ""]
         if ends:
             parts.append("")
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip()
+
+
+def _fence(text: str) -> list[str]:
+    """A block of code, or of text where it is no Python."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return ["```text", text, "```"]
+    return ["```python", text, "```"]
 
 
 def _list_arguments(lines: list[str]) -> list[str]:

@@ -27,8 +27,11 @@ def test_each_function_has_a_section(module):
     assert headings == list(reference.list_functions(module))
     assert page.count("Source: jitcore/") >= 0.8 * len(headings)
     assert page.count("```") % 2 == 0
-    for signature in re.findall(r"^## \S+\n\n```python\n[\w.]+(.*?)\n```", page, re.MULTILINE | re.DOTALL):
+    signatures = re.compile(r"^(## \S+\n\n)```python\n[\w.]+(.*?)\n```", re.MULTILINE | re.DOTALL)
+    for _, signature in signatures.findall(page):
         ast.parse(f"def function{signature}: ..." if signature != "(...)" else "")
+    for code in re.findall(r"^```python\n(.*?)\n```", signatures.sub("", page), re.MULTILINE | re.DOTALL):
+        assert code.startswith(">>> ") or ast.parse(code)
 
 
 def test_a_section_has_all_parts():
