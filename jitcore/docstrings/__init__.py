@@ -65,8 +65,7 @@ def compose_docstring(text: str, function: Any, module: str, name: str) -> str:
         if lines := [_fold(f"{title} {entry.sections[title]}") for title in ("Returns:", "Raises:")
                      if title not in text and title in entry.sections]:
             parts.append("\n".join(lines))
-        if ">>>" not in text:
-            parts.append("Example:\n" + textwrap.indent(entry.example, "    "))
+        parts.append("Example:\n" + textwrap.indent(entry.example, "    "))
         if "Same as:" not in text and "Source:" not in text and "Source:" in entry.sections:
             parts.append(f"Source: {entry.sections['Source:']}")
     return "\n\n".join(parts)
