@@ -23,6 +23,8 @@ Modules:
     device              Devices: which there are, and arrays that are made on several of them.
     dispatch/           From a call to a compiled program: signatures, caches, backends.
     distributed         Programs of several processes, on one machine or many: how they find each other.
+    docstrings/         Docstrings of public functions: sections and examples, read from text files when
+                        somebody asks for them.
     dtypes              Dtypes: the set jitcore knows, JAX's promotion lattice, and weak types.
     einops              Makes einops know Arrays and traced values: `import jitcore.einops`, once.
     errors/             Every error class with cause, example and fix; the layout of messages; the errors
@@ -195,6 +197,7 @@ if not TYPE_CHECKING:  # they would take every name for one of the package
         else:
             raise AttributeError(f"module 'jitcore' has no attribute {name!r}")
         globals()[name] = value
+        importlib.import_module("jitcore.docstrings").document(sys.modules[__name__], [name])
         return value
 
 

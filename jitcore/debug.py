@@ -9,11 +9,13 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import string
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import Tracer
+from jitcore.docstrings import document
 from jitcore.lax.control_flow.callback import debug_callback
 from jitcore.lax.parallel.partitioning import inspect_sharding
 from jitcore.sharding import Sharding
@@ -115,3 +117,6 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, **options: Any)
     borders = [left + middle.join(edges) + right for left, middle, right in ("┌┬┐", "├┼┤", "└┴┘")]
     lines = [f"│{'│'.join(cell.center(width) for cell in line)}│" for line in cells]
     builtins.print("\n".join([borders[0], f"\n{borders[1]}\n".join(lines), borders[2]]), flush=True)
+
+
+document(sys.modules[__name__], __all__)

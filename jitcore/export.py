@@ -7,12 +7,14 @@ functions. Nothing is unpickled. JAX does the work: `pip install "jitcore[xla]"`
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitcore.core.source import api_boundary
 from jitcore.dispatch.backend import find_lowering
 from jitcore.dispatch.program import Program
+from jitcore.docstrings import document
 from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.exported import call_exported
 from jitcore.numpy import asarray
@@ -109,3 +111,6 @@ class Exported:
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(str, avals)) for avals in (self.in_avals, self.out_avals))
         return f"Exported({self.fun_name}: ({ins}) -> ({outs}), platforms={self.platforms})"
+
+
+document(sys.modules[__name__], __all__)

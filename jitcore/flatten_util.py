@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core import source
 from jitcore.core.jaxpr import aval_of
+from jitcore.docstrings import document
 from jitcore.tree_util import tree_flatten
 
 __all__ = ["ravel_pytree"]
@@ -49,3 +51,6 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
         return tree.unflatten([x if x.dtype == own else x.astype(own) for x, own in pieces])
 
     return vector, unravel
+
+
+document(sys.modules[__name__], __all__)

@@ -7,12 +7,14 @@ floats but for the nearest element. Each axis is one product with a matrix of we
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
+from jitcore.docstrings import document
 from jitcore.numpy.arrays.promotion import ensure_array
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -139,3 +141,6 @@ def resize(image, shape: Sequence[int], method: str | ResizeMethod, antialias: b
         return image
     scale = [1.0 if not shape[axis] else shape[axis] / image.shape[axis] for axis in axes]
     return scale_and_translate(image, shape, axes, scale, [0.0] * len(axes), method, antialias, precision)
+
+
+document(sys.modules[__name__], __all__)

@@ -6,10 +6,12 @@ In: data and segment numbers. Out: one row per segment. Names and rules are thos
 from __future__ import annotations
 
 import operator
+import sys
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.docstrings import document
 from jitcore.errors import arguments as argument_errors
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy.arrays.promotion import ensure_array
@@ -75,3 +77,6 @@ segment_sum = _make_public("segment_sum", lax.scatter_add, _zero, "Sum")
 segment_prod = _make_public("segment_prod", lax.scatter_mul, _one, "Product")
 segment_max = _make_public("segment_max", lax.scatter_max, lowest_value, "Largest")
 segment_min = _make_public("segment_min", lax.scatter_min, highest_value, "Smallest")
+
+
+document(sys.modules[__name__], __all__)

@@ -7,6 +7,7 @@ are those of `jax.test_util`.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core import source
+from jitcore.docstrings import document
 from jitcore.transforms.autodiff import jvp, linearize, vjp
 from jitcore.tree_util import tree_leaves, tree_map
 
@@ -169,3 +171,6 @@ def _check_close(xs, ys, atol: Tolerance, rtol: Tolerance, message: str) -> None
                                    rtol=relative * y.size, err_msg=message)
 
     tree_map(check, xs, ys)
+
+
+document(sys.modules[__name__], __all__)

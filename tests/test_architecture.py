@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 
 #: The layers, lowest first; the names in one row may import each other.
 LAYERS = (
-    ("errors",),
+    ("errors", "docstrings"),
     ("process",),
     ("hypertext",),
     ("config",),

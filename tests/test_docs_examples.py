@@ -11,7 +11,7 @@ import pytest
 import jitcore
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXAMPLES = [
     pytest.param(page, number, *match.groups(), id=f"{page.stem}-{number}")
@@ -27,6 +27,14 @@ def drop_trailing_spaces(text):
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("page", [*(ROOT / "docs" / "howto").glob("*.md"), *(ROOT / "docs" / "migrating").glob("*.md"),
+                                  *(ROOT / "docs" / f"{name}.md" for name in ("faq", "index", "sharp_bits", "tutorial"))],
+                         ids=lambda page: page.stem)
+def test_each_program_of_a_guide_is_run(page):
+    text = page.read_text()
+    assert len(EXAMPLE.findall(text)) == text.count("```python\n")
 
 
 @pytest.mark.parametrize(("page", "number", "program", "printed"), EXAMPLES)

@@ -93,7 +93,9 @@ def test_only_modules_stubs_and_the_typing_marker_stand_in_package_folders():
     assert read_setup()["options.package_data"]["*"] == "*.pyi"
     tracked = [path for path in list_tracked_files() if not (ROOT / path).is_symlink()]
     inside = [path for path in tracked if path.parts[0] in PACKAGE_OF_FOLDER]
-    assert {path.name for path in inside if path.suffix not in (".py", ".pyi")} == {"py.typed"}
+    assert read_setup()["options.package_data"]["jitcore.docstrings"] == "*.txt"
+    others = [path for path in inside if path.suffix not in (".py", ".pyi") and path.parent.name != "docstrings"]
+    assert {path.name for path in others} == {"py.typed"}
 
 
 def test_a_clone_in_a_folder_of_the_packages_name(tmp_path):

@@ -23,6 +23,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from jitcore.config import config
+from jitcore.docstrings import document
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -281,12 +282,13 @@ def api_boundary(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 def bound_module(module: ModuleType, names: Iterable[str]) -> None:
-    """Makes the public functions of a module entry points, see `api_boundary`."""
+    """Makes the public functions of a module entry points, see `api_boundary`, with complete docstrings."""
     for name in names:
         if isinstance(function := getattr(module, name), FunctionType):
             public = api_boundary(function)
             public.__module__, public.__qualname__ = module.__name__, name  # by which it is pickled
             setattr(module, name, public)
+    document(module, names)
 
 
 def filter_traceback(exc: BaseException) -> None:

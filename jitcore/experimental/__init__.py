@@ -14,6 +14,11 @@ Modules:
     sparse/        Sparse arrays: `BCOO`, its operations, and `sparsify` for functions of dense arrays.
 """
 
+import sys
+
+from jitcore.docstrings import document
 from jitcore.lax.control_flow.callback import io_callback
 
 __all__ = ["io_callback"]
+
+document(sys.modules[__name__], __all__)

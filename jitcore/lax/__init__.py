@@ -41,9 +41,11 @@ Modules:
 """
 
 # ruff: noqa: F401, F403
+from sys import modules as _modules
 from types import FunctionType as _FunctionType
 
 from jitcore.core.source import api_boundary as _api_boundary
+from jitcore.docstrings import document as _document
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bitcast import bitcast_convert_type
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
@@ -81,8 +83,11 @@ from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
 from jitcore.lax.special import *
 from jitcore.lax.window import *
 
-# An exception leaves a public function without frames of the inside.
+# An exception leaves a public function without frames of the inside, and `help` shows complete docstrings.
 for _name, _value in list(globals().items()):
     if isinstance(_value, _FunctionType) and not _name.startswith("_"):
         globals()[_name] = _public = _api_boundary(_value)
         _public.__module__, _public.__qualname__ = __name__, _name  # by which it is pickled
+        _document(_modules[__name__], [_name])
+_linalg = _modules[f"{__name__}.linalg"]
+_document(_linalg, _linalg.__all__)

@@ -9,6 +9,9 @@ Modules:
     normalization  Functions along an axis: softmax and its logarithm, standardisation, one-hot codes.
 """
 
+import sys
+
+from jitcore.docstrings import document
 from jitcore.nn import activations, initializers
 from jitcore.nn.activations import *  # noqa: F403
 from jitcore.nn.attention import dot_product_attention
@@ -18,3 +21,6 @@ from jitcore.scipy.special import logsumexp
 __all__ = ["initializers", "dot_product_attention", "logsumexp", *activations.__all__, "log_softm"
                           "ax", "logmeanexp", "one_hot",
            "softmax", "standardize"]
+
+document(sys.modules[__name__], __all__)
+document(initializers, initializers.__all__)

@@ -17,6 +17,9 @@ Modules:
                   Threefry-2x32 hash.
 """
 
+import sys
+
+from jitcore.docstrings import document
 from jitcore.random import continuous, discrete, keys
 from jitcore.random.continuous import *  # noqa: F403
 from jitcore.random.discrete import *  # noqa: F403
@@ -27,3 +30,5 @@ from jitcore.random.multivariate import multivariate_normal, orthogonal
 
 __all__ = [*continuous.__all__, *discrete.__all__, *_of_gamma, *keys.__all__, "multivariate_normal",
            "orthogonal"]
+
+document(sys.modules[__name__], __all__)

@@ -20,6 +20,7 @@ Modules:
 """
 
 from jitcore.core.source import bound_module
+from jitcore.docstrings import document
 from jitcore.scipy import (cluster, fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse,
                            special, stats)
 
@@ -28,3 +29,6 @@ __all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "o
 
 for _module in (cluster.vq, fft, linalg, ndimage, optimize, signal, special):
     bound_module(_module, _module.__all__)
+
+for _module in (integrate, sparse.linalg, stats, *(getattr(stats, _name) for _name in stats.__all__)):
+    document(_module, getattr(_module, "__all__", ()))

@@ -16,6 +16,7 @@ Modules:
 from __future__ import annotations
 
 import functools
+import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 import optree
 
 from jitcore.config import drop_oldest
+from jitcore.docstrings import document
 from jitcore.process.concurrency import Lock, stop_at_end
 from jitcore.tree_util.nodes import (LEAF, NAMESPACE, DictKey, FlattenedIndexKey, GetAttrKey, KeyPath,
                                      Partial, SequenceKey, find_difference, flatten_one_level, keystr,
@@ -342,3 +344,6 @@ def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any,
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [treedef.flatten_up_to(other) for other in rest]
     return treedef.unflatten([f(*pair, *row) for pair, *row in zip(pairs, *columns)])
+
+
+document(sys.modules[__name__], __all__)

@@ -178,6 +178,8 @@ def _exponent_bits(x):
 def frexp(x, /):
     """(mantissa in [0.5, 1), int32 exponent) with x = mantissa * 2**exponent. Same as: `numpy.frexp`."""
     (x,) = promote_arrays("frexp", x, to=dtypes.inexact_dtype)
+    if dtypes.kind_of(x.dtype) == "c":
+        raise TypeError("frexp does not support complex-valued inputs")
     scalar = x.dtype.type
     mantissa_bits = _MANTISSA_BITS[x.dtype]
     tiny = logic.less(absolute(x), scalar(2.0) ** (mantissa_bits - _exponent_bits(x)[1] + 2))
