@@ -82,8 +82,8 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-            "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops", "random", "scipy",
-            "sharding", "stages", "test_util", "tree", "tree_util", "typing")
+            "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops", "profiler", "random",
+            "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -118,8 +118,8 @@ if TYPE_CHECKING:
         ad_checkpoint as ad_checkpoint, api as api, custom_derivatives as custom_derivatives, debug as debug,
         distributed as distributed, dtypes as dtypes, errors as errors, experimental as experimental,
         export as export, flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy,
-        ops as ops, random as random, scipy as scipy, sharding as sharding, stages as stages,
-        test_util as test_util, tree as tree, tree_util as tree_util, typing as typing,
+        ops as ops, profiler as profiler, random as random, scipy as scipy, sharding as sharding,
+        stages as stages, test_util as test_util, tree as tree, tree_util as tree_util, typing as typing,
     )
     from jitcore.api import (
         autojit as autojit, block_until_ready as block_until_ready, checkpoint as checkpoint,

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 import jitcore
 from jitcore import array
+from jitcore.backends.cpu import timing
 from jitcore.backends.cpu.compiler import CpuTarget, ProgramLayout, choose_target, compile_program
-from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine import host, roofline
 from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.native.images import foresee
 from jitcore.backends.cpu.native.libraries import NativeProgram, code_cache, find_program
@@ -32,13 +35,15 @@ from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.loopir.expr import Address
-from jitcore.loopir.program import Call, Program, While
+from jitcore.loopir.program import Call, Native, Program, Statement, While
 from jitcore.loopir.text import show_program
-from jitcore.loopir.traversal import flatten, list_outermost
+from jitcore.loopir.traversal import flatten, list_buffers, list_outermost
 from jitcore.loopir.ways import apply_rules
 from jitcore.passes.canonical import LOCAL, program_key
+from jitcore.process.events import span
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import plan_arena
+from jitcore.schedule.cost import count_flops
 
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
 _SOURCES = ("lax", "loopir", "schedule")
@@ -109,12 +114,13 @@ class CpuExecutable:
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
-        return prepared.bind()
+        return timing.note(prepared.bind(), prepared)
 
     def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int]) -> Callable | None:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
-        return prepared.bind_into(outputs)
+        run = prepared.bind_into(outputs)
+        return None if run is None else timing.note(run, prepared)
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """How native code calls the program for inputs of these shapes; None where it calls Python."""
@@ -149,8 +155,14 @@ class CpuExecutable:
         if self._latest is None:
             return {}
         program = self._latest.read_program()
-        moved = sum(buffer.nbytes for buffer in {*program.inputs, *program.outputs})
-        return {"bytes accessed": float(moved)}
+        moved, flops = count_bytes(program), count_flops(program)
+        return {"flops": float(flops), "bytes accessed": float(moved),
+                "optimal_seconds": roofline.measure().allow(program, flops, moved)}
+
+
+def count_bytes(program: Program) -> int:
+    """Of arguments and results: each moves once at least."""
+    return sum(buffer.nbytes for buffer in {*program.inputs, *program.outputs})
 
 
 def _write_numba(program: Program, arguments: Sequence[str]) -> str:
@@ -170,6 +182,8 @@ class _Prepared:
                  bind: Callable[[], Run], program: Program | None = None):
         self._closed, self._options, self._program = closed, options, program
         self.compiled, self.bind = compiled, bind
+        info = closed.jaxpr.debug_info
+        self.origin = ("", "") if info is None else (info.fun_name, info.location)
 
     def bind_into(self, outputs: Sequence[int]) -> Run | None:
         if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
@@ -189,6 +203,25 @@ class _Prepared:
         owner = self.compiled, plan.owners
         return NativeCall(self.compiled.addresses[0], dims, outputs, plan.arena_bytes, owner)
 
+    def split(self) -> tuple[list[tuple[int, Statement]], Program, CallPlan, Any] | None:
+        """(entry point of each statement of the program, the program, how they are called, what keeps them loaded),
+        where the program is one native step; else None."""
+        if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
+            return None
+        program = _lower(self._closed, self._options)
+        statements = list_outermost(program.steps)
+        if len(statements) < 2:
+            return list(zip(self.compiled.addresses, statements)), program, self.bind.args[0], self.compiled
+        program.steps = [Native([statement]) for statement in statements]
+        homes = Counter(buffer for statement in statements for buffer in list_buffers([statement]))
+        for buffer, count in homes.items():
+            if buffer.kind == "scalar" and count > 1:
+                buffer.kind = "temp"
+        compiled, layout, _ = compile_program(program, self._options)
+        plan, _ = plan_call(program, layout)
+        plan.open_parts()
+        return list(zip(compiled.addresses, statements)), program, plan, compiled
+
     def read_program(self) -> Program:
         if self._program is None:
             self._program = _lower(self._closed, self._options)
@@ -197,7 +230,8 @@ class _Prepared:
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
     target = choose_target(options.thread_work)
-    return apply_rules(lower_program(closed, target, options.donated), RULES, host.MACHINE)
+    with span("schedule"):
+        return apply_rules(lower_program(closed, target, options.donated), RULES, host.MACHINE)
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:

@@ -65,6 +65,7 @@ from jitcore.passes.shared_pads import share_pads
 from jitcore.passes.simplify import eliminate_dead_code, fold_constants, merge_common_subexpressions, simplify
 from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.process.effort import spend
+from jitcore.process.events import span
 
 __all__ = ["PIPELINE", "Pass", "list_passes", "program_key", "run_pipeline"]
 
@@ -142,7 +143,9 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = No
         if not step.applies_to(primitives):
             continue
         spend(_EQUATION * primitives.total())
-        before, closed_jaxpr = closed_jaxpr, step.run(closed_jaxpr)
+        before = closed_jaxpr
+        with span("pass", step=step.name):
+            closed_jaxpr = step.run(closed_jaxpr)
         if closed_jaxpr is before:
             continue
         primitives = count_primitives(closed_jaxpr.jaxpr)

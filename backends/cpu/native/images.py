@@ -133,11 +133,13 @@ class Image(NamedTuple):
     Attributes:
         code: the bytes; wherever they are loaded, they begin at a page.
         exports: offset of each function that others may call.
-        slots: what is filled in at loading."""
+        slots: what is filled in at loading.
+        functions: (name, offset, bytes) of each function, as far as it is known: files do not have it."""
 
     code: bytes
     exports: dict[str, int]
     slots: tuple[Slot, ...]
+    functions: tuple[tuple[str, int, int], ...] = ()
 
     def encode(self) -> bytes:
         """Bytes from which `decode` makes an equal image."""
@@ -193,7 +195,7 @@ class LoadedImage:
         for offset, symbol, addend in image.slots:
             _ADDRESS.pack_into(memory, offset, found[symbol] + addend)
         _forbid_writing(start, len(memory))
-        self._memory = memory
+        self.start, self._memory = start, memory
         self._addresses = {name: start + offset for name, offset in image.exports.items()}
 
     def __getitem__(self, symbol: str) -> int:

@@ -64,7 +64,7 @@ _RELOCATABLE, _X86_64 = 1, 62
 _PROGBITS, _SYMTAB, _RELA, _NOBITS, _REL = 1, 2, 4, 8, 9
 _WRITABLE, _ALLOCATED, _EXECUTABLE, _THREAD_LOCAL = 1, 2, 4, 0x400
 _UNDEFINED, _FIRST_RESERVED = 0, 0xFF00
-_GLOBAL, _THREAD_LOCAL_SYMBOL = 1, 6
+_GLOBAL, _FUNCTION, _THREAD_LOCAL_SYMBOL = 1, 2, 6
 
 # Types of relocations: S symbol, A addend, P place, G slot in the table of addresses.
 _ABSOLUTE_64 = 1  # S + A
@@ -109,7 +109,7 @@ class _Linker:
         self._make_table(relocations)
         for section, offset, kind, symbol, addend in relocations:
             self._relocate(self.places[section] + offset, kind, symbol, addend)
-        return Image(bytes(self.code), self._list_exports(), tuple(self.fixups))
+        return Image(bytes(self.code), self._list_exports(), tuple(self.fixups), self._list_functions())
 
     # -- reading -------------------------------------------------------------------------------------------
     def _read_sections(self) -> list[_Section]:
@@ -241,6 +241,11 @@ class _Linker:
             self.code[place : place + size] = value.to_bytes(size, "little", signed=True)
         except OverflowError:
             raise UnknownObjectError("a distance of more than 2 GiB") from None
+
+    def _list_functions(self) -> tuple[tuple[str, int, int], ...]:
+        found = [(self._read_name(symbol), self.places[symbol.section] + symbol.value, symbol.size)
+                 for symbol in self.symbols if symbol.info & 15 == _FUNCTION and symbol.section in self.places]
+        return tuple(sorted(found, key=lambda function: function[1]))
 
     def _list_exports(self) -> dict[str, int]:
         return {
