@@ -25,6 +25,8 @@ Modules:
     einops              Makes einops know Arrays and traced values: `import jitcore.einops`, once.
     errors/             Every error class with cause, example and fix; the layout of messages; the errors
                         about traced values.
+    events/             Events: what jitcore does, published at the few places where it happens, and the
+                        readers that are always there.
     experimental/       What JAX's scripts import from `jax.experimental`: `io_callback`.
     export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
     flatten_util        A pytree of arrays as one vector, and back: what optimizers and `hessian` of whole
@@ -47,6 +49,7 @@ Modules:
     passes/             Passes: programs in, smaller programs out.
     process/            The process around jitcore: locks and forks, processors, the cost of compiling,
                         pickles.
+    profiler/           Looking into a running program: timelines of what jitcore does, and names of its code.
     random/             Random numbers from explicit keys (`jitcore.random`): a key always gives the same
                         numbers, those of JAX.
     rewriter/           The bytecode rewriter: plain Python control flow on traced values, compiled.

@@ -21,7 +21,7 @@ import jitcore
 from jitcore import array
 from jitcore.backends.cpu import timing
 from jitcore.backends.cpu.compiler import CpuTarget, ProgramLayout, choose_target, compile_program
-from jitcore.backends.cpu.machine import host, roofline
+from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.native.images import foresee
 from jitcore.backends.cpu.native.libraries import NativeProgram, code_cache, find_program
@@ -34,16 +34,19 @@ from jitcore.device import Device
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
+from jitcore.events.publishing import span
 from jitcore.loopir.expr import Address
 from jitcore.loopir.program import Call, Native, Program, Statement, While
 from jitcore.loopir.text import show_program
 from jitcore.loopir.traversal import flatten, list_buffers, list_outermost
 from jitcore.loopir.ways import apply_rules
 from jitcore.passes.canonical import LOCAL, program_key
-from jitcore.process.events import span
+from jitcore.process.lazy import LazyModule
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import plan_arena
 from jitcore.schedule.cost import count_flops
+
+roofline = LazyModule("jitcore.backends.cpu.machine.roofline")
 
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
 _SOURCES = ("lax", "loopir", "schedule")

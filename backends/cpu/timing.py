@@ -20,9 +20,9 @@ import numpy as np
 
 from jitcore.backends.cpu.compiler import find_line
 from jitcore.backends.cpu.runtime import threads
+from jitcore.events import publishing as events
 from jitcore.loopir.program import Call, Kernel, Loop, Program, Statement
 from jitcore.loopir.traversal import list_reads, list_writes
-from jitcore.process import events
 from jitcore.process.concurrency import Lock
 from jitcore.schedule.cost import count_flops_of
 

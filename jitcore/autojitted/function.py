@@ -29,9 +29,9 @@ from jitcore.config import config
 from jitcore.core.source import filter_traceback, format_place, raise_interruption
 from jitcore.dispatch.generated_calls import MISS
 from jitcore.dispatch.options import JitOptions
+from jitcore.events.publishing import compiling, publish, span
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort
-from jitcore.process.events import compiling, publish, span
 from jitcore.process.generated import (Dispatch, Parameters, make_dispatching_code, make_watching_code,
                                        make_wrapper)
 from jitcore.rewriter.control_flow.raising import is_raised_defect

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import source_hash
 
 from jitcore.config import config
-from jitcore.process.events import publish
+from jitcore.events.publishing import publish
 
 _MAGIC = b"jitcore\x02"
 _KEY_BYTES = 32

@@ -29,9 +29,9 @@ from jitcore.dispatch.placement import (claim_donated, constrain_leaves, delete_
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
 from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
+from jitcore.events.publishing import compiling, publish
 from jitcore.process.concurrency import Lock
 from jitcore.process.effort import CacheInfo
-from jitcore.process.events import compiling, publish
 from jitcore.transforms.batching import list_named_axes
 from jitcore.tree_util import tree_leaves
 

@@ -26,10 +26,10 @@ from jitcore.dispatch.fast_call import make_rebuilder
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
+from jitcore.events.publishing import compiling, span
 from jitcore.passes.canonical import program_key
 from jitcore.process.concurrency import Lock, cached_attribute
 from jitcore.process.effort import STEPS_PER_SECOND, counters, spend
-from jitcore.process.events import compiling, span
 from jitcore.sharding import Spread
 
 

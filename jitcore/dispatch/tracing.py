@@ -23,8 +23,8 @@ from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.signature import CallSignature, hide_float0
 from jitcore.errors import arguments
+from jitcore.events.publishing import compiling
 from jitcore.process.effort import counters
-from jitcore.process.events import compiling
 from jitcore.sharding import Sharding
 
 #: Structure of a result that is one array, which needs no treedef.

@@ -51,6 +51,7 @@ from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
 from jitcore.core.jaxpr import ClosedJaxpr, count_primitives
 from jitcore.core.primitive import Primitive
+from jitcore.events.publishing import span
 from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.dead_updates import drop_overwritten
@@ -65,7 +66,6 @@ from jitcore.passes.shared_pads import share_pads
 from jitcore.passes.simplify import eliminate_dead_code, fold_constants, merge_common_subexpressions, simplify
 from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.process.effort import spend
-from jitcore.process.events import span
 
 __all__ = ["PIPELINE", "Pass", "list_passes", "program_key", "run_pipeline"]
 

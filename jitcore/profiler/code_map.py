@@ -23,8 +23,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.config import config
+from jitcore.events.publishing import Event
 from jitcore.process.concurrency import Lock
-from jitcore.process.events import Event
+from jitcore.process.lazy import LazyModule
+
+llvm = LazyModule("llvmlite.binding")
 
 _lock = Lock()
 
@@ -163,9 +166,7 @@ def register_with_gdb(functions: list[Function]) -> None:
 def find_registration() -> tuple[int, int] | None:
     """Where LLVM has the list, and the function at which GDB stops: names of llvmlite's library that only its own
     table of symbols has. None where that was stripped."""
-    from llvmlite.binding import ffi
-
-    path, known = ffi.lib._name, "LLVMPY_InitializeNativeTarget"
+    path, known = llvm.ffi.lib._name, "LLVMPY_InitializeNativeTarget"
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         found = find_symbols(data, (known, "__jit_debug_descriptor", "__jit_debug_register_code"))
     if len(found) < 3:

@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
-from jitcore.process import events
+from jitcore.events import publishing as events
+from jitcore.events.publishing import Event
 from jitcore.process.concurrency import Lock
-from jitcore.process.events import Event
 
 #: Events that a timeline keeps; later ones are counted only, so that a forgotten timeline does not fill the memory.
 MOST_EVENTS = 1_000_000

@@ -25,15 +25,15 @@ def count_flops(program: Program) -> int:
     return count_flops_of(program.steps, program.origins)
 
 
-def count_flops_of(body: Iterable[Statement], origins: Mapping[Buffer, Equation]) -> int:
+def count_flops_of(body: Iterable[Statement], origins: Mapping[Buffer | Call, Equation]) -> int:
     """Those of some statements. origins: of the program."""
     return count_runs(body, lambda statement: _count_own(statement, origins))
 
 
-def _count_own(statement: Statement, origins: Mapping[Buffer, Equation]) -> int:
+def _count_own(statement: Statement, origins: Mapping[Buffer | Call, Equation]) -> int:
     """What an iteration computes, and combines."""
     if isinstance(statement, Call):
-        return _count_products(origins.get(statement.outputs[0]) if statement.outputs else None)
+        return _count_products(origins.get(statement))
     return len(statement.values) + sum(map(_is_arithmetic, walk(statement.roots)))
 
 

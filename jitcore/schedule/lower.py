@@ -53,7 +53,7 @@ class Lowering(Builder):
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.spare: set[Buffer] = set()  # memory of its operands that nothing else reads any more
         self.temps: list[Buffer] = []
-        self.origins: dict[Buffer, Equation] = {}  # whose results buffers hold
+        self.origins: dict[Buffer | Call, Equation] = {}  # whose results buffers hold, or calls compute
         self.equation: Equation | None = None  # the one being lowered
         self.steps: list = []
         self.groups: list[FusionGroup] = []  # open ones, in the order in which their kernels will run
@@ -176,7 +176,9 @@ class Lowering(Builder):
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
         scratch = [self.new_temp(shape, dtype) for shape, dtype in routine.scratch()]
-        self.emit(Call(routine, find_function(routine, eqn), inputs, outputs, scratch))
+        call = Call(routine, find_function(routine, eqn), inputs, outputs, scratch)
+        self.origins[call] = eqn
+        self.emit(call)
         return [self.stored(buffer) for buffer in outputs]
 
     def output_buffers(self, eqn: Equation, goals: list) -> list[Buffer]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import operator
 import platform
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -20,6 +22,8 @@ import numpy as np
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.runtime import threads
 from jitcore.dispatch import disk_cache
+from jitcore.dispatch.function import find_function
+from jitcore.dispatch.options import JitOptions
 from jitcore.loopir.program import Program
 
 #: Bytes of an array that is swept, beside the caches; size of matrices; runs, of which the best counts.
@@ -54,21 +58,19 @@ def measure() -> Roofline:
 
 
 def _measure(machine: str, count: int) -> Roofline:
-    from jitcore.api import jit
-
     size = min(max(4 * max(host.cache_sizes()), _LEAST_BYTES), _MOST_BYTES) // 8
-    triad = jit(lambda a, b: a + 3.0 * b)
-    bandwidth = 3 * 8 * size / _time(triad, np.ones(size), np.ones(size))
-    rates = [2 * _MATRIX**3 / _time(jit(lambda a, b: a @ b), *[np.ones((_MATRIX, _MATRIX), dtype)] * 2)
+    bandwidth = 3 * 8 * size / _time(lambda a, b: a + 3.0 * b, np.ones(size), np.ones(size))
+    rates = [2 * _MATRIX**3 / _time(operator.matmul, *[np.ones((_MATRIX, _MATRIX), dtype)] * 2)
              for dtype in (np.float32, np.float64)]
     return Roofline(machine, count, bandwidth, *rates)
 
 
-def _time(run: Callable[..., Any], *arguments: np.ndarray) -> float:
-    run(*arguments)
+def _time(function: Callable[..., Any], *arguments: np.ndarray) -> float:
+    run = partial(find_function(function, JitOptions(backend="cpu")).call, function, None, arguments, {})
+    run()
     seconds = []
     for _ in range(_RUNS):
         start = perf_counter()
-        run(*arguments)
+        run()
         seconds.append(perf_counter() - start)
     return min(seconds)

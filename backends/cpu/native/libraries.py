@@ -35,8 +35,8 @@ from jitcore.backends.cpu.native.translate import (NativeCodeError, ObjectCode, 
                                                    in_second_lane, load_compiler, optimize_ir, translate)
 from jitcore.config import RecentlyUsed, config
 from jitcore.dispatch import disk_cache
+from jitcore.events.publishing import span
 from jitcore.process.concurrency import Lock, available_cores
-from jitcore.process.events import span
 from jitcore.process.lazy import LazyModule
 
 conversions = LazyModule("jitcore.backends.cpu.native.conversions")

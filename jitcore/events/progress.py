@@ -11,8 +11,11 @@ import sys
 import threading
 from time import perf_counter
 
+from jitcore.events.publishing import Event
 from jitcore.process.concurrency import Lock
-from jitcore.process.events import Event
+from jitcore.process.lazy import LazyModule
+
+ipython = LazyModule("IPython.display")
 
 PATIENCE, REFRESH = 2.0, 0.5  # seconds
 _WIDTH = 100
@@ -87,9 +90,7 @@ class _TerminalLine:
 
 class _NotebookLine:
     def __init__(self):
-        from IPython.display import display
-
-        self._handle = display({"text/plain": ""}, raw=True, display_id=True)
+        self._handle = ipython.display({"text/plain": ""}, raw=True, display_id=True)
 
     def show(self, text: str) -> None:
         self._handle.update({"text/plain": text}, raw=True)

@@ -117,7 +117,7 @@ def _shows_progress() -> bool:
 
 
 #: Readers that the configuration asks for: when, and the module whose `read` it is.
-_STANDING = ((_is_logged, "jitcore.process.logbook"), (_shows_progress, "jitcore.process.progress"),
+_STANDING = ((_is_logged, "jitcore.events.logbook"), (_shows_progress, "jitcore.events.progress"),
              (lambda: bool(config.code_map), "jitcore.profiler.code_map"))
 
 

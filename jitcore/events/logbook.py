@@ -11,7 +11,7 @@ import logging
 import sys
 
 from jitcore.config import config
-from jitcore.process.events import Event
+from jitcore.events.publishing import Event
 
 logger = logging.getLogger("jitcore")
 _INFORMING = frozenset(("first call", "miss", "compile", "fallback"))
