@@ -319,6 +319,10 @@ class CpuBackend:
             "threads": f"{pool['threads']} on {pool['cores']} cores, layer {pool['layer']}{tbb}",
         }
 
+    def measure_roofline(self) -> dict[str, str | int | float]:
+        """How fast memory and processor are, measured once: see `machine.roofline`."""
+        return roofline.measure()._asdict()
+
     def make_check(self, arrays, mask, codes, state) -> Callable[..., int] | None:
         return launch.make_check(arrays, mask, codes, state)
 
