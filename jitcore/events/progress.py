@@ -12,7 +12,6 @@ import threading
 from time import perf_counter
 
 from jitcore.events.publishing import Event
-from jitcore.process.concurrency import Lock
 from jitcore.process.lazy import LazyModule
 
 ipython = LazyModule("IPython.display")
@@ -29,7 +28,7 @@ class _Wait(threading.local):
 
 
 _wait = _Wait()
-_shown = Lock()  # of several threads that compile, one shows its line
+_shown = _thread.allocate_lock()  # of several threads that compile, one shows its line
 
 
 def read(event: Event) -> None:

@@ -33,7 +33,7 @@ class Timeline:
 
     def __init__(self, path: str):
         self.path, self.start = path, perf_counter()
-        self.events: list[tuple[Event, int, str]] = []
+        self.events: list[tuple[Event, dict[str, Any], int, str]] = []  # with facts and thread
         self.dropped = 0
 
     def read(self, event: Event) -> None:
@@ -42,21 +42,21 @@ class Timeline:
         if len(self.events) >= MOST_EVENTS:
             self.dropped += 1
             return
-        self.events.append((event, threading.get_native_id(), threading.current_thread().name))
+        thread = threading.current_thread()
+        self.events.append((event, event.read_facts(), threading.get_native_id(), thread.name))
 
     def format(self) -> dict[str, Any]:
         """The JSON object of the trace event format."""
         process = os.getpid()
-        threads = {number: name for _, number, name in self.events}
+        threads = {number: name for *_, number, name in self.events}
         rows: list[dict[str, Any]] = [_name("process_name", process, 0, " ".join(sys.argv[:1]) or "python")]
         rows += [_name("thread_name", process, number, name) for number, name in threads.items()]
-        rows += [self._format_event(event, process, number) for event, number, _ in self.events]
+        rows += [self._format_event(event, dict(facts), process, number) for event, facts, number, _ in self.events]
         return {"traceEvents": rows, "displayTimeUnit": "ms",
                 "otherData": {"program": "jitcore", "started": time.strftime("%Y-%m-%dT%H:%M:%S"),
                               "dropped": self.dropped}}
 
-    def _format_event(self, event: Event, process: int, thread: int) -> dict[str, Any]:
-        facts = event.read_facts()
+    def _format_event(self, event: Event, facts: dict[str, Any], process: int, thread: int) -> dict[str, Any]:
         if event.place:
             facts["function"] = f"{event.name} ({event.place})"
         row = {"name": _title(event, facts), "cat": event.kind, "pid": process, "tid": thread,
