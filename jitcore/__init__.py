@@ -25,8 +25,7 @@ Modules:
     einops              Makes einops know Arrays and traced values: `import jitcore.einops`, once.
     errors/             Every error class with cause, example and fix; the layout of messages; the errors
                         about traced values.
-    events/             Events: what jitcore does, published at the few places where it happens, and the
-                        readers that are always there.
+    events/             Events: what jitcore does, published at the few places where it happens.
     experimental/       What JAX's scripts import from `jax.experimental`: `io_callback`.
     export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
     flatten_util        A pytree of arrays as one vector, and back: what optimizers and `hessian` of whole
@@ -85,8 +84,8 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-            "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops", "profiler", "random",
-            "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing")
+            "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops", "profiler",
+            "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {

@@ -102,8 +102,8 @@ _ROWS = (
          "Lines on standard error about what is compiled and why: 'info', or 'debug' for all; '' for none.",
          choices=("", "info", "debug")),
     Flag("code_map", str, "", False,
-         "How profilers and debuggers learn names of compiled code: 'perf' writes /tmp/perf-PID.map, 'jitdump' "
-         "./jit-PID.dump, 'gdb' registers it with GDB, 'all' does all of it; '' nothing.",
+         "How profilers and debuggers learn names of compiled code: 'perf' writes /tmp/perf-PID.map, "
+         "'jitdump' ./jit-PID.dump, 'gdb' registers it with GDB, 'all' does all of it; '' nothing.",
          choices=("", "perf", "jitdump", "gdb", "all"), process_wide=True),
     Flag("traceback_filtering", bool, True, False,
          "Tracebacks that reach the user show no frames of jitcore or of the compiler."),

@@ -85,6 +85,7 @@ def show_grid(rows: Sequence[Sequence[str]]) -> str:
     lines = []
     for row in rows[:_MOST_ROWS]:
         cells = [f'<td style="border:1px solid;padding:0.6em;text-align:center;'
-                 f'background:hsla({hues[cell]},70%,60%,0.3)">{escape(cut(cell, 200))}</td>' for cell in row[:_MOST_ROWS]]
+                 f'background:hsla({hues[cell]},70%,60%,0.3)">{escape(cut(cell, 200))}</td>'
+                 for cell in row[:_MOST_ROWS]]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return f'<table style="border-collapse:collapse">{"".join(lines)}</table>'

@@ -33,7 +33,8 @@ class Shown:
 
     def __init__(self, tree: Any):
         self._tree = tree
-        self._rows = [(tree_util.keystr(path) or "the tree itself", *_describe(leaf)) for path, leaf in leaves_with_path(tree)]
+        self._rows = [(tree_util.keystr(path) or "the tree itself", *_describe(leaf))
+                      for path, leaf in leaves_with_path(tree)]
 
     @property
     def nbytes(self) -> int:
@@ -52,7 +53,8 @@ class Shown:
 
 
 def show(tree: Any) -> Shown:
-    """A pytree to look at, as the last line of a notebook's cell or in `print`: paths, types and bytes of its leaves.
+    """A pytree to look at, as the last line of a notebook's cell or in `print`: paths, types and bytes of its
+    leaves.
 
     >>> print(jitcore.tree.show({"w": np.ones((2, 3)), "b": [np.zeros(3), None]}))
     leaf      type          bytes
@@ -65,7 +67,8 @@ def show(tree: Any) -> Shown:
 def _describe(leaf: Any) -> tuple[str, int]:
     """(type, bytes) of a leaf."""
     if hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
-        return f"{leaf.dtype}[{','.join([str(extent) for extent in leaf.shape])}]", int(getattr(leaf, "nbytes", 0))
+        shape = ",".join([str(extent) for extent in leaf.shape])
+        return f"{leaf.dtype}[{shape}]", int(getattr(leaf, "nbytes", 0))
     return "None" if leaf is None else type(leaf).__name__, 0
 
 
@@ -76,4 +79,5 @@ def _fold(name: str, node: Any, is_open: bool = False) -> str:
         kind, size = _describe(node)
         return hypertext.show_text(f"{name}: {kind}{f', {size:,} bytes' if size else ''}", 1000)
     body = "".join(_fold(tree_util.keystr(path), child) for path, child in children)
-    return hypertext.fold(f"{name}: {Shown(node)._summarize()}", f'<div style="margin-left:1em">{body}</div>', is_open)
+    body = f'<div style="margin-left:1em">{body}</div>'
+    return hypertext.fold(f"{name}: {Shown(node)._summarize()}", body, is_open)

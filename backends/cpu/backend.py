@@ -207,8 +207,8 @@ class _Prepared:
         return NativeCall(self.compiled.addresses[0], dims, outputs, plan.arena_bytes, owner)
 
     def split(self) -> tuple[list[tuple[int, Statement]], Program, CallPlan, Any] | None:
-        """(entry point of each statement of the program, the program, how they are called, what keeps them loaded),
-        where the program is one native step; else None."""
+        """(entry point of each statement of the program, the program, how they are called, what keeps them
+        loaded), where the program is one native step; else None."""
         if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
             return None
         program = _lower(self._closed, self._options)

@@ -81,7 +81,8 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
         kernel = layout.kernels.get(symbol)
         return find_line(program, kernel) if kernel is not None else ""
 
-    library, is_new = libraries.find_or_compile(NAME, facts, render, opt_level=options.opt_level, describe=describe)
+    library, is_new = libraries.find_or_compile(NAME, facts, render, opt_level=options.opt_level,
+                                                describe=describe)
     compiled = NativeProgram(library, key)
     code_cache.add(key, compiled)
     return compiled, layout, is_new
@@ -90,8 +91,8 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
 def find_line(program: Program, statement: Statement) -> str:
     """The user's line whose value a statement of a program stores; "" where it is not known."""
     written = list_writes([statement])
-    made = [eqn for buffer, eqn in program.origins.items() if buffer in written and eqn.source_info is not None]
-    return summarize_source(made[-1].source_info) if made else ""
+    places = [eqn.source_info for buffer, eqn in program.origins.items() if buffer in written]
+    return summarize_source(next(filter(None, reversed(places)), None))
 
 
 @functools.cache

@@ -1,11 +1,13 @@
 """Programs kernel by kernel, timed, while a timeline is on.
 
-In: bound programs, and whether somebody wants their kernels timed. Out: an event for each statement of a program
-that has run: what it is, from which line of the user's, how long it took, and its bytes, operations and threads.
+In: bound programs, and whether somebody wants their kernels timed. Out: an event for each statement of a
+program that has run: what it is, from which line of the user's, how long it took, and its bytes, operations
+and threads.
 
-The function of a bound program finds its launcher among its globals. While a timeline is on another one stands
-there, which calls the same statements one by one, compiled as entry points of their own when they are first asked for; so
-calls cost nothing more while there is none. A program that calls Python between its native steps is timed step by step.
+The function of a bound program finds its launcher among its globals. While a timeline is on another one
+stands there, which calls the same statements one by one, compiled as entry points of their own when they are
+first asked for; so calls cost nothing more while there is none. A program that calls Python between its
+native steps is timed step by step.
 """
 
 from __future__ import annotations
@@ -102,9 +104,11 @@ def _make_arena(size: int) -> np.ndarray:
 
 
 def describe(statement: Statement, program: Program) -> dict[str, Any]:
-    """Facts of a statement: what it is, its line, bytes that it reads and writes, operations of one round, threads."""
-    moved = sum(buffer.nbytes for touched in (list_reads([statement]), list_writes([statement])) for buffer in touched)
-    return {"what": name_statement(statement), "line": find_line(program, statement), "bytes": moved,
+    """Facts of a statement: what it is, its line, bytes that it reads and writes, operations of one round,
+    threads."""
+    touched = [*list_reads([statement]), *list_writes([statement])]
+    return {"what": name_statement(statement), "line": find_line(program, statement),
+            "bytes": sum(buffer.nbytes for buffer in touched),
             "flops": count_flops_of([statement], program.origins), "threads": count_threads(statement)}
 
 

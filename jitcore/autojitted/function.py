@@ -168,7 +168,8 @@ class AutojitFunction:
 
     def _serve_new(self, values: tuple, reader: Reader, specs: tuple[Spec, ...]) -> Any:
         self._misses += 1
-        publish("miss", *self.origin, reason=lambda: self.signatures.explain_new(self.parameters.names, specs))
+        publish("miss", *self.origin,
+                reason=lambda: self.signatures.explain_new(self.parameters.names, specs))
         exhausted = self.policy.find_exhausted(reader.number_paths)
         if exhausted is not None:
             text = f"{describe_path(exhausted)} has to be known and had more than {MAX_STATIC_VALUES} values"

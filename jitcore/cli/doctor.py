@@ -1,6 +1,7 @@
-"""Describes this installation: versions, system, BLAS, backends, targets, machine and roofline, settings, caches.
+"""Describes this installation: versions, system, BLAS, backends, targets, machine, settings, caches.
 
-In: nothing. Out: a report for people, with the problems at its end, or with `--json` an object for programs and for
+In: nothing. Out: a report for people, with the problems at its end, or with `--json` an object for programs
+and for
 reports of bugs: titles, facts by name, problems; exit code 1 when there are any of these.
 """
 
@@ -32,11 +33,12 @@ OPTIONAL = ("tbb", "jax", "jaxlib", "flatbuffers", "libtpu", "cuda-bindings", "n
             "numba-cuda")
 
 #: Environment variables that change what jitcore and the libraries below it do begin so.
-ENVIRONMENT = (ENVIRONMENT_PREFIX, "JAX_", "XLA_", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "VECLIB_",
-               "NUMBA_", "TBB_", "CUDA_", "NVIDIA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_", "PYTHON",
-               "XDG_CACHE_HOME", "CONDA_PREFIX", "VIRTUAL_ENV", "SLURM_")
-#: Files of control groups, of version 2 and then of version 1: processors and memory that this process may use.
-CGROUPS = {"cpu limit": ("cpu.max", "cpu/cpu.cfs_quota_us"), "cpu set": ("cpuset.cpus.effective", "cpuset/cpuset.cpus"),
+ENVIRONMENT = (ENVIRONMENT_PREFIX, "JAX_", "XLA_", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_",
+               "VECLIB_", "NUMBA_", "TBB_", "CUDA_", "NVIDIA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_",
+               "PYTHON", "XDG_CACHE_HOME", "CONDA_PREFIX", "VIRTUAL_ENV", "SLURM_")
+#: Files of control groups, of version 2 and then of version 1: processors and memory for this process.
+CGROUPS = {"cpu limit": ("cpu.max", "cpu/cpu.cfs_quota_us"),
+           "cpu set": ("cpuset.cpus.effective", "cpuset/cpuset.cpus"),
            "memory limit": ("memory.max", "memory/memory.limit_in_bytes")}
 
 Facts = Iterator[tuple[str, str | int | float]]
@@ -84,7 +86,8 @@ def list_system_facts() -> Facts:
 
 
 def find_cgroup() -> str:
-    """The control group of this process, below the root of the file system of groups; "" where it is not known."""
+    """The control group of this process, below the root of the file system of groups; "" where it is not
+    known."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux
@@ -104,13 +107,14 @@ def read_cgroup(root: Path, group: str) -> Facts:
 
 
 def list_blas() -> Facts:
-    """The libraries of linear algebra that NumPy and SciPy were built with, and those loaded, if threadpoolctl is
-    there."""
+    """The libraries of linear algebra that NumPy and SciPy were built with, and those loaded, if
+    threadpoolctl is there."""
     for name in ("numpy", "scipy"):
         built = importlib.import_module(name).show_config(mode="dicts").get("Build Dependencies", {})
         for kind, facts in built.items():
             if kind in ("blas", "lapack"):
-                yield f"{name} {kind}", " ".join(str(facts.get(key, "")) for key in ("name", "version")).strip()
+                text = " ".join(str(facts.get(key, "")) for key in ("name", "version"))
+                yield f"{name} {kind}", text.strip()
     try:
         pools = importlib.import_module("threadpoolctl").threadpool_info()
     except ImportError:

@@ -1,6 +1,7 @@
-"""Events: what jitcore does, published at the few places where it happens, and the readers that are always there.
+"""Events: what jitcore does, published at the few places where it happens.
 
-In: events. Out: lines of a logger, and of progress; timelines and names of code are made by `jitcore.profiler`.
+In: events. Out: lines of a logger, and of progress; timelines and names of code are made by
+`jitcore.profiler`.
 
 Modules:
     logbook     Lines about what jitcore does, by the logger `jitcore` of Python's `logging`.

@@ -1,8 +1,8 @@
 """Lines about what jitcore does, by the logger `jitcore` of Python's `logging`.
 
-In: events. Out: a record for each that has ended: of level INFO for what one wants to know of a program that is slow
-(first calls, misses with their reasons, compiles, fallbacks), DEBUG for the rest. Records go where the program sends
-them; under the flag `log` (`JITCORE_LOG=info` or `debug`) also to standard error.
+In: events. Out: a record for each that has ended: of level INFO for what one wants to know of a program that
+is slow (first calls, misses with their reasons, compiles, fallbacks), DEBUG for the rest. Records go where
+the program sends them; under the flag `log` (`JITCORE_LOG=info` or `debug`) also to standard error.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _INFORMING = frozenset(("first call", "miss", "compile", "fallback"))
 
 
 class _Handler(logging.StreamHandler):
-    """Writes to what is standard error at the time, as far as the flag says."""
+    """Writes to what is standard error at the time."""
 
     def __init__(self):
         super().__init__(sys.stderr)
         self.setFormatter(logging.Formatter("%(asctime)s.%(msecs)03d jitcore %(message)s", "%H:%M:%S"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        if config.log and record.levelno >= logging.getLevelName(config.log.upper()) and sys.stderr is not None:
+        if sys.stderr is not None:
             self.stream = sys.stderr
             super().emit(record)
 

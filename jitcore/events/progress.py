@@ -1,7 +1,8 @@
 """Progress of slow compiles: one line for who waits, in a terminal or in a notebook, gone when it is done.
 
-In: events. Out: the line, two seconds after a first call or a build has begun, with the function, what is being done and
-for how long. `config.announce_compiles` turns it off; nothing is shown where nobody looks, as in a file.
+In: events. Out: the line, two seconds after a first call or a build has begun, with the function, what is
+being done and for how long. `config.announce_compiles` turns it off; nothing is shown where nobody looks, as
+in a file.
 """
 
 from __future__ import annotations

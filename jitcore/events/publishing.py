@@ -32,14 +32,14 @@ from jitcore.config import config
 from jitcore.process.concurrency import Lock
 from jitcore.process.effort import collect_rarely
 
-__all__ = ["Event", "add_reader", "add_timer", "compiling", "find_current", "publish", "remove_reader", "span",
-           "time_kernels"]
+__all__ = ["Event", "add_reader", "add_timer", "compiling", "find_current", "publish", "remove_reader",
+           "span", "time_kernels"]
 
 
 class Event:
     """name, place: of the user's function, "" where it is not known. start: on the clock of `perf_counter`;
-    seconds: that it took, 0 for what takes none, None while it lasts. facts: what belongs to the kind; a function
-    among them gives its value when somebody wants to know."""
+    seconds: that it took, 0 for what takes none, None while it lasts. facts: what belongs to the kind; a
+    function among them gives its value when somebody wants to know."""
 
     __slots__ = ("kind", "name", "place", "start", "seconds", "facts")
 
@@ -50,8 +50,8 @@ class Event:
 
     def read_facts(self) -> dict[str, Any]:
         """The facts that are texts or numbers, those computed that wait for it."""
-        found = {name: value() if callable(value) else value for name, value in self.facts.items()}
-        return {name: value for name, value in found.items() if isinstance(value, str | int | float) and value != ""}
+        found = [(name, fact() if callable(fact) else fact) for name, fact in self.facts.items()]
+        return {name: value for name, value in found if isinstance(value, str | int | float) and value != ""}
 
 
 #: Called with an event when it begins, if it lasts, and when it has ended.
@@ -106,7 +106,8 @@ def time_kernels(wanted: bool) -> None:
 def _is_logged() -> bool:
     """Whether lines are asked for: by the flag, or of Python's `logging`, which who asks has imported."""
     logging = sys.modules.get("logging")
-    return bool(config.log) or logging is not None and logging.getLogger("jitcore").isEnabledFor(logging.INFO)
+    return bool(config.log) or (
+        logging is not None and logging.getLogger("jitcore").isEnabledFor(logging.INFO))
 
 
 def _shows_progress() -> bool:

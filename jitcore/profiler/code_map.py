@@ -1,10 +1,11 @@
 """Names of compiled code for profilers and debuggers: a perf map, a JITDUMP file, and GDB's registration.
 
-In: events of code that is put into memory. Out, as `config.code_map` says: lines of `/tmp/perf-PID.map`, which `perf report`
-and py-spy read; records of `jit-PID.dump`, which `perf inject --jit` reads; an ELF file in memory, which GDB reads where it
-stops at `__jit_debug_register_code`. A function is named by the user's function and line: "selu (model.py:12) kernel1".
-Sources: perf's `Documentation/perf-record` and `jitdump-specification.txt` of Linux; "JIT Compilation Interface" of
-GDB's manual; ELF-64 object file format 1.5.
+In: events of code that is put into memory. Out, as `config.code_map` says: lines of `/tmp/perf-PID.map`,
+which `perf report` and py-spy read; records of `jit-PID.dump`, which `perf inject --jit` reads; an ELF file
+in memory, which GDB reads where it stops at `__jit_debug_register_code`. A function is named by the user's
+function and line: "selu (model.py:12) kernel1".
+Sources: perf's `Documentation/perf-record` and `jitdump-specification.txt` of Linux; "JIT Compilation
+Interface" of GDB's manual; ELF-64 object file format 1.5.
 """
 
 from __future__ import annotations
@@ -57,15 +58,12 @@ def list_functions(event: Event) -> list[Function]:
     loaded, found = event.facts["code"], []
     for line, symbol, offset, size in loaded.list_functions():
         own = symbol.removeprefix("entry0_").replace("entry0", "entry")
-        parts = (f"{event.name} ({line.rpartition(' (')[0] or os.path.basename(event.place)})", own) if event.name and _is_program(loaded) \
-            else (f"{loaded.library} {own}",)
-        found.append(Function(f"jitcore: {' '.join(parts)}", loaded.start + offset,
-                              loaded.image.code[offset : offset + size]))
+        place = line.rpartition(" (")[0] or os.path.basename(event.place)
+        is_of_user = event.name and loaded.describe is not None
+        whose = f"{event.name} ({place})" if is_of_user else loaded.library
+        code = loaded.image.code[offset : offset + size]
+        found.append(Function(f"jitcore: {whose} {own}", loaded.start + offset, code))
     return found
-
-
-def _is_program(loaded: Any) -> bool:
-    return loaded.describe is not None
 
 
 # -- perf's map ---------------------------------------------------------------------------------------------
@@ -75,7 +73,8 @@ def find_perf_map() -> str:
 
 def write_perf_map(functions: list[Function]) -> None:
     """One line for each function: start and size as hexadecimal numbers, name."""
-    descriptor = os.open(find_perf_map(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW  # where everybody may put links
+    descriptor = os.open(find_perf_map(), flags, 0o600)
     with open(descriptor, "w", encoding="utf-8") as file:
         file.writelines(f"{start:x} {len(code):x} {name}\n" for name, start, code in functions)
 
@@ -97,12 +96,13 @@ class _Dump:
         self.file.write(_HEADER.pack(_MAGIC, _VERSION, _HEADER.size, _X86_64, 0, self.process, _now(), 0))
         self.file.flush()
         # perf finds the file by this mapping, of which nothing is read.
-        self.mark = mmap.mmap(self.file.fileno(), _HEADER.size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+        self.mark = mmap.mmap(self.file.fileno(), _HEADER.size, mmap.MAP_PRIVATE,
+                              mmap.PROT_READ | mmap.PROT_EXEC)
 
     def add(self, function: Function) -> None:
         name = function.name.encode() + b"\0"
-        body = _LOAD.pack(self.process, threading.get_native_id(), function.start, function.start, len(function.code),
-                          self.count)
+        body = _LOAD.pack(self.process, threading.get_native_id(), function.start, function.start,
+                          len(function.code), self.count)
         size = _RECORD.size + len(body) + len(name) + len(function.code)
         self.file.write(b"".join((_RECORD.pack(_CODE_LOAD, size, _now()), body, name, function.code)))
         self.count += 1
@@ -136,8 +136,8 @@ _Entry._fields_ = [("next", ctypes.POINTER(_Entry)), ("previous", ctypes.POINTER
 class _Descriptor(ctypes.Structure):
     """`struct jit_descriptor`."""
 
-    _fields_ = (("version", ctypes.c_uint32), ("action", ctypes.c_uint32), ("relevant", ctypes.POINTER(_Entry)),
-                ("first", ctypes.POINTER(_Entry)))
+    _fields_ = (("version", ctypes.c_uint32), ("action", ctypes.c_uint32),
+                ("relevant", ctypes.POINTER(_Entry)), ("first", ctypes.POINTER(_Entry)))
 
 
 _REGISTER = 1
@@ -164,13 +164,14 @@ def register_with_gdb(functions: list[Function]) -> None:
 
 @functools.cache
 def find_registration() -> tuple[int, int] | None:
-    """Where LLVM has the list, and the function at which GDB stops: names of llvmlite's library that only its own
-    table of symbols has. None where that was stripped."""
+    """Where LLVM has the list, and the function at which GDB stops: names of llvmlite's library that only its
+    own table of symbols has. None where that was stripped."""
     path, known = llvm.ffi.lib._name, "LLVMPY_InitializeNativeTarget"
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         found = find_symbols(data, (known, "__jit_debug_descriptor", "__jit_debug_register_code"))
     if len(found) < 3:
-        warnings.warn(f"code_map: {path} has no table of symbols, so that GDB is told nothing", RuntimeWarning, 2)
+        warnings.warn(f"code_map: {path} has no table of symbols, so that GDB is told nothing",
+                      RuntimeWarning, stacklevel=2)
         return None
     known_at, *others = found
     base = ctypes.cast(getattr(ctypes.CDLL(path), known), ctypes.c_void_p).value - known_at
@@ -180,13 +181,13 @@ def find_registration() -> tuple[int, int] | None:
 def find_symbols(data: Any, names: Sequence[str]) -> list[int]:
     """Values of symbols of an ELF file, as far as it has them."""
     header = _ELF_HEADER.unpack_from(data)
-    sections = [_SECTION.unpack_from(data, header[6] + number * _SECTION.size) for number in range(header[12])]
-    found = []
+    places = [header[6] + number * _SECTION.size for number in range(header[12])]
+    sections, found = [_SECTION.unpack_from(data, place) for place in places], []
     for _, kind, _, _, at, size, link, *_ in sections:
         if kind == _SYMTAB:
             names_at = sections[link][4]
-            rows = np.ndarray(size // _SYMBOL.size, [("name", "<u4"), ("", "<u4"), ("value", "<u8"), ("", "<u8")],
-                              data[at : at + size])
+            fields = [("name", "<u4"), ("", "<u4"), ("value", "<u8"), ("", "<u8")]
+            rows = np.ndarray(size // _SYMBOL.size, fields, data[at : at + size])
             for name in names:
                 place = data.find(b"\0%b\0" % name.encode(), names_at) + 1 - names_at
                 found += rows["value"][rows["name"] == place][:1].tolist()
@@ -220,6 +221,6 @@ def make_elf(functions: list[Function]) -> bytes:
         _SECTION.pack(15, _STRTAB, 0, 0, names_at, len(names), 0, 0, 1, 0),
         _SECTION.pack(23, _STRTAB, 0, 0, sections_names_at, len(sections_names), 0, 0, 1, 0)))
     kind = 1  # relocatable: symbols count from their section
-    header = _ELF_HEADER.pack(b"\x7fELF\x02\x01\x01", kind, _X86_64, 1, 0, 0, table_at, 0, _ELF_HEADER.size, 0, 0,
-                              _SECTION.size, 5, 4)
+    header = _ELF_HEADER.pack(b"\x7fELF\x02\x01\x01", kind, _X86_64, 1, 0, 0, table_at, 0,
+                              _ELF_HEADER.size, 0, 0, _SECTION.size, 5, 4)
     return (header + symbols + names + sections_names).ljust(table_at, b"\0") + table

@@ -1,8 +1,8 @@
-"""Timelines: what jitcore did and for how long, as a file for Perfetto (https://ui.perfetto.dev) and chrome://tracing.
+"""Timelines: what jitcore did and for how long, as a file for Perfetto (https://ui.perfetto.dev).
 
-In: events, between `start_trace` and `stop_trace`. Out: a JSON file: a slice for each event that lasts, an instant for each
-other, by thread; of kernels with their bytes, operations, rates and threads. While no timeline is on, kernels are not
-timed, and calls cost what they always cost.
+In: events, between `start_trace` and `stop_trace`. Out: a JSON file: a slice for each event that lasts, an
+instant for each other, by thread; of kernels with their bytes, operations, rates and threads. While no
+timeline is on, kernels are not timed, and calls cost what they always cost.
 Source: "Trace Event Format", Google; the names are those of `jax.profiler`.
 """
 
@@ -24,7 +24,7 @@ from jitcore.events import publishing as events
 from jitcore.events.publishing import Event
 from jitcore.process.concurrency import Lock
 
-#: Events that a timeline keeps; later ones are counted only, so that a forgotten timeline does not fill the memory.
+#: Events that a timeline keeps; later ones are counted only: a forgotten one does not fill the memory.
 MOST_EVENTS = 1_000_000
 
 
@@ -51,7 +51,8 @@ class Timeline:
         threads = {number: name for *_, number, name in self.events}
         rows: list[dict[str, Any]] = [_name("process_name", process, 0, " ".join(sys.argv[:1]) or "python")]
         rows += [_name("thread_name", process, number, name) for number, name in threads.items()]
-        rows += [self._format_event(event, dict(facts), process, number) for event, facts, number, _ in self.events]
+        rows += [self._format_event(event, dict(facts), process, number)
+                 for event, facts, number, _ in self.events]
         return {"traceEvents": rows, "displayTimeUnit": "ms",
                 "otherData": {"program": "jitcore", "started": time.strftime("%Y-%m-%dT%H:%M:%S"),
                               "dropped": self.dropped}}
@@ -100,7 +101,8 @@ def start_trace(path: str | os.PathLike) -> None:
         path = os.path.join(path, f"jitcore-{os.getpid()}.json")
     with _lock:
         if _timeline is not None:
-            raise RuntimeError(f"a timeline is on already, for {_timeline.path}: only one can be, stop_trace() ends it")
+            raise RuntimeError(f"a timeline is on already, for {_timeline.path}: only one can be, "
+                               "stop_trace() ends it")
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         _timeline = Timeline(path)
         events.add_reader(_timeline.read)
@@ -108,7 +110,8 @@ def start_trace(path: str | os.PathLike) -> None:
 
 
 def stop_trace() -> str:
-    """Ends the timeline and writes its file. Returns: the path of it. Raises: RuntimeError where none is on."""
+    """Ends the timeline and writes its file. Returns: the path of it. Raises: RuntimeError where none is
+    on."""
     global _timeline
     with _lock:
         if _timeline is None:
@@ -116,8 +119,7 @@ def stop_trace() -> str:
         ended, _timeline = _timeline, None
         events.time_kernels(False)
         events.remove_reader(ended.read)
-    opened = gzip.open(ended.path, "wt") if ended.path.endswith(".gz") else open(ended.path, "w")  # noqa: SIM115
-    with opened as file:
+    with (gzip.open if ended.path.endswith(".gz") else open)(ended.path, "wt") as file:
         json.dump(ended.format(), file)
     return ended.path
 
@@ -129,8 +131,8 @@ def trace(path: str | os.PathLike) -> Iterator[None]:
     >>> with jitcore.profiler.trace("step.json"):
     ...     step(params, batch)
 
-    Kernels are called one by one meanwhile, and programs are compiled for that when they are first called: leave the first
-    call of a function out, by calling it once before."""
+    Kernels are called one by one meanwhile, and programs are compiled for that when they are first called:
+    leave the first call of a function out, by calling it once before."""
     start_trace(path)
     try:
         yield
@@ -165,7 +167,8 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(function: Callable | None = None, name: str | None = None, **facts: Any) -> Callable:
-    """Decorator: each call of the function is a slice of the timeline, of its name unless another is given."""
+    """Decorator: each call of the function is a slice of the timeline, of its name unless another is
+    given."""
     if function is None:
         return functools.partial(annotate_function, name=name, **facts)
 

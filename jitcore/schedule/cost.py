@@ -1,8 +1,8 @@
 """What a loop program computes: operations on floating-point numbers.
 
 In: a program. Out: how many of them run in a call, by the extents of its loops. A `while` counts as one
-round, a choice as both of its sides; of routines of a backend products and convolutions are counted, and what runs on
-the host is not.
+round, a choice as both of its sides; of routines of a backend products and convolutions are counted, and what
+runs on the host is not.
 """
 
 from __future__ import annotations

@@ -56,15 +56,16 @@ class Sharding:
             names.setdefault((0, *tile)[-2:], []).append(str(device.id))
         rows, columns = (1, *counts)[-2:]
         platform = self.device_order[0].platform.upper()
-        return [[f"{platform} {','.join(names[row, column])}" for column in range(columns)] for row in range(rows)]
+        return [[f"{platform} {','.join(names[row, column])}" for column in range(columns)]
+                for row in range(rows)]
 
     def show_cells(self, ndim: int) -> str:
         """The same for notebooks; "" for arrays that a page cannot show."""
         return hypertext.show_grid(self.list_cells(ndim)) if ndim in (1, 2) else ""
 
     def _repr_html_(self) -> str:
-        """What notebooks show: the text, and which devices have which part of an array, if it has no more than
-        two axes that are cut."""
+        """What notebooks show: the text, and which devices have which part of an array, if it has no more
+        than two axes that are cut."""
         return f"<div>{hypertext.show_text(repr(self))}{self.show_cells(self.least_ndim)}</div>"
 
     #: Axes of the arrays that it is for, at least.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import threading
 import time
@@ -62,7 +63,8 @@ def test_a_slow_compile_is_announced_and_the_line_erased(open_terminal):
     wait_for(lambda: terminal.getvalue().endswith("\r\x1b[K"))
     lines = terminal.getvalue().split("\r\x1b[K")
     assert lines[0] == lines[-1] == ""
-    assert set(lines[1:-1]) <= {f"jitcore: compiling wave: {what}, 0 s" for what in ("first call", "trace", "compile")}
+    pattern = re.compile(r"jitcore: compiling wave: [a-z ()]+, \d s")
+    assert lines[1:-1] and all(map(pattern.fullmatch, lines[1:-1]))
 
 
 def test_the_innermost_step_and_function_are_named():

@@ -1,7 +1,7 @@
 """The roofline of this machine: how fast its memory and its processor are, measured once.
 
-In: nothing, or what was measured before, from disk. Out: `Roofline`: bytes and operations of a second that jitcore's
-own best kernels reach with all threads, and the least time that they allow a program.
+In: nothing, or what was measured before, from disk. Out: `Roofline`: bytes and operations of a second that
+jitcore's own best kernels reach with all threads, and the least time that they allow a program.
 Source: Williams, Waterman, Patterson, "Roofline: an insightful visual performance model", CACM 52 (2009).
 """
 
@@ -31,8 +31,9 @@ _LEAST_BYTES, _MOST_BYTES, _MATRIX, _RUNS = 32 << 20, 256 << 20, 1024, 5
 
 
 class Roofline(NamedTuple):
-    """bandwidth: bytes of a second, of a sweep that reads two arrays and writes one; flops32, flops64: operations of a
-    second in a product of matrices. machine: its name and processor; threads: that took part."""
+    """bandwidth: bytes of a second, of a sweep that reads two arrays and writes one; flops32, flops64:
+    operations of a second in a product of matrices. machine: its name and processor; threads: that took
+    part."""
 
     machine: str
     threads: int

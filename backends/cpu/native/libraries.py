@@ -248,7 +248,8 @@ class LoadedCode(NamedTuple):
     describe: Describe | None
 
     def list_functions(self) -> list[tuple[str, str, int, int]]:
-        """(line of the user's or "", name, offset, bytes); the whole image where its functions are not known."""
+        """(line of the user's or "", name, offset, bytes); the whole image where its functions are not
+        known."""
         known = self.image.functions or ((self.library, 0, len(self.image.code)),)
         return [(self.describe(name) if self.describe else "", name, *place) for name, *place in known]
 

@@ -243,9 +243,11 @@ class _Linker:
             raise UnknownObjectError("a distance of more than 2 GiB") from None
 
     def _list_functions(self) -> tuple[tuple[str, int, int], ...]:
-        found = [(self._read_name(symbol), self.places[symbol.section] + symbol.value, symbol.size)
-                 for symbol in self.symbols if symbol.info & 15 == _FUNCTION and symbol.section in self.places]
-        return tuple(sorted(found, key=lambda function: function[1]))
+        found = [symbol for symbol in self.symbols
+                 if symbol.info & 15 == _FUNCTION and symbol.section in self.places]
+        rows = [(self._read_name(symbol), self.places[symbol.section] + symbol.value, symbol.size)
+                for symbol in found]
+        return tuple(sorted(rows, key=lambda row: row[1]))
 
     def _list_exports(self) -> dict[str, int]:
         return {
