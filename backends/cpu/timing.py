@@ -30,40 +30,29 @@ from jitcore.schedule.cost import count_flops_of
 
 _ALIGNMENT = 64
 _lock = Lock()
-#: Functions of bound programs that are alive: what they are made from.
-_bound: weakref.WeakKeyDictionary[Callable, Any] = weakref.WeakKeyDictionary()
-_replaced: weakref.WeakKeyDictionary[Callable, Callable] = weakref.WeakKeyDictionary()
 
 
 def note(run: Callable, prepared: Any) -> Callable:
     """Keeps in mind the function of a bound program, and returns it."""
+    launcher = TimedLauncher(run.__globals__["launch"], prepared)
     with _lock:
-        _bound[run] = prepared
+        _bound[run] = launcher
         if events.is_timing:
-            _set_launcher(run, prepared, True)
+            run.__globals__["launch"] = launcher
     return run
 
 
 def _switch(wanted: bool) -> None:
     with _lock:
-        for run, prepared in list(_bound.items()):
-            _set_launcher(run, prepared, wanted)
-
-
-def _set_launcher(run: Callable, prepared: Any, is_timed: bool) -> None:
-    launch = run.__globals__["launch"]
-    if not is_timed:
-        run.__globals__["launch"] = _replaced.pop(run, launch)
-    elif run not in _replaced:
-        _replaced[run] = launch
-        run.__globals__["launch"] = TimedLauncher(launch, prepared)
+        for run, launcher in list(_bound.items()):
+            run.__globals__["launch"] = launcher if wanted else launcher.launch
 
 
 events.add_timer(_switch)
 
 
 class TimedLauncher:
-    """A launcher, see `runtime.launch`, for one program."""
+    """A launcher, see `runtime.launch`, for one program; without a timeline `launch` stands in its place."""
 
     def __init__(self, launch: Callable[..., int], prepared: Any):
         self.launch, self.prepared = launch, prepared
@@ -95,6 +84,10 @@ class TimedLauncher:
             status = self.launch(entry, self.dims.ctypes.data, *given)
             events.publish("kernel", name, place, start, perf_counter() - start, **facts())
         return status
+
+
+#: Functions of bound programs that are alive.
+_bound: weakref.WeakKeyDictionary[Callable, TimedLauncher] = weakref.WeakKeyDictionary()
 
 
 def _make_arena(size: int) -> np.ndarray:

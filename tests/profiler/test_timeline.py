@@ -142,10 +142,13 @@ def test_donated_memory_and_autojit(tmp_path):
 def test_calls_are_as_before_when_it_has_ended(tmp_path):
     f = jit(lambda x: x * 2 + 1)
     f(np.ones(3))
-    run = next(run for run, prepared in timing._bound.items() if prepared.origin[0] == "<lambda>")
-    launch = run.__globals__["launch"]
+    bound = [(run, launcher) for run, launcher in timing._bound.items() if launcher.prepared.origin[0] == "<lambda>"]
+    launches = [run.__globals__["launch"] for run, _ in bound]
     run_traced(tmp_path / "t.json", lambda: f(np.ones(3)))
-    assert run.__globals__["launch"] is launch and not timing._replaced
+    assert bound and [run.__globals__["launch"] for run, _ in bound] == launches
+    assert not any(launch is launcher for (_, launcher), launch in zip(bound, launches))
+    _, rows = run_traced(tmp_path / "t.json", lambda: f(np.ones(3)))
+    assert {row["cat"] for row in rows} == {"kernel"}  # nothing is made anew
 
 
 def test_threads_have_names(tmp_path):
