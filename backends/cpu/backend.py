@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,7 +20,6 @@ import numpy as np
 
 import jitcore
 from jitcore import array
-from jitcore.backends.cpu import timing
 from jitcore.backends.cpu.compiler import CpuTarget, ProgramLayout, choose_target, compile_program
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.mapping.rules import RULES
@@ -34,6 +34,7 @@ from jitcore.device import Device
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
+from jitcore.events import publishing
 from jitcore.events.publishing import span
 from jitcore.loopir.expr import Address
 from jitcore.loopir.program import Call, Native, Program, Statement, While
@@ -47,6 +48,7 @@ from jitcore.schedule.buffers import plan_arena
 from jitcore.schedule.cost import count_flops
 
 roofline = LazyModule("jitcore.backends.cpu.machine.roofline")
+timing = LazyModule("jitcore.backends.cpu.timing")
 
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
 _SOURCES = ("lax", "loopir", "schedule")
@@ -97,6 +99,18 @@ def _stamp_scheduler() -> str:
     return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
 
 
+#: Functions of bound programs that are alive, and what they are made of: for who times their kernels.
+_bound: weakref.WeakKeyDictionary[Run, _Prepared] = weakref.WeakKeyDictionary()
+publishing.add_timer(lambda is_wanted: timing.switch(_bound, is_wanted))
+
+
+def _note(run: Run, prepared: _Prepared) -> Run:
+    _bound[run] = prepared
+    if publishing.is_timing:
+        timing.switch({run: prepared}, True)
+    return run
+
+
 class CpuExecutable:
     """A compiled jaxpr. `compiles` counts the modules that LLVM translated for it."""
 
@@ -117,13 +131,13 @@ class CpuExecutable:
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
-        return timing.note(prepared.bind(), prepared)
+        return _note(prepared.bind(), prepared)
 
     def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int]) -> Callable | None:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
         run = prepared.bind_into(outputs)
-        return None if run is None else timing.note(run, prepared)
+        return None if run is None else _note(run, prepared)
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """How native code calls the program for inputs of these shapes; None where it calls Python."""
@@ -158,9 +172,12 @@ class CpuExecutable:
         if self._latest is None:
             return {}
         program = self._latest.read_program()
-        moved, flops = count_bytes(program), count_flops(program)
-        return {"flops": float(flops), "bytes accessed": float(moved),
-                "optimal_seconds": roofline.measure().allow(program, flops, moved)}
+        return {"flops": float(count_flops(program)), "bytes accessed": float(count_bytes(program))}
+
+    def find_least_seconds(self) -> float:
+        """The time that the measured roofline of this machine allows; it is measured now, if it never was."""
+        program = self._latest.read_program()
+        return roofline.measure().allow(program, count_flops(program), count_bytes(program))
 
 
 def count_bytes(program: Program) -> int:

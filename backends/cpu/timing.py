@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -25,30 +25,20 @@ from jitcore.backends.cpu.runtime import threads
 from jitcore.events import publishing as events
 from jitcore.loopir.program import Call, Kernel, Loop, Program, Statement
 from jitcore.loopir.traversal import list_reads, list_writes
-from jitcore.process.concurrency import Lock
 from jitcore.schedule.cost import count_flops_of
 
 _ALIGNMENT = 64
-_lock = Lock()
+#: By the functions of bound programs.
+_launchers: weakref.WeakKeyDictionary[Callable, TimedLauncher] = weakref.WeakKeyDictionary()
 
 
-def note(run: Callable, prepared: Any) -> Callable:
-    """Keeps in mind the function of a bound program, and returns it."""
-    launcher = TimedLauncher(run.__globals__["launch"], prepared)
-    with _lock:
-        _bound[run] = launcher
-        if events.is_timing:
-            run.__globals__["launch"] = launcher
-    return run
-
-
-def _switch(wanted: bool) -> None:
-    with _lock:
-        for run, launcher in list(_bound.items()):
-            run.__globals__["launch"] = launcher if wanted else launcher.launch
-
-
-events.add_timer(_switch)
+def switch(bound: Mapping[Callable, Any], is_wanted: bool) -> None:
+    """bound: functions of programs, and what these are made of."""
+    for run, prepared in list(bound.items()):
+        launcher = _launchers.get(run)
+        if launcher is None:
+            launcher = _launchers[run] = TimedLauncher(run.__globals__["launch"], prepared)
+        run.__globals__["launch"] = launcher if is_wanted else launcher.launch
 
 
 class TimedLauncher:
@@ -84,10 +74,6 @@ class TimedLauncher:
             status = self.launch(entry, self.dims.ctypes.data, *given)
             events.publish("kernel", name, place, start, perf_counter() - start, **facts())
         return status
-
-
-#: Functions of bound programs that are alive.
-_bound: weakref.WeakKeyDictionary[Callable, TimedLauncher] = weakref.WeakKeyDictionary()
 
 
 def _make_arena(size: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import autojit, jit, lax, profiler, value_and_grad
-from jitcore.backends.cpu import timing
+from jitcore.backends.cpu import backend, timing
 
 pytestmark = pytest.mark.cpu
 
@@ -142,11 +142,11 @@ def test_donated_memory_and_autojit(tmp_path):
 def test_calls_are_as_before_when_it_has_ended(tmp_path):
     f = jit(lambda x: x * 2 + 1)
     f(np.ones(3))
-    bound = [(run, launcher) for run, launcher in timing._bound.items() if launcher.prepared.origin[0] == "<lambda>"]
-    launches = [run.__globals__["launch"] for run, _ in bound]
+    bound = [run for run, prepared in backend._bound.items() if prepared.origin[0] == "<lambda>"]
+    launches = [run.__globals__["launch"] for run in bound]
     run_traced(tmp_path / "t.json", lambda: f(np.ones(3)))
-    assert bound and [run.__globals__["launch"] for run, _ in bound] == launches
-    assert not any(launch is launcher for (_, launcher), launch in zip(bound, launches))
+    assert bound and [run.__globals__["launch"] for run in bound] == launches
+    assert not any(isinstance(launch, timing.TimedLauncher) for launch in launches)
     _, rows = run_traced(tmp_path / "t.json", lambda: f(np.ones(3)))
     assert {row["cat"] for row in rows} == {"kernel"}  # nothing is made anew
 
