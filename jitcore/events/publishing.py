@@ -79,7 +79,7 @@ def add_reader(reader: Reader) -> None:
 def remove_reader(reader: Reader) -> None:
     global _added
     with _lock:
-        _added = tuple(other for other in _added if other is not reader)
+        _added = tuple(other for other in _added if other != reader)
 
 
 # -- kernels ------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore import autojit, jit, lax, profiler, value_and_grad
 from jitcore.backends.cpu import backend, timing
+from jitcore.events import publishing
 
 pytestmark = pytest.mark.cpu
 
@@ -149,6 +150,12 @@ def test_calls_are_as_before_when_it_has_ended(tmp_path):
     assert not any(isinstance(launch, timing.TimedLauncher) for launch in launches)
     _, rows = run_traced(tmp_path / "t.json", lambda: f(np.ones(3)))
     assert {row["cat"] for row in rows} == {"kernel"}  # nothing is made anew
+
+
+def test_nothing_is_read_when_it_has_ended(tmp_path):
+    before = publishing._added
+    run_traced(tmp_path / "t.json", lambda: None)
+    assert publishing._added == before and not publishing.is_timing
 
 
 def test_threads_have_names(tmp_path):
