@@ -23,7 +23,7 @@ import numpy as np
 from jitcore.backends.cpu.compiler import find_line
 from jitcore.backends.cpu.runtime import threads
 from jitcore.events import publishing as events
-from jitcore.loopir.program import Call, Kernel, Loop, Program, Statement
+from jitcore.loopir.program import Call, Kernel, Loop, Program, Statement, While
 from jitcore.loopir.traversal import list_reads, list_writes
 from jitcore.schedule.cost import count_flops_of
 
@@ -83,12 +83,13 @@ def _make_arena(size: int) -> np.ndarray:
 
 
 def describe(statement: Statement, program: Program) -> dict[str, Any]:
-    """Facts of a statement: what it is, its line, bytes that it reads and writes, operations of one round,
-    threads."""
+    """Facts of a statement: what it is, its line, bytes that it reads and writes, operations, threads. How many
+    rounds a loop takes is not known before it has run."""
     touched = [*list_reads([statement]), *list_writes([statement])]
+    each = " of a round" if isinstance(statement, While) else ""
     return {"what": name_statement(statement), "line": find_line(program, statement),
-            "bytes": sum(buffer.nbytes for buffer in touched),
-            "flops": count_flops_of([statement], program.origins), "threads": count_threads(statement)}
+            f"bytes{each}": sum(buffer.nbytes for buffer in touched),
+            f"flops{each}": count_flops_of([statement], program.origins), "threads": count_threads(statement)}
 
 
 def name_statement(statement: Statement) -> str:

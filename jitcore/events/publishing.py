@@ -32,8 +32,8 @@ from jitcore.config import config
 from jitcore.process.concurrency import Lock
 from jitcore.process.effort import collect_rarely
 
-__all__ = ["Event", "add_reader", "add_timer", "compiling", "find_current", "publish", "remove_reader",
-           "span", "time_kernels"]
+__all__ = ["Event", "add_reader", "add_timer", "compiling", "publish", "remove_reader", "span",
+           "time_kernels"]
 
 
 class Event:
@@ -112,9 +112,13 @@ def _is_logged() -> bool:
 
 def _shows_progress() -> bool:
     """Whether somebody sits in front of it: of a terminal, or of a notebook."""
-    if not config.announce_compiles or sys.stderr is None:  # a program with windows only has none
+    if not config.announce_compiles:
         return False
-    return "ipykernel.kernelapp" in sys.modules or sys.stderr.isatty()
+    ipython = sys.modules.get("IPython.core.getipython")
+    try:
+        return ipython is not None and hasattr(ipython.get_ipython(), "kernel") or sys.stderr.isatty()
+    except (AttributeError, ValueError):  # a program with windows only has none; or it is closed
+        return False
 
 
 #: Readers that the configuration asks for: when, and the module whose `read` it is.
@@ -125,11 +129,6 @@ _STANDING = ((_is_logged, "jitcore.events.logbook"), (_shows_progress, "jitcore.
 def _list_readers() -> tuple[Reader, ...]:
     standing = [importlib.import_module(module).read for is_wanted, module in _STANDING if is_wanted()]
     return (*_added, *standing)
-
-
-def find_current() -> tuple[str, str]:
-    """Name and place of the function that this thread works on, as far as somebody reads along."""
-    return _current.name, _current.place
 
 
 def publish(kind: str, name: str = "", place: str = "", start: float | None = None, seconds: float = 0.0,

@@ -31,6 +31,7 @@ from jitcore.process.lazy import LazyModule
 llvm = LazyModule("llvmlite.binding")
 
 _lock = Lock()
+_failed: set[str] = set()
 
 
 class Function(NamedTuple):
@@ -49,8 +50,12 @@ def read(event: Event) -> None:
     wanted = config.code_map
     with _lock:
         for name, write in (("perf", write_perf_map), ("jitdump", write_jitdump), ("gdb", register_with_gdb)):
-            if wanted in (name, "all"):
-                write(functions)
+            if wanted in (name, "all") and name not in _failed:
+                try:
+                    write(functions)
+                except OSError as failure:
+                    _failed.add(name)
+                    warnings.warn(f"code_map {name!r} ends: {failure}", RuntimeWarning, stacklevel=2)
 
 
 def list_functions(event: Event) -> list[Function]:

@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -83,8 +84,11 @@ def test_the_flag_turns_it_off(open_terminal):
 def test_nobody_reads_a_file(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert not publishing._shows_progress()
-    monkeypatch.setattr(sys, "stderr", None)
-    assert not publishing._shows_progress()
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, object(), closed):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert not publishing._shows_progress()
 
 
 def test_a_fast_compile_is_silent(monkeypatch):
@@ -113,7 +117,8 @@ def test_a_notebook_has_a_line_that_is_updated(monkeypatch):
     made = Handle()
     monkeypatch.setattr(progress, "ipython", Display())
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setitem(sys.modules, "ipykernel.kernelapp", sys)
+    shell = types.SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython.core.getipython", types.SimpleNamespace(get_ipython=lambda: shell))
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with span("build", "wave", backend="cpu"):
         wait_for(lambda: made.texts)

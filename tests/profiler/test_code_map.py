@@ -9,9 +9,12 @@ import struct
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+from jitcore import jit
 from jitcore.backends.cpu.native import objects
+from jitcore.config import config
 from jitcore.profiler import code_map
 from jitcore.profiler.code_map import Function
 
@@ -95,6 +98,22 @@ def test_jitdump(script, remove):
         at += length
     assert at == len(data) and numbers == list(range(len(numbers)))
     assert len(list(filter(KERNEL.fullmatch, names))) == 2
+
+
+def test_where_nothing_can_be_written_there_is_a_warning(monkeypatch, tmp_path):
+    def refuse(functions):
+        raise PermissionError("not here")
+
+    monkeypatch.setattr(code_map, "write_perf_map", refuse)
+    monkeypatch.setattr(code_map, "_failed", set())
+    previous = config.code_map
+    config.update("code_map", "perf")
+    try:
+        with pytest.warns(RuntimeWarning, match="code_map 'perf' ends: not here"):
+            assert float(jit(lambda x: x * 5 - 2)(np.float32(1))) == 3
+        assert float(jit(lambda x: x * 5 - 3)(np.float32(1))) == 2
+    finally:
+        config.update("code_map", previous)
 
 
 def test_elf_file():
