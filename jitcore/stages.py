@@ -179,8 +179,8 @@ class Compiled(FastCallable, Stage):
         return self._show("jaxpr", "optimized jaxpr", "loop program")
 
     def cost_analysis(self) -> dict[str, float]:
-        """'flops', 'bytes accessed' (arguments and results, once each) and 'optimal_seconds', the time that the
-        machine allows for them, as far as the backend tells. On the CPU that is by its measured roofline.
+        """'flops', 'bytes accessed' (arguments and results, once each) and 'optimal_seconds', the time that
+        the machine allows for them, as far as the backend tells. On the CPU that is by its measured roofline.
 
         Cost: a second, once for a machine, for which its memory and arithmetic are measured."""
         executable = self._program.executable

@@ -83,8 +83,8 @@ def _make_arena(size: int) -> np.ndarray:
 
 
 def describe(statement: Statement, program: Program) -> dict[str, Any]:
-    """Facts of a statement: what it is, its line, bytes that it reads and writes, operations, threads. How many
-    rounds a loop takes is not known before it has run."""
+    """Facts of a statement: what it is, its line, bytes that it reads and writes, operations, threads. How
+    many rounds a loop takes is not known before it has run."""
     touched = [*list_reads([statement]), *list_writes([statement])]
     each = " of a round" if isinstance(statement, While) else ""
     return {"what": name_statement(statement), "line": find_line(program, statement),

@@ -321,7 +321,8 @@ class Signatures:
         changes = [[(name, old, new) for name, old, new in zip(names, known, specs) if old != new]
                    for known in reversed(self._known)]
         closest = min(changes, key=len)
-        texts = [f"{name} was {old}, is {new}" for name, old, new in closest]
+        texts = [f"{name} was {old}, is {new}" if str(old) != str(new) else f"{name} was {old!r}, is {new!r}"
+                 for name, old, new in closest]
         return "; ".join(texts) or "captured variables differ"
 
     def add(self, new: Signature) -> None:

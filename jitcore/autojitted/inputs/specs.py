@@ -55,6 +55,9 @@ class ArraySpec(Spec):
     shape: tuple
     flags: int
 
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
     @property
     def is_contiguous(self) -> bool:
         return self.flags & CONTIGUOUS == CONTIGUOUS
