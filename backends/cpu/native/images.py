@@ -133,13 +133,11 @@ class Image(NamedTuple):
     Attributes:
         code: the bytes; wherever they are loaded, they begin at a page.
         exports: offset of each function that others may call.
-        slots: what is filled in at loading.
-        functions: (name, offset, bytes) of each function, as far as it is known: files do not have it."""
+        slots: what is filled in at loading."""
 
     code: bytes
     exports: dict[str, int]
     slots: tuple[Slot, ...]
-    functions: tuple[tuple[str, int, int], ...] = ()
 
     def encode(self) -> bytes:
         """Bytes from which `decode` makes an equal image."""

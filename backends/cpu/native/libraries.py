@@ -240,17 +240,20 @@ Describe = Callable[[str], str]
 
 
 class LoadedCode(NamedTuple):
-    """What profilers and debuggers are told of: which library, where its image begins."""
+    """What profilers and debuggers are told of: which library, where its image begins; the object file that it
+    was linked from, b"" where it comes from disk."""
 
     library: str
     start: int
     image: Image
+    content: bytes
     describe: Describe | None
 
     def list_functions(self) -> list[tuple[str, str, int, int]]:
         """(line of the user's or "", name, offset, bytes); the whole image where its functions are not
         known."""
-        known = self.image.functions or ((self.library, 0, len(self.image.code)),)
+        whole = [(self.library, 0, len(self.image.code))]
+        known = objects.list_functions(self.content) if self.content else whole
         return [(self.describe(name) if self.describe else "", name, *place) for name, *place in known]
 
 
@@ -276,7 +279,7 @@ def _translate_text(text: str, level: int) -> _Code:
 def _link(name: str, level: int, code: _Code, describe: Describe | None = None) -> Library:
     packed_ir, (content, image, exports, imports) = code
     if image is not None:
-        return _load_image(name, level, packed_ir, image, describe)
+        return _load_image(name, level, packed_ir, image, content, describe)
     return Library(name, level, packed_ir, _link_by_llvm(name, content, exports, imports), exports)
 
 
@@ -365,8 +368,8 @@ def _load_stored(name: str, level: int, stored: bytes) -> Library:
     return _load_image(name, level, packed_ir, image)
 
 
-def _load_image(name: str, level: int, packed_ir: bytes, image: Image, describe: Describe | None = None
-                ) -> Library:
+def _load_image(name: str, level: int, packed_ir: bytes, image: Image, content: bytes = b"",
+                describe: Describe | None = None) -> Library:
     def find_address(symbol):
         address = images.address_of(symbol) or images.find_in_process(symbol)
         if address is None:
@@ -378,7 +381,7 @@ def _load_image(name: str, level: int, packed_ir: bytes, image: Image, describe:
             code = LoadedImage(image, find_address)
         except OSError as refusal:
             raise NativeCodeError(f"library {name} cannot be loaded: {refusal}") from None
-        facts["code"] = LoadedCode(name, code.start, image, describe)
+        facts["code"] = LoadedCode(name, code.start, image, content, describe)
     return Library(name, level, packed_ir, code, image.exports)
 
 

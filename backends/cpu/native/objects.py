@@ -90,6 +90,13 @@ def link_object(data: bytes) -> Image:
         raise UnknownObjectError(f"object file is damaged: {damage}") from None
 
 
+def list_functions(data: bytes) -> list[tuple[str, int, int]]:
+    """(name, offset in the image, bytes) of each function of an object file that `link_object` takes."""
+    linker = _Linker(data)
+    linker._lay_out()
+    return linker.list_functions()
+
+
 class _Linker:
     """One object file on its way into an image."""
 
@@ -109,7 +116,7 @@ class _Linker:
         self._make_table(relocations)
         for section, offset, kind, symbol, addend in relocations:
             self._relocate(self.places[section] + offset, kind, symbol, addend)
-        return Image(bytes(self.code), self._list_exports(), tuple(self.fixups), self._list_functions())
+        return Image(bytes(self.code), self._list_exports(), tuple(self.fixups))
 
     # -- reading -------------------------------------------------------------------------------------------
     def _read_sections(self) -> list[_Section]:
@@ -242,12 +249,12 @@ class _Linker:
         except OverflowError:
             raise UnknownObjectError("a distance of more than 2 GiB") from None
 
-    def _list_functions(self) -> tuple[tuple[str, int, int], ...]:
+    def list_functions(self) -> list[tuple[str, int, int]]:
         found = [symbol for symbol in self.symbols
                  if symbol.info & 15 == _FUNCTION and symbol.section in self.places]
         rows = [(self._read_name(symbol), self.places[symbol.section] + symbol.value, symbol.size)
                 for symbol in found]
-        return tuple(sorted(rows, key=lambda row: row[1]))
+        return sorted(rows, key=lambda row: row[1])
 
     def _list_exports(self) -> dict[str, int]:
         return {
