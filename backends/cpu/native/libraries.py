@@ -240,8 +240,8 @@ Describe = Callable[[str], str]
 
 
 class LoadedCode(NamedTuple):
-    """What profilers and debuggers are told of: which library, where its image begins; the object file that it
-    was linked from, b"" where it comes from disk."""
+    """What profilers and debuggers are told of: which library, where its image begins; the object file that
+    it was linked from, b"" where it comes from disk."""
 
     library: str
     start: int
