@@ -29,6 +29,7 @@ Modules:
     einops              Makes einops know Arrays and traced values: `import jitcore.einops`, once.
     errors/             Every error class with cause, example and fix; the layout of messages; the errors
                         about traced values.
+    events/             Events: what jitcore does, published at the few places where it happens.
     experimental/       What JAX's programs import from `jax.experimental`: sparse arrays, checks, Taylor
                         series, equations.
     export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
@@ -53,6 +54,7 @@ Modules:
     passes/             Passes: programs in, smaller programs out.
     process/            The process around jitcore: locks and forks, processors, the cost of compiling,
                         pickles.
+    profiler/           Looking into a running program: timelines of what jitcore does, and names of its code.
     random/             Random numbers from explicit keys (`jitcore.random`): a key always gives the same
                         numbers, those of JAX.
     rewriter/           The bytecode rewriter: plain Python control flow on traced values, compiled.
@@ -89,7 +91,8 @@ __version__ = "0.1.0"
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "debug", "distributed",
             "dtypes", "errors", "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy",
-            "ops", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing")
+            "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
+            "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -125,8 +128,8 @@ if TYPE_CHECKING:
         custom_derivatives as custom_derivatives, debug as debug,
         distributed as distributed, dtypes as dtypes, errors as errors, experimental as experimental,
         export as export, flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy,
-        ops as ops, random as random, scipy as scipy, sharding as sharding, stages as stages,
-        test_util as test_util, tree as tree, tree_util as tree_util, typing as typing,
+        ops as ops, profiler as profiler, random as random, scipy as scipy, sharding as sharding,
+        stages as stages, test_util as test_util, tree as tree, tree_util as tree_util, typing as typing,
     )
     from jitcore.api import (
         autojit as autojit, block_until_ready as block_until_ready, checkpoint as checkpoint,

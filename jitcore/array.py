@@ -289,7 +289,8 @@ class ConcreteArray(Array):
         weak = ", weakly typed" if self._weak_type else ""
         line = f"{self.dtype.name} {list(self.shape)} on {self.device}, {self.nbytes:,} bytes{weak}"
         elements = np.array2string(self.data, threshold=60, edgeitems=3)
-        return f"<div>{hypertext.show_text(line)}{hypertext.show_text(elements, 4000)}</div>"
+        parts = self.sharding.show_cells(self.ndim) if self.sharding.num_devices > 1 else ""
+        return f"<div>{hypertext.show_text(line)}{parts}{hypertext.show_text(elements, 4000)}</div>"
 
 
 class DeviceForm:

@@ -104,16 +104,9 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, **options: Any)
     Raises: ValueError for shapes of no or more than two axes."""
     if len(shape) not in (1, 2):
         raise ValueError("`visualize_sharding` only works for shapes with 1 and 2 dimensions.")
-    counts, tiles = sharding.find_tiles(len(shape))
-    names: dict[tuple, list[str]] = {}
-    for device, tile in zip(sharding.device_order, tiles):
-        names.setdefault(tile if len(shape) == 2 else (0, *tile), []).append(str(device.id))
-    rows, columns = counts if len(shape) == 2 else (1, *counts)
-    platform = sharding.device_order[0].platform.upper()
-    cells = [[f"{platform} {','.join(names[row, column])}" for column in range(columns)]
-             for row in range(rows)]
+    cells = sharding.list_cells(len(shape))
     width = max(len(cell) for line in cells for cell in line) + 2
-    edges = ["─" * width] * columns
+    edges = ["─" * width] * len(cells[0])
     borders = [left + middle.join(edges) + right for left, middle, right in ("┌┬┐", "├┼┤", "└┴┘")]
     lines = [f"│{'│'.join(cell.center(width) for cell in line)}│" for line in cells]
     builtins.print("\n".join([borders[0], f"\n{borders[1]}\n".join(lines), borders[2]]), flush=True)

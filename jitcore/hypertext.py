@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-__all__ = ["Shown", "cut", "escape", "fold", "format_table", "show_table", "show_text"]
+__all__ = ["Shown", "cut", "escape", "fold", "format_table", "show_grid", "show_table", "show_text"]
 
 #: Characters of a text that a page shows, and rows of a table.
 _MOST_CHARACTERS, _MOST_ROWS = 20_000, 500
@@ -76,3 +76,16 @@ def show_table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str 
     if len(rows) > _MOST_ROWS:
         lines.append(f'<td colspan="{len(head)}">{len(rows) - _MOST_ROWS:,} more rows</td>')
     return f"<table>{title}{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+def show_grid(rows: Sequence[Sequence[str]]) -> str:
+    """Cells of equal rank, those of one text in one colour."""
+    texts = list(dict.fromkeys(cell for row in rows for cell in row))
+    hues = {text: 360 * number // len(texts) for number, text in enumerate(texts)}
+    lines = []
+    for row in rows[:_MOST_ROWS]:
+        cells = [f'<td style="border:1px solid;padding:0.6em;text-align:center;'
+                 f'background:hsla({hues[cell]},70%,60%,0.3)">{escape(cut(cell, 200))}</td>'
+                 for cell in row[:_MOST_ROWS]]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f'<table style="border-collapse:collapse">{"".join(lines)}</table>'

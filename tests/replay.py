@@ -42,7 +42,7 @@ def _pretend_processor() -> None:
     host.list_fused_operations = lambda: ()
     host.Machine.processors = 4
 
-    def stop(name, facts, render, *, opt_level=None):
+    def stop(name, facts, render, **options):
         raise _Rendered(str(render()))
 
     libraries.find_or_compile = stop

@@ -17,6 +17,8 @@ LAYERS = (
     ("process",),
     ("hypertext",),
     ("config",),
+    ("events",),
+    ("profiler",),
     ("sharding",),
     ("dtypes",),
     ("tree_util", "tree"),
@@ -184,7 +186,7 @@ TUNED = {
     "backends/cpu": {
         "tables of operating systems, CPython, NumPy, ELF and TBB": {
             "_ABSOLUTE_64", "_ALLOCATED", "_CALL", "CODE_OFFSET", "_CONTIGUOUS", "DATA_OFFSET", "DTYPE_OFFSET", "_EXECUTABLE",
-            "FLAGS_OFFSET", "ITEMS_OFFSET", "NDIM_OFFSET", "_NEW_ARRAY", "SHAPE_OFFSET", "TYPE_OFFSET", "_FIRST_RESERVED", "_GLOBAL", "_JUMP_SIZE",
+            "FLAGS_OFFSET", "ITEMS_OFFSET", "NDIM_OFFSET", "_NEW_ARRAY", "SHAPE_OFFSET", "TYPE_OFFSET", "_FIRST_RESERVED", "_FUNCTION", "_GLOBAL", "_JUMP_SIZE",
             "_METH_FASTCALL", "_NOBITS", "_OLDEST_TBB", "_PROGBITS", "_REL", "_RELA", "_RELATIVE_32", "_RELATIVE_64",
             "_RELOCATABLE", "_SET_HANDLER", "_SLOT_32", "_SYMTAB", "_THREAD_LOCAL", "_THREAD_LOCAL_SYMBOL",
             "_UNDEFINED", "_UNITS", "_WRITABLE", "_X86_64"},
@@ -204,6 +206,7 @@ TUNED = {
         "accuracy of long sums": {"MIN_ALONG", "MIN_DOWN"},
         "numbers that make arithmetic simpler": {"_SIMPLE"},
         "bits of a place beside a key": {"_PLACES"},
+        "what the roofline is measured with": {"_LEAST_BYTES", "_MATRIX", "_MOST_BYTES", "_RUNS"},
     },
 }
 

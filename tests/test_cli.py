@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -126,6 +127,27 @@ def test_doctor_describes_this_installation(capsys):
     assert re.search(r"^  processor +\w+", out, re.MULTILINE)
     assert out.endswith("No problem found.\n")
     assert max(map(len, out.splitlines())) <= 110
+
+
+def test_doctor_writes_json(capsys, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found) == ["Versions", "System", "BLAS", "Backends", "Targets that need not be here", "Machine",
+                           "Roofline", "Settings", "Environment", "Caches of compiled programs", "Problems"]
+    assert found["Environment"]["OMP_NUM_THREADS"] == "3" and found["Versions"]["jitcore"] == __version__
+    assert found["System"]["processors"] >= 1 and any(name.startswith("numpy blas") for name in found["BLAS"])
+    assert found["Roofline"]["bandwidth"].endswith(" GB/s") and found["Problems"] == []
+
+
+def test_doctor_reads_control_groups(tmp_path):
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("-1\n")
+    assert dict(doctor.read_cgroup(tmp_path, "here")) == {"cpu limit": "-1", "memory limit": "1000"}
+    assert dict(doctor.read_cgroup(tmp_path, "gone"))["memory limit"] == "max"
 
 
 def test_doctor_shows_changed_settings_and_absent_backends():

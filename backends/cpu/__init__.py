@@ -14,4 +14,5 @@ Modules:
     render/    Kernels and entry points of a loop program as LLVM IR.
     routines/  Routines: native code on whole buffers for primitives that loops would compute badly.
     runtime/   Running machine code: calls from Python, memory, threads, signals.
+    timing     Programs kernel by kernel, timed, while a timeline is on.
 """

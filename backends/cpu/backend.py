@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -31,14 +34,21 @@ from jitcore.device import Device
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
+from jitcore.events import publishing
+from jitcore.events.publishing import span
 from jitcore.loopir.expr import Address
-from jitcore.loopir.program import Call, Program, While
+from jitcore.loopir.program import Call, Native, Program, Statement, While
 from jitcore.loopir.text import show_program
-from jitcore.loopir.traversal import flatten, list_outermost
+from jitcore.loopir.traversal import flatten, list_buffers, list_outermost
 from jitcore.loopir.ways import apply_rules
 from jitcore.passes.canonical import LOCAL, program_key
+from jitcore.process.lazy import LazyModule
 from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import plan_arena
+from jitcore.schedule.cost import count_flops
+
+roofline = LazyModule("jitcore.backends.cpu.machine.roofline")
+timing = LazyModule("jitcore.backends.cpu.timing")
 
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
 _SOURCES = ("lax", "loopir", "schedule")
@@ -90,6 +100,18 @@ def _stamp_scheduler() -> str:
     return repr([disk_cache.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
 
 
+#: Functions of bound programs that are alive, and what they are made of: for who times their kernels.
+_bound: weakref.WeakKeyDictionary[Run, _Prepared] = weakref.WeakKeyDictionary()
+publishing.add_timer(lambda is_wanted: timing.switch(_bound, is_wanted))
+
+
+def _note(run: Run, prepared: _Prepared) -> Run:
+    _bound[run] = prepared
+    if publishing.is_timing:
+        timing.switch({run: prepared}, True)
+    return run
+
+
 class CpuExecutable:
     """A compiled jaxpr. `compiles` counts the modules that LLVM translated for it."""
 
@@ -110,12 +132,13 @@ class CpuExecutable:
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
-        return prepared.bind()
+        return _note(prepared.bind(), prepared)
 
     def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int]) -> Callable | None:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
-        return prepared.bind_into(outputs)
+        run = prepared.bind_into(outputs)
+        return None if run is None else _note(run, prepared)
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """How native code calls the program for inputs of these shapes; None where it calls Python."""
@@ -150,8 +173,17 @@ class CpuExecutable:
         if self._latest is None:
             return {}
         program = self._latest.read_program()
-        moved = sum(buffer.nbytes for buffer in {*program.inputs, *program.outputs})
-        return {"bytes accessed": float(moved)}
+        return {"flops": float(count_flops(program)), "bytes accessed": float(count_bytes(program))}
+
+    def find_least_seconds(self) -> float:
+        """The time that the measured roofline of this machine allows; it is measured now, if it never was."""
+        program = self._latest.read_program()
+        return roofline.measure().allow(program, count_flops(program), count_bytes(program))
+
+
+def count_bytes(program: Program) -> int:
+    """Of arguments and results: each moves once at least."""
+    return sum(buffer.nbytes for buffer in {*program.inputs, *program.outputs})
 
 
 def _write_numba(program: Program, arguments: Sequence[str]) -> str:
@@ -171,6 +203,8 @@ class _Prepared:
                  bind: Callable[[], Run], program: Program | None = None):
         self._closed, self._options, self._program = closed, options, program
         self.compiled, self.bind = compiled, bind
+        info = closed.jaxpr.debug_info
+        self.origin = ("", "") if info is None else (info.fun_name, info.location)
 
     def bind_into(self, outputs: Sequence[int]) -> Run | None:
         if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
@@ -190,6 +224,25 @@ class _Prepared:
         owner = self.compiled, plan.owners
         return NativeCall(self.compiled.addresses[0], dims, outputs, plan.arena_bytes, owner)
 
+    def split(self) -> tuple[list[tuple[int, Statement]], Program, CallPlan, Any] | None:
+        """(entry point of each statement of the program, the program, how they are called, what keeps them
+        loaded), where the program is one native step; else None."""
+        if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
+            return None
+        program = _lower(self._closed, self._options)
+        statements = list_outermost(program.steps)
+        if len(statements) < 2:
+            return list(zip(self.compiled.addresses, statements)), program, self.bind.args[0], self.compiled
+        program.steps = [Native([statement]) for statement in statements]
+        homes = Counter(buffer for statement in statements for buffer in list_buffers([statement]))
+        for buffer, count in homes.items():
+            if buffer.kind == "scalar" and count > 1:
+                buffer.kind = "temp"
+        compiled, layout, _ = compile_program(program, self._options)
+        plan, _ = plan_call(program, layout)
+        plan.open_parts()
+        return list(zip(compiled.addresses, statements)), program, plan, compiled
+
     def read_program(self) -> Program:
         if self._program is None:
             self._program = _lower(self._closed, self._options)
@@ -198,7 +251,8 @@ class _Prepared:
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
     target = choose_target(options.thread_work)
-    return apply_rules(lower_program(closed, target, options.donated), RULES, host.MACHINE)
+    with span("schedule"):
+        return apply_rules(lower_program(closed, target, options.donated), RULES, host.MACHINE)
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:
@@ -282,6 +336,10 @@ class CpuBackend:
             "caches": ", ".join(f"{level} {size >> 10} KiB" for level, size in caches._asdict().items()),
             "threads": f"{pool['threads']} on {pool['cores']} cores, layer {pool['layer']}{tbb}",
         }
+
+    def measure_roofline(self) -> dict[str, str | int | float]:
+        """How fast memory and processor are, measured once: see `machine.roofline`."""
+        return roofline.measure()._asdict()
 
     def make_check(self, arrays, mask, codes, state) -> Callable[..., int] | None:
         return launch.make_check(arrays, mask, codes, state)

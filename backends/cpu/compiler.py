@@ -16,10 +16,11 @@ from jitcore.backends.cpu.native.libraries import NAME, NativeProgram, code_cach
 from jitcore.backends.cpu.routines import find_routine
 from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions, SizeTable, has_code
 from jitcore.core.jaxpr import Equation
+from jitcore.core.source import summarize_source
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.loopir.program import LibraryCall, Native, Program
+from jitcore.loopir.program import Kernel, LibraryCall, Native, Program, Statement
 from jitcore.loopir.text import format_program
-from jitcore.loopir.traversal import flatten
+from jitcore.loopir.traversal import flatten, list_writes
 from jitcore.schedule.tuning import Tuning
 
 
@@ -44,6 +45,7 @@ class ProgramLayout:
         self.table = {buffer: k for k, buffer in enumerate([*self.given, *self.arena, *self.stack])}
         self.table |= {output: self.table[source] for output, source in aliases.items()}
         self.aliases = aliases
+        self.kernels: dict[str, Kernel] = {}  # by the name of their function
         self.sizes = SizeTable()
         #: Whether Python is called between or within native steps.
         self.calls_python = bool(self.host_calls) or bool(steps)
@@ -75,10 +77,22 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
         entries = {name_entry(number): step for number, step in enumerate(steps)}
         return render_steps(entries, layout, render_options)
 
-    library, is_new = libraries.find_or_compile(NAME, facts, render, opt_level=options.opt_level)
+    def describe(symbol: str) -> str:
+        kernel = layout.kernels.get(symbol)
+        return find_line(program, kernel) if kernel is not None else ""
+
+    library, is_new = libraries.find_or_compile(NAME, facts, render, opt_level=options.opt_level,
+                                                describe=describe)
     compiled = NativeProgram(library, key)
     code_cache.add(key, compiled)
     return compiled, layout, is_new
+
+
+def find_line(program: Program, statement: Statement) -> str:
+    """The user's line whose value a statement of a program stores; "" where it is not known."""
+    written = list_writes([statement])
+    places = [eqn.source_info for buffer, eqn in program.origins.items() if buffer in written]
+    return summarize_source(next(filter(None, reversed(places)), None))
 
 
 @functools.cache

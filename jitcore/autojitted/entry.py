@@ -315,6 +315,17 @@ class Signatures:
         """Those of arguments of these specs; captured variables tell them apart."""
         return self._known.get(specs, ())
 
+    def explain_new(self, names: Sequence[str], specs: tuple[Spec, ...]) -> str:
+        """Which arguments differ from those of the most similar signature."""
+        if not self._known:
+            return "It was the first call: the cache was empty."
+        changes = [[(name, old, new) for name, old, new in zip(names, known, specs) if old != new]
+                   for known in reversed(self._known)]
+        closest = min(changes, key=len)
+        texts = [f"{name} was {old}, is {new}" if str(old) != str(new) else f"{name} was {old!r}, is {new!r}"
+                 for name, old, new in closest]
+        return "; ".join(texts) or "captured variables differ"
+
     def add(self, new: Signature) -> None:
         with self._lock:
             known = self._known.setdefault(new.specs, [])

@@ -26,11 +26,12 @@ from jitcore.autojitted.tiers.budget import (Account, Probe, find_hindrance, is_
 from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.config import config
-from jitcore.core.source import filter_traceback, raise_interruption
+from jitcore.core.source import filter_traceback, format_place, raise_interruption
 from jitcore.dispatch.generated_calls import MISS
 from jitcore.dispatch.options import JitOptions
+from jitcore.events.publishing import compiling, publish, span
 from jitcore.numpy_semantics.errors import NotTraceable
-from jitcore.process.effort import CacheInfo, TooMuchEffort, collect_rarely
+from jitcore.process.effort import CacheInfo, TooMuchEffort
 from jitcore.process.generated import (Dispatch, Parameters, make_dispatching_code, make_watching_code,
                                        make_wrapper)
 from jitcore.rewriter.control_flow.raising import is_raised_defect
@@ -124,6 +125,11 @@ class AutojitFunction:
         """Runs a call in plain Python."""
         return self.parameters.call(self.function, values)
 
+    @property
+    def origin(self) -> tuple[str, str]:
+        """Name and place of the function."""
+        return self.function.__qualname__, format_place(self.function.__code__.co_filename, self.first_line)
+
     def describe(self, text: str) -> Reason:
         """A reason that concerns the whole function."""
         return Reason(self.function.__code__.co_filename, self.first_line, text)
@@ -162,6 +168,8 @@ class AutojitFunction:
 
     def _serve_new(self, values: tuple, reader: Reader, specs: tuple[Spec, ...]) -> Any:
         self._misses += 1
+        publish("miss", *self.origin,
+                reason=lambda: self.signatures.explain_new(self.parameters.names, specs))
         exhausted = self.policy.find_exhausted(reader.number_paths)
         if exhausted is not None:
             text = f"{describe_path(exhausted)} has to be known and had more than {MAX_STATIC_VALUES} values"
@@ -208,8 +216,9 @@ class AutojitFunction:
                ) -> tuple[Entry, tuple[Spec, ...]]:
         """An attempt. Raises: TooMuchEffort; whatever tracing raises."""
         start = perf_counter()
-        with collect_rarely(), self.account.attempt() as attempt:
-            recording, specs = self._record(values, reader, specs)
+        with compiling("first call", *self.origin), self.account.attempt() as attempt:
+            with span("trace"):
+                recording, specs = self._record(values, reader, specs)
             attempt.note_traced(recording.traced.jaxpr)
             self.unrolled |= recording.unrolled
             options = self.options.of_program
@@ -406,6 +415,7 @@ class AutojitFunction:
     def _note_fall(self, reason: Reason, tier: Tier) -> None:
         if reason not in self.reasons:
             self.reasons.append(reason)
+            publish("fallback", *self.origin, tier=tier.value, reason=str(reason))
         if tier not in self._warned:
             self._warned.add(tier)
             lines = [] if self.loops is None else self.loops.list_compiled()

@@ -1,15 +1,20 @@
-"""Describes this installation: versions, backends, targets, processor, threads, settings, caches.
+"""Describes this installation: versions, system, BLAS, backends, targets, machine, settings, caches.
 
-In: nothing. Out: a report for people, with the problems at its end; exit code 1 when there are any.
+In: nothing. Out: a report for people, with the problems at its end, or with `--json` an object for programs
+and for
+reports of bugs: titles, facts by name, problems; exit code 1 when there are any of these.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import json
+import os
 import platform
 import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -27,22 +32,36 @@ REQUIRED = ("numpy", "scipy", "numba", "llvmlite", "optree", "ml_dtypes", "opt_e
 OPTIONAL = ("tbb", "jax", "jaxlib", "flatbuffers", "libtpu", "cuda-bindings", "nvidia-nvjitlink",
             "numba-cuda")
 
-Facts = Iterator[tuple[str, str]]
+#: Environment variables that change what jitcore and the libraries below it do begin so.
+ENVIRONMENT = (ENVIRONMENT_PREFIX, "JAX_", "XLA_", "OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_",
+               "VECLIB_", "NUMBA_", "TBB_", "CUDA_", "NVIDIA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_",
+               "PYTHON", "XDG_CACHE_HOME", "CONDA_PREFIX", "VIRTUAL_ENV", "SLURM_")
+#: Files of control groups, of version 2 and then of version 1: processors and memory for this process.
+CGROUPS = {"cpu limit": ("cpu.max", "cpu/cpu.cfs_quota_us"),
+           "cpu set": ("cpuset.cpus.effective", "cpuset/cpuset.cpus"),
+           "memory limit": ("memory.max", "memory/memory.limit_in_bytes")}
+
+Facts = Iterator[tuple[str, str | int | float]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    parser.add_argument("--json", action="store_true", help="print an object of JSON instead of the report")
 
 
 def execute(options: argparse.Namespace) -> int:
     """Prints the report. Returns: 1 when it found a problem, else 0."""
     problems: list[str] = []
-    print_facts("Versions", list_versions(problems))
-    print_facts("Backends", check_backends(problems))
-    print_facts("Targets that need not be here", check_targets())
-    print_facts("Machine", list_machine_facts())
-    print_facts("Settings", list_settings())
-    print_facts("Caches of compiled programs", list_caches())
+    chapters = {
+        "Versions": list_versions(problems), "System": list_system_facts(), "BLAS": list_blas(),
+        "Backends": check_backends(problems), "Targets that need not be here": check_targets(),
+        "Machine": list_machine_facts(), "Roofline": list_rooflines(), "Settings": list_settings(),
+        "Environment": list_environment(), "Caches of compiled programs": list_caches()}
+    if options.json:
+        found = {title: dict(facts) for title, facts in chapters.items()}
+        print(json.dumps(found | {"Problems": problems}, indent=2))
+        return 1 if problems else 0
+    for title, facts in chapters.items():
+        print_facts(title, facts)
     print("\n".join(f"Problem: {problem}" for problem in problems) or "No problem found.")
     return 1 if problems else 0
 
@@ -50,9 +69,81 @@ def execute(options: argparse.Namespace) -> int:
 def print_facts(title: str, facts: Facts) -> None:
     """A titled list; long texts continue below themselves."""
     print(title)
-    for name, text in facts:
+    for name, fact in facts:
+        text = fact if isinstance(fact, str) else f"{fact:,}" if isinstance(fact, int) else f"{fact:.4g}"
         print(textwrap.fill(text, 110, initial_indent=f"  {name:<16} ", subsequent_indent=" " * 19))
     print()
+
+
+def list_system_facts() -> Facts:
+    """What runs this process, and how much of the machine it may use."""
+    yield "system", platform.platform()
+    yield "libc", " ".join(platform.libc_ver()).strip() or "unknown"
+    yield "processors", os.cpu_count() or 0
+    if hasattr(os, "sched_getaffinity"):
+        yield "usable", len(os.sched_getaffinity(0))
+    yield from read_cgroup(Path("/sys/fs/cgroup"), find_cgroup())
+
+
+def find_cgroup() -> str:
+    """The control group of this process, below the root of the file system of groups; "" where it is not
+    known."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:  # not Linux
+        return ""
+    return next((line[3:].strip("/") for line in lines if line.startswith("0::")), "")
+
+
+def read_cgroup(root: Path, group: str) -> Facts:
+    """Limits of a control group, as its files say; those of the root where a container sees only itself."""
+    for name, files in CGROUPS.items():
+        for path in (root / group / files[0], root / files[0], root / files[1]):
+            try:
+                yield name, path.read_text(encoding="utf-8").strip()
+            except OSError:
+                continue
+            break
+
+
+def list_blas() -> Facts:
+    """The libraries of linear algebra that NumPy and SciPy were built with, and those loaded, if
+    threadpoolctl is there."""
+    for name in ("numpy", "scipy"):
+        built = importlib.import_module(name).show_config(mode="dicts").get("Build Dependencies", {})
+        for kind, facts in built.items():
+            if kind in ("blas", "lapack"):
+                text = " ".join(str(facts.get(key, "")) for key in ("name", "version"))
+                yield f"{name} {kind}", text.strip()
+    try:
+        pools = importlib.import_module("threadpoolctl").threadpool_info()
+    except ImportError:
+        return
+    for pool in pools:
+        yield os.path.basename(pool["filepath"]), (f"{pool['internal_api']} {pool.get('version')}, "
+                                                   f"{pool['num_threads']} threads")
+
+
+def list_rooflines() -> Facts:
+    """What the backends' machines reach: measured once, and kept in the cache on disk."""
+    working, _ = list_backends()
+    for backend in working.values():
+        if hasattr(backend, "measure_roofline"):
+            found = backend.measure_roofline()
+            yield "machine", found["machine"]
+            yield "threads", found["threads"]
+            yield "bandwidth", f"{found['bandwidth'] / 1e9:.1f} GB/s"
+            for bits in (32, 64):
+                yield f"float{bits}", f"{found[f'flops{bits}'] / 1e9:.0f} Gflop/s"
+
+
+def list_environment() -> Facts:
+    """(variable, value) of those that may change what happens."""
+    found = sorted(name for name in os.environ if name.startswith(ENVIRONMENT))
+    for name in found:
+        yield name, os.environ[name]
+    if not found:
+        yield "none", "of the variables that are looked at is set"
 
 
 def list_versions(problems: list[str]) -> Facts:

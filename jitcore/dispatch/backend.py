@@ -125,6 +125,9 @@ class Executable(Protocol):
     def cost(self) -> dict[str, float]:
         """Estimates: 'flops', 'bytes accessed', 'optimal_seconds', as far as it has them."""
 
+    def find_least_seconds(self) -> float:
+        """The time that this machine allows, where it has to be measured for that. Optional."""
+
     def memory(self) -> dict[str, int]:
         """Bytes: 'argument_size_in_bytes', 'output_...', 'alias_...', 'temp_...', 'generated_code_...', as
         far as it knows them. Optional."""

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from importlib.util import source_hash
 
 from jitcore.config import config
+from jitcore.events.publishing import publish
 
 _MAGIC = b"jitcore\x02"
 _KEY_BYTES = 32
@@ -133,6 +134,12 @@ class DiskCache:
     # -- entries -------------------------------------------------------------------------------------------
     def find(self, key: bytes) -> bytes | None:
         """What was added under a key; None when nothing was, and when it is damaged or not to be trusted."""
+        found = self._read(key)
+        publish("disk cache", outcome="miss" if found is None else "hit", key=key.hex()[:16],
+                bytes=None if found is None else len(found))
+        return found
+
+    def _read(self, key: bytes) -> bytes | None:
         if not self._check_folder():
             return None
         path = self._path(key)
@@ -169,6 +176,7 @@ class DiskCache:
                 _remove(unfinished)
                 raise
             self._limit_size(size)
+            publish("disk cache", outcome="written", key=key.hex()[:16], bytes=size)
         except OSError as failure:
             self._is_writable = False
             self._warn(f"cannot keep compiled programs in {self.folder} ({failure.strerror or failure}); "

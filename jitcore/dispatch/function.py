@@ -18,6 +18,7 @@ import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.array import DeviceArray
 from jitcore.config import config, drop_oldest
 from jitcore.core.jaxpr import aval_of
+from jitcore.core.source import locate_function
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.fast_call import FastCalls
@@ -28,8 +29,9 @@ from jitcore.dispatch.placement import (claim_donated, constrain_leaves, delete_
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
 from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
+from jitcore.events.publishing import compiling, publish
 from jitcore.process.concurrency import Lock
-from jitcore.process.effort import CacheInfo, collect_rarely
+from jitcore.process.effort import CacheInfo
 from jitcore.transforms.batching import list_named_axes
 from jitcore.tree_util import tree_leaves
 
@@ -146,8 +148,8 @@ class JitFunction:
         return entry.call(call.leaves, read_values(fun, call, entry.backend))
 
     def _add_entry(self, fun: Callable, call: CallSignature, key: tuple) -> Entry:
-        self._note_miss(call)
-        with collect_rarely():
+        self._note_miss(fun, call)
+        with compiling("first call", *locate_function(fun)):
             program = self.make_program(fun, call)
             entry = Entry(program, call)
         with self._lock:
@@ -157,10 +159,11 @@ class JitFunction:
             drop_oldest(self._entries)
         return entry
 
-    def _note_miss(self, call: CallSignature) -> None:
+    def _note_miss(self, fun: Callable, call: CallSignature) -> None:
         with self._lock:
             self._n_misses += 1
             self.misses.add(call)
+        publish("miss", *locate_function(fun), reason=lambda: self.misses.explain(fun))
 
     def make_program(self, fun: Callable, call: CallSignature, find: Callable = find_backend) -> Program:
         """The program for this call, traced now unless it is known. find: the backend of a name."""
@@ -191,7 +194,7 @@ class JitFunction:
         key = (config.trace_key, list_named_axes(), call.key, tuple(varying))
         traced = self._inner.get(key)
         if traced is None:
-            self._note_miss(call)
+            self._note_miss(fun, call)
             avals = call.avals
             if varying:
                 avals = [aval.update(varying=axes) for aval, axes in zip(avals, varying)]

@@ -26,9 +26,10 @@ from jitcore.dispatch.fast_call import make_rebuilder
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
+from jitcore.events.publishing import compiling, span
 from jitcore.passes.canonical import program_key
 from jitcore.process.concurrency import Lock, cached_attribute
-from jitcore.process.effort import STEPS_PER_SECOND, compiling, counters, spend
+from jitcore.process.effort import STEPS_PER_SECOND, counters, spend
 from jitcore.sharding import Spread
 
 
@@ -118,6 +119,12 @@ class Program:
         # done for this program and not yet taken; none for an executable found in the cache
         self._compiles = 0
 
+    @property
+    def origin(self) -> tuple[str, str]:
+        """Name and place of the function."""
+        info = self.traced.jaxpr.debug_info
+        return self.traced.fun_name, "" if info is None else info.location
+
     @cached_attribute
     def closed_jaxpr(self) -> ClosedJaxpr:
         """The traced jaxpr with its captured values."""
@@ -138,7 +145,8 @@ class Program:
     def optimized(self) -> ClosedJaxpr:
         """After the backend's passes; captured values are its leading inputs. All inputs are still there."""
         closed, _ = close_over_consts(self.traced.jaxpr, self.traced.consts)
-        return passes.run_pipeline(closed, getattr(self.backend, "passes", None))
+        with span("passes", *self.origin):
+            return passes.run_pipeline(closed, getattr(self.backend, "passes", None))
 
     @cached_attribute
     def kept(self) -> tuple[int, ...]:
@@ -203,7 +211,7 @@ class Program:
 
     @cached_attribute
     def _shared(self) -> SharedExecutable:
-        with compiling(self.traced.fun_name):
+        with compiling("build", *self.origin, backend=self.backend.name):
             computed = program_key(self.compiled_jaxpr)
             key = (computed, self.backend.name, self.compile_options, config.check_bounds)
             return executables.find_or_build(key, self._compile)
@@ -240,7 +248,7 @@ class Program:
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
         unread = {leaf: output for leaf, output in targets.items() if n_consts + leaf not in self.kept}
-        with compiling(self.traced.fun_name):
+        with compiling("bind", *self.origin):
             in_avals = [all_avals[i] for i in self.kept]
             run, compiles = self._shared.bind(in_avals, tuple(unread.values()))
             if run is None:

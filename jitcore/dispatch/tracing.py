@@ -23,7 +23,8 @@ from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.signature import CallSignature, hide_float0
 from jitcore.errors import arguments
-from jitcore.process.effort import collect_rarely, counters
+from jitcore.events.publishing import compiling
+from jitcore.process.effort import counters
 from jitcore.sharding import Sharding
 
 #: Structure of a result that is one array, which needs no treedef.
@@ -110,7 +111,7 @@ def trace_call(fun: Callable, call: CallSignature, avals: Sequence[ShapedArray] 
         return leaves
 
     counters.add(traces=1)
-    with collect_rarely():
+    with compiling("trace", info.fun_name, info.location):
         jaxpr, consts = trace_to_jaxpr(run_flat, call.avals if avals is None else avals, info)
     jaxpr.debug_info = info.freeze()
     return TracedFunction(jaxpr, consts, structure[0], info.fun_name)

@@ -465,13 +465,15 @@ class Roots(Statement):
 
 class Program:
     """inputs, outputs: buffers in order. temps: buffers of the arena and of the stack. steps: what runs, in
-    order. aliases: outputs that live in the memory of a donated input."""
+    order. aliases: outputs that live in the memory of a donated input. origins: the equation whose result a
+    buffer holds or a `Call` computes, for who tells people about it."""
 
-    __slots__ = ("inputs", "outputs", "temps", "steps", "aliases")
+    __slots__ = ("inputs", "outputs", "temps", "steps", "aliases", "origins")
 
     def __init__(self, inputs: list[Buffer], outputs: list[Buffer], temps: list[Buffer], steps: list):
         self.inputs, self.outputs, self.temps, self.steps = inputs, outputs, temps, steps
         self.aliases: dict[Buffer, Buffer] = {}
+        self.origins: dict[Buffer | Call, Any] = {}
 
     def _repr_html_(self) -> str:
         return picture.show_program(self)

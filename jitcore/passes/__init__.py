@@ -51,6 +51,7 @@ from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
 from jitcore.core.jaxpr import ClosedJaxpr, count_primitives
 from jitcore.core.primitive import Primitive
+from jitcore.events.publishing import span
 from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.dead_updates import drop_overwritten
@@ -142,7 +143,9 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = No
         if not step.applies_to(primitives):
             continue
         spend(_EQUATION * primitives.total())
-        before, closed_jaxpr = closed_jaxpr, step.run(closed_jaxpr)
+        before = closed_jaxpr
+        with span("pass", step=step.name):
+            closed_jaxpr = step.run(closed_jaxpr)
         if closed_jaxpr is before:
             continue
         primitives = count_primitives(closed_jaxpr.jaxpr)

@@ -9,20 +9,16 @@ counted.
 and Python, which looks for garbage among the young ones after every few hundred, would go through all the
 modules of the process too, again and again: a fifth of a first call.
 
-Who waits for a compiler for more than two seconds reads one line on standard error about what it compiles.
-
 `counters` tell how often programs were traced and compiled in this process: what tests of caches assert.
 """
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import gc
-import sys
 import threading
 from collections.abc import Iterator
-from time import monotonic, perf_counter, thread_time
+from time import perf_counter, thread_time
 from typing import NamedTuple
 
 from jitcore.errors import NotTraceable
@@ -68,18 +64,8 @@ class Meter:
         self.left += steps
 
 
-class _Compile:
-    """A function that is being compiled."""
-
-    __slots__ = ("name", "start", "is_announced")
-
-    def __init__(self, name: str):
-        self.name, self.start, self.is_announced = name, monotonic(), False
-
-
 class _Current(threading.local):
     meter: Meter | None = None
-    compile: _Compile | None = None
 
 
 _current = _Current()
@@ -135,49 +121,6 @@ def collect_rarely() -> Iterator[None]:
     finally:
         if gc.get_threshold()[0] == _YOUNG:
             gc.set_threshold(*before)
-
-
-# -- announcements ------------------------------------------------------------------------------------------
-PATIENCE = 2.0  # seconds
-
-
-@contextlib.contextmanager
-def compiling(name: str) -> Iterator[None]:
-    """`collect_rarely`, and says for which function this thread compiles; blocks of one name count as one."""
-    outer = _current.compile
-    if outer is None or outer.name != name:
-        _current.compile = _Compile(name)
-    try:
-        with collect_rarely():
-            yield
-    finally:
-        _current.compile = outer
-
-
-@contextlib.contextmanager
-def announce_slow(is_wanted: bool = True) -> Iterator[None]:
-    """Around the work of a compiler: announces the function when it takes too long. Cost: 10 us, a thread."""
-    compile = _current.compile
-    if compile is None or not is_wanted:
-        yield
-        return
-    is_done = _thread.allocate_lock()
-    is_done.acquire()
-    # `threading` would wait until the thread runs: milliseconds on a busy machine.
-    _thread.start_new_thread(_wait, (compile, is_done))
-    try:
-        yield
-    finally:
-        is_done.release()
-
-
-def _wait(compile: _Compile, is_done: _thread.LockType) -> None:
-    patience = compile.start + PATIENCE - monotonic()
-    if is_done.acquire(timeout=max(patience, 0.0)) or compile.is_announced:
-        return
-    compile.is_announced = True
-    if sys.stderr is not None:  # a program with windows only has none
-        print(f"jitcore: compiling {compile.name} for {PATIENCE:g} s ...", file=sys.stderr, flush=True)
 
 
 # -- counts -------------------------------------------------------------------------------------------------

@@ -135,6 +135,7 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     lowering.lower_jaxpr(jaxpr, env, outputs)
     lowering.end_group()
     program = Program(inputs, outputs, lowering.temps, lowering.steps)
+    program.origins = lowering.origins
     for stage in lowering.choose("program"):
         stage.run(lowering, program)
     if config.check_jaxprs:

@@ -1,14 +1,19 @@
 """What a loop program computes: operations on floating-point numbers.
 
 In: a program. Out: how many of them run in a call, by the extents of its loops. A `while` counts as one
-round, a choice as both of its sides; routines of a backend, and what runs on the host, are not counted.
+round, a choice as both of its sides; of routines of a backend products and convolutions are counted, and what
+runs on the host is not.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
+
 from jitcore import dtypes
-from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.program import Program, Statement
+from jitcore.core.jaxpr import Equation
+from jitcore.loopir.expr import Buffer, Expr, walk
+from jitcore.loopir.program import Call, Program, Statement
 from jitcore.loopir.traversal import count_runs
 
 #: Nodes that compute nothing.
@@ -17,12 +22,33 @@ _FREE = frozenset("const load index result select convert bitcast real imag comp
 
 def count_flops(program: Program) -> int:
     """Operations of one call."""
-    return count_runs(program.steps, _count_own)
+    return count_flops_of(program.steps, program.origins)
 
 
-def _count_own(statement: Statement) -> int:
+def count_flops_of(body: Iterable[Statement], origins: Mapping[Buffer | Call, Equation]) -> int:
+    """Those of some statements. origins: of the program."""
+    return count_runs(body, lambda statement: _count_own(statement, origins))
+
+
+def _count_own(statement: Statement, origins: Mapping[Buffer | Call, Equation]) -> int:
     """What an iteration computes, and combines."""
+    if isinstance(statement, Call):
+        return _count_products(origins.get(statement))
     return len(statement.values) + sum(map(_is_arithmetic, walk(statement.roots)))
+
+
+def _count_products(eqn: Equation | None) -> int:
+    """Multiplications and additions of a product of arrays."""
+    if eqn is None or eqn.primitive.name not in ("dot_general", "conv_general_dilated"):
+        return 0
+    left, right = (atom.aval for atom in eqn.invars[:2])
+    if eqn.primitive.name == "dot_general":
+        (contracted, _), _ = eqn.params["dimension_numbers"]
+        terms = math.prod(int(left.shape[axis]) for axis in contracted)
+    else:
+        features = eqn.params["dimension_numbers"].rhs_spec[0]
+        terms = math.prod(map(int, right.shape)) // int(right.shape[features])
+    return 2 * terms * math.prod(map(int, eqn.outvars[0].aval.shape))
 
 
 def _is_arithmetic(node: Expr) -> bool:

@@ -53,6 +53,8 @@ class Lowering(Builder):
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.spare: set[Buffer] = set()  # memory of its operands that nothing else reads any more
         self.temps: list[Buffer] = []
+        self.origins: dict[Buffer | Call, Equation] = {}  # whose results buffers hold, or calls compute
+        self.equation: Equation | None = None  # the one being lowered
         self.steps: list = []
         self.groups: list[FusionGroup] = []  # open ones, in the order in which their kernels will run
         self.group: FusionGroup | None = None  # the one that a value is being evaluated for
@@ -81,6 +83,8 @@ class Lowering(Builder):
                 stage.run(self, eqn, number, uses, env, target)
             operands = [self.value_of(atom, env) for atom in eqn.invars]
             goals = [target.get(var) for var in eqn.outvars]
+            self.equation = eqn
+            self.origins.update((goal, eqn) for goal in goals if goal is not None)
             outs = self.lower_equation(eqn, operands, goals)
             for var, out, goal in zip(eqn.outvars, outs, goals):
                 if isinstance(var, DropVar):
@@ -172,7 +176,9 @@ class Lowering(Builder):
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
         scratch = [self.new_temp(shape, dtype) for shape, dtype in routine.scratch()]
-        self.emit(Call(routine, find_function(routine, eqn), inputs, outputs, scratch))
+        call = Call(routine, find_function(routine, eqn), inputs, outputs, scratch)
+        self.origins[call] = eqn
+        self.emit(call)
         return [self.stored(buffer) for buffer in outputs]
 
     def output_buffers(self, eqn: Equation, goals: list) -> list[Buffer]:
@@ -195,6 +201,8 @@ class Lowering(Builder):
     def new_temp(self, shape, dtype) -> Buffer:
         buffer = Buffer(f"tmp{len(self.temps)}", tuple(shape), dtype, "temp" if squeeze(shape) else "scalar")
         self.temps.append(buffer)
+        if self.equation is not None:
+            self.origins[buffer] = self.equation
         self.features.add("temporary")
         return buffer
 

@@ -18,11 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.process.lazy import LazyModule
 from jitcore.sharding.mesh import (AxisType, Device, Mesh, P, PartitionSpec, get_mesh, list_names, processes,
                                    set_mesh, use_mesh)
 
 __all__ = ["AxisType", "Device", "Mesh", "NamedSharding", "P", "PartitionSpec", "PositionalSharding",
            "Sharding", "SingleDeviceSharding", "get_mesh", "set_mesh", "use_mesh"]
+
+
+hypertext = LazyModule("jitcore.hypertext")
 
 
 # -- shardings ----------------------------------------------------------------------------------------------
@@ -43,6 +47,29 @@ class Sharding:
         """Into how many parts each axis of an array is cut, and for each device the coordinates of its
         part."""
         raise NotImplementedError
+
+    def list_cells(self, ndim: int) -> list[list[str]]:
+        """The devices of each part of an array with one or two axes, in rows and columns: "CPU 0,1"."""
+        counts, tiles = self.find_tiles(ndim)
+        names: dict[tuple, list[str]] = {}
+        for device, tile in zip(self.device_order, tiles):
+            names.setdefault((0, *tile)[-2:], []).append(str(device.id))
+        rows, columns = (1, *counts)[-2:]
+        platform = self.device_order[0].platform.upper()
+        return [[f"{platform} {','.join(names[row, column])}" for column in range(columns)]
+                for row in range(rows)]
+
+    def show_cells(self, ndim: int) -> str:
+        """The same for notebooks; "" for arrays that a page cannot show."""
+        return hypertext.show_grid(self.list_cells(ndim)) if ndim in (1, 2) else ""
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the text, and which devices have which part of an array, if it has no more
+        than two axes that are cut."""
+        return f"<div>{hypertext.show_text(repr(self))}{self.show_cells(self.least_ndim)}</div>"
+
+    #: Axes of the arrays that it is for, at least.
+    least_ndim = 1
 
     # -- devices -----------------------------------------------------------------------------------------
     @property
@@ -180,6 +207,10 @@ class NamedSharding(Sharding):
     @property
     def is_fully_replicated(self) -> bool:
         return all(self.mesh.shape[name] == 1 for names in list_names(self.spec) for name in names)
+
+    @property
+    def least_ndim(self) -> int:
+        return max(len(self.spec), 1)
 
     def update(self, *, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> NamedSharding:
         return NamedSharding(mesh or self.mesh, self.spec if spec is None else spec)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
-from jitcore import autojit, compare, hypertext, jit, lax, make_jaxpr, vmap
+from jitcore import autojit, compare, hypertext, jit, lax, make_jaxpr, tree, vmap
 from jitcore.autojitted.tiers.report import Reason, Report
 from jitcore.core.jaxpr import list_equations, sub_jaxprs
 from jitcore.loopir.picture import make_graph
 from jitcore.loopir.program import Call, Kernel, LibraryCall
 from jitcore.loopir.traversal import flatten
+from jitcore.sharding import Device, Mesh, NamedSharding, P, SingleDeviceSharding
 from tests.backends.python.programs import PROGRAMS
 from tests.notebooks.html_tree import Tree
 
@@ -212,3 +213,32 @@ def test_tables_and_texts_are_bounded():
     assert len(hypertext.show_text("x" * 10**6)) < 30_000
     assert Tree(hypertext.show_table(("a", "b", "c"), [("1", "why & how")])).tags["td"] == 2
     assert hypertext.format_table([("a", "bb"), ("ccc", "d"), ("only",)]) == "a     bb\nccc   d\nonly"
+
+
+def test_a_pytree():
+    found = tree.show({"w": np.ones((2, 3)), "b": [np.zeros(3), None], "n": (1, {"k": np.ones(2, np.float32)})})
+    assert repr(found) == """\
+leaf           type          bytes
+['b'][0]       float64[3]    24
+['n'][0]       int           0
+['n'][1]['k']  float32[2]    8
+['w']          float64[2,3]  48
+4 leaves, 80 bytes"""
+    html = Tree(found._repr_html_())
+    assert html.tags["details"] == 4
+    for text in ("dict: 4 leaves, 80 bytes", "['n']: 2 leaves, 8 bytes", "['k']: float32[2], 8 bytes", "[1]: None"):
+        assert text in html.texts
+    assert repr(tree.show(3)).endswith("1 leaf, 0 bytes") and "int" in tree.show(3)._repr_html_()
+    assert repr(tree.show({})).endswith("0 leaves, 0 bytes") and Tree(tree.show([])._repr_html_()).tags["details"] == 1
+
+
+def test_a_sharding():
+    devices = [Device("cpu", number) for number in range(8)]
+    grid = Mesh(np.array(devices).reshape(4, 2), ("x", "y"))
+    for spec, rows, cells in ((P("x", "y"), 4, 8), (P("x"), 1, 4), (P(None, "y"), 1, 2), (P(), 1, 1), (P("y", "x"), 2, 8)):
+        sharding = NamedSharding(grid, spec)
+        html = Tree(sharding._repr_html_())
+        assert (html.tags["tr"], html.tags["td"]) == (rows, cells) and html.texts[0] == repr(sharding)
+    assert Tree(NamedSharding(grid, P("x"))._repr_html_()).texts[1:] == ["CPU 0,1", "CPU 2,3", "CPU 4,5", "CPU 6,7"]
+    assert "table" not in NamedSharding(grid, P(None, None, "x"))._repr_html_()
+    assert Tree(SingleDeviceSharding(devices[3])._repr_html_()).texts[1:] == ["CPU 3"]

@@ -204,6 +204,8 @@ def sharding_of_traced_values():
     with redirect_stdout(text):
         jitcore.debug.visualize_array_sharding(x)
     assert text.getvalue().count("CPU") == 8 and text.getvalue().count("\n") == 3
+    shown = x._repr_html_()
+    assert shown.count("<td ") == 8 and all(f">CPU {number}</td>" in shown for number in range(8))
     assert pickle.loads(pickle.dumps(x.sharding)) == x.sharding
 
 

@@ -193,7 +193,7 @@ class LoadedImage:
         for offset, symbol, addend in image.slots:
             _ADDRESS.pack_into(memory, offset, found[symbol] + addend)
         _forbid_writing(start, len(memory))
-        self._memory = memory
+        self.start, self._memory = start, memory
         self._addresses = {name: start + offset for name, offset in image.exports.items()}
 
     def __getitem__(self, symbol: str) -> int:

@@ -35,8 +35,8 @@ from jitcore.backends.cpu.native.translate import (NativeCodeError, ObjectCode, 
                                                    in_second_lane, load_compiler, optimize_ir, translate)
 from jitcore.config import RecentlyUsed, config
 from jitcore.dispatch import disk_cache
+from jitcore.events.publishing import span
 from jitcore.process.concurrency import Lock, available_cores
-from jitcore.process.effort import announce_slow
 from jitcore.process.lazy import LazyModule
 
 conversions = LazyModule("jitcore.backends.cpu.native.conversions")
@@ -232,7 +232,29 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
     Cost: 4.8 ms for a fused SELU (vector loop and scalar rest), 23 ms for 500 fused operations; level 2 takes
         twice, level 3 three times that. Numba's own library takes 26 and 127 ms."""
     level = _check_level(opt_level)
-    return _link(name, level, _translate(module, level))
+    return _link(name, level, _translate(name, module, level))
+
+
+#: What people call a function of a module; "" where that is its own name.
+Describe = Callable[[str], str]
+
+
+class LoadedCode(NamedTuple):
+    """What profilers and debuggers are told of: which library, where its image begins; the object file that
+    it was linked from, b"" where it comes from disk."""
+
+    library: str
+    start: int
+    image: Image
+    content: bytes
+    describe: Describe | None
+
+    def list_functions(self) -> list[tuple[str, str, int, int]]:
+        """(line of the user's or "", name, offset, bytes); the whole image where its functions are not
+        known."""
+        whole = [(self.library, 0, len(self.image.code))]
+        known = objects.list_functions(self.content) if self.content else whole
+        return [(self.describe(name) if self.describe else "", name, *place) for name, *place in known]
 
 
 class _Code(NamedTuple):
@@ -240,17 +262,24 @@ class _Code(NamedTuple):
     object_code: ObjectCode
 
 
-def _translate(module: llvmlite.ir.Module | str, level: int) -> _Code:
+def _translate(name: str, module: llvmlite.ir.Module | str, level: int) -> _Code:
     text = str(module)
+    with span("compile", library=name) as facts:
+        code = _translate_text(text, level)
+        facts["bytes"] = len(code.object_code.content)
+        return code
+
+
+def _translate_text(text: str, level: int) -> _Code:
     for symbol in _DECLARATION.findall(text):
         images.foresee(symbol)
     return _Code(zlib.compress(text.encode(), level=1), translate(text, level))
 
 
-def _link(name: str, level: int, code: _Code) -> Library:
+def _link(name: str, level: int, code: _Code, describe: Describe | None = None) -> Library:
     packed_ir, (content, image, exports, imports) = code
     if image is not None:
-        return _load_image(name, level, packed_ir, image)
+        return _load_image(name, level, packed_ir, image, content, describe)
     return Library(name, level, packed_ir, _link_by_llvm(name, content, exports, imports), exports)
 
 
@@ -262,7 +291,7 @@ def _check_level(opt_level: int | None) -> int:
 
 
 def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Module | str], *,
-                    opt_level: int | None = None) -> tuple[Library, bool]:
+                    opt_level: int | None = None, describe: Describe | None = None) -> tuple[Library, bool]:
     """The library of a module, from disk if an earlier process compiled it.
 
     Args:
@@ -270,6 +299,7 @@ def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Modu
         facts: text that differs whenever `render` gives another module in this installation.
         render: makes the module, which holds no address of this process.
         opt_level: as for `compile_module`.
+        describe: what profilers and debuggers call a function of the module.
     Returns: (library, whether it was compiled now).
     Raises: as `compile_module`.
     Cost: 0.15 ms from disk."""
@@ -281,9 +311,10 @@ def find_or_compile(name: str, facts: str, render: Callable[[], llvmlite.ir.Modu
         return found, False
     code = finish((name, facts, level))
     if code is None:
-        with announce_slow(config.announce_compiles):
-            code = _translate(render(), level)
-    library = _link(name, level, code)
+        with span("render"):
+            module = render()
+        code = _translate(name, module, level)
+    library = _link(name, level, code, describe)
     image = code.object_code.image
     if key is not None and image is not None:
         cache.add(key, b"".join((_IR_SIZE.pack(len(code.packed_ir)), code.packed_ir, image.encode())))
@@ -301,7 +332,7 @@ def compile_ahead(name: str, facts: str, render: Callable[[], llvmlite.ir.Module
 
     def make() -> _Code | None:
         key = None if cache is None else make_key(name, facts, opt_level=level)
-        return _translate(render(), level) if key is None or cache.find(key) is None else None
+        return _translate(name, render(), level) if key is None or cache.find(key) is None else None
 
     if objects.can_link() and config.num_threads != 1 and available_cores() > 1:
         load_compiler()
@@ -316,7 +347,8 @@ def make_key(name: str, facts: str, *, opt_level: int | None = None) -> bytes | 
 def find_stored(name: str, key: bytes, *, opt_level: int | None = None) -> Library | None:
     """The library that is on disk under a key of `make_key`, or None."""
     cache = disk_cache.open_cache()
-    stored = None if cache is None else cache.find(key)
+    # What is on disk has no names, for which profilers and debuggers ask.
+    stored = None if cache is None or config.code_map else cache.find(key)
     if stored is None:
         return None
     try:
@@ -336,17 +368,20 @@ def _load_stored(name: str, level: int, stored: bytes) -> Library:
     return _load_image(name, level, packed_ir, image)
 
 
-def _load_image(name: str, level: int, packed_ir: bytes, image: Image) -> Library:
+def _load_image(name: str, level: int, packed_ir: bytes, image: Image, content: bytes = b"",
+                describe: Describe | None = None) -> Library:
     def find_address(symbol):
         address = images.address_of(symbol) or images.find_in_process(symbol)
         if address is None:
             raise NativeCodeError(f"library {name} calls {symbol}, which no loaded library defines")
         return address
 
-    try:
-        code = LoadedImage(image, find_address)
-    except OSError as refusal:
-        raise NativeCodeError(f"library {name} cannot be loaded: {refusal}") from None
+    with span("load", library=name, bytes=len(image.code)) as facts:
+        try:
+            code = LoadedImage(image, find_address)
+        except OSError as refusal:
+            raise NativeCodeError(f"library {name} cannot be loaded: {refusal}") from None
+        facts["code"] = LoadedCode(name, code.start, image, content, describe)
     return Library(name, level, packed_ir, code, image.exports)
 
 

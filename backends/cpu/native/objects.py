@@ -64,7 +64,7 @@ _RELOCATABLE, _X86_64 = 1, 62
 _PROGBITS, _SYMTAB, _RELA, _NOBITS, _REL = 1, 2, 4, 8, 9
 _WRITABLE, _ALLOCATED, _EXECUTABLE, _THREAD_LOCAL = 1, 2, 4, 0x400
 _UNDEFINED, _FIRST_RESERVED = 0, 0xFF00
-_GLOBAL, _THREAD_LOCAL_SYMBOL = 1, 6
+_GLOBAL, _FUNCTION, _THREAD_LOCAL_SYMBOL = 1, 2, 6
 
 # Types of relocations: S symbol, A addend, P place, G slot in the table of addresses.
 _ABSOLUTE_64 = 1  # S + A
@@ -88,6 +88,13 @@ def link_object(data: bytes) -> Image:
         return _Linker(data).link()
     except (struct.error, IndexError, UnicodeDecodeError) as damage:
         raise UnknownObjectError(f"object file is damaged: {damage}") from None
+
+
+def list_functions(data: bytes) -> list[tuple[str, int, int]]:
+    """(name, offset in the image, bytes) of each function of an object file that `link_object` takes."""
+    linker = _Linker(data)
+    linker._lay_out()
+    return linker.list_functions()
 
 
 class _Linker:
@@ -241,6 +248,13 @@ class _Linker:
             self.code[place : place + size] = value.to_bytes(size, "little", signed=True)
         except OverflowError:
             raise UnknownObjectError("a distance of more than 2 GiB") from None
+
+    def list_functions(self) -> list[tuple[str, int, int]]:
+        found = [symbol for symbol in self.symbols
+                 if symbol.info & 15 == _FUNCTION and symbol.section in self.places]
+        rows = [(self._read_name(symbol), self.places[symbol.section] + symbol.value, symbol.size)
+                for symbol in found]
+        return sorted(rows, key=lambda row: row[1])
 
     def _list_exports(self) -> dict[str, int]:
         return {

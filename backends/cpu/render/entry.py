@@ -323,6 +323,7 @@ class EntryRenderer:
         if share is not None:
             places = share.first.buffers, share.first.sizes, 0
         name = f"{self.name}_kernel{self.kernels}"
+        self.layout.kernels[name] = kernel
         renderer = KernelRenderer(self.module, name, kernel, *places, self.options)
         self.math_calls += renderer.math_calls
         renderer.inlines_math = self.math_calls <= self.options.tuning.max_inlined_calls

@@ -58,6 +58,9 @@ class ArraySpec(Spec):
     flags: int
     is_own: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
     @property
     def is_contiguous(self) -> bool:
         return self.flags & CONTIGUOUS == CONTIGUOUS
