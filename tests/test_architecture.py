@@ -36,7 +36,7 @@ LAYERS = (
     ("device",),
     ("experimental",),
     ("stages",),
-    ("jitted",),
+    ("jitted", "chunked"),
     ("export",),
     ("autojitted",),
     ("api",),
