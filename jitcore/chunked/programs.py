@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitcore.chunked.windows import Box, Rule, find_rule, grow, is_empty, measure, read_operands, whole
+from jitcore.chunked.windows import (Box, Rule, find_rule, grow, is_empty, make_constant, measure,
+                                     read_operands, whole)
 from jitcore.core.jaxpr import Atom, Equation, Literal, Var
 from jitcore.core.primitive import Primitive, registry
 from jitcore.dispatch.options import DEFAULT_OPTIONS
@@ -202,7 +203,7 @@ class Writer:
         if isinstance(atom, Literal):
             return atom
         if is_empty(box):
-            return self.fill(Literal(0, atom.aval.update(shape=())), measure(box))
+            return self.fill(make_constant(0, atom.aval), measure(box))
         around, value = next(found for found in self._values[atom] if _contains(found[0], box))
         if around == box:
             return value

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from jitcore.core.jaxpr import Equation, Literal
+from jitcore.core.jaxpr import Equation, Literal, ShapedArray
 
 #: For each axis the positions (first, behind the last).
 Box = tuple[tuple[int, int], ...]
@@ -77,6 +77,11 @@ def is_empty(box: Box) -> bool:
 
 def whole(shape: Sequence[int]) -> Box:
     return tuple((0, size) for size in shape)
+
+
+def make_constant(value: int, aval: ShapedArray) -> Literal:
+    """A number, as an operand of the type of these elements."""
+    return Literal(aval.dtype.type(value), aval.update(shape=()))
 
 
 def find_rule(eqn: Equation) -> Rule:
@@ -250,7 +255,7 @@ def _find_dynamic_slice(eqn):
 
 def _write_dynamic_slice(part):
     axes = part.rule.find(part.eqn)[0]
-    starts = [part.value(k) if along is None else Literal(0, part.eqn.invars[k].aval)
+    starts = [part.value(k) if along is None else make_constant(0, part.eqn.invars[k].aval)
               for k, along in enumerate(axes, 1)]
     extents = tuple(size if along is None else own
                     for along, size, own in zip(axes, part.eqn.params["slice_sizes"], part.shape))
@@ -281,7 +286,7 @@ def _write_dynamic_update_slice(part):
     if measure(update) == part.shape:
         return [part.value(1)]
     starts = [part.value(k) if place is None else
-              Literal(first + place - low, part.eqn.invars[k].aval)
+              make_constant(first + place - low, part.eqn.invars[k].aval)
               for k, (place, (first, _), (low, _)) in enumerate(zip(places, update, part.box), 2)]
     return [part.bind("dynamic_update_slice", part.value(0), part.value(1), *starts, **part.eqn.params)]
 
@@ -403,7 +408,7 @@ def _sweep_conv(eqn):
 def _write_conv(part):
     spatial = part.eqn.params["dimension_numbers"].lhs_spec[2:]
     if is_empty(part.reads[0]):
-        return [part.fill(Literal(0, part.eqn.outvars[0].aval.update(shape=())), part.shape)]
+        return [part.fill(make_constant(0, part.eqn.outvars[0].aval), part.shape)]
     axes = part.rule.find(part.eqn)[0]
     padding = _pad_windows([axes[i] for i in spatial], tuple(part.reads[0][i] for i in spatial), part.box)
     return part.apply(padding=padding)
