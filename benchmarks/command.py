@@ -1,5 +1,5 @@
 """The command: `python -m benchmarks [run|compile|dispatch|autojit|scaling|memory|rewriting|plain|numba|
-scripts|xla|tpu|cuda|gpu|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+scripts|clusters|xla|tpu|cuda|gpu|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from benchmarks import (autojitting, compile_time, cuda, dispatch_time, gpu, imports, memory, numba_form,
-                        plain, rewriting, run_time, scaling, scripts, tpu, xla)
+from benchmarks import (autojitting, clusters, compile_time, cuda, dispatch_time, gpu, imports, memory,
+                        numba_form, plain, rewriting, run_time, scaling, scripts, tpu, xla)
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
 from benchmarks.peers import find_peers, find_tracing_peers
@@ -51,6 +51,7 @@ KINDS = {
     "plain": Kind(plain.list_names, plain.run_section),
     "numba": Kind(numba_form.list_names, numba_form.run_section),
     "scripts": Kind(scripts.list_names, scripts.run_section),
+    "clusters": Kind(clusters.list_names, clusters.run_section),
     "xla": Kind(xla.list_names, xla.run_section),
     "tpu": Kind(tpu.list_names, tpu.run_section),
     "cuda": Kind(cuda.list_names, cuda.run_section),
@@ -65,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.save and (options.quick or options.rows or options.peers):
         parser.error("--save keeps whole sections, measured with care: not with --quick, --rows or --peers")
-    kinds = [kind for kind in KINDS if kind != "gpu"] if options.section == "all" else [options.section]
+    everywhere = [kind for kind in KINDS if kind not in ("gpu", "clusters")]
+    kinds = everywhere if options.section == "all" else [options.section]
     chosen = {kind: select_names(KINDS[kind].list_names(), options.rows) for kind in kinds}
     if not any(chosen.values()):
         parser.error(f"no row contains any of {options.rows!r}; --list shows them all")

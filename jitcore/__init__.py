@@ -11,6 +11,7 @@ Modules:
     array               Arrays: the abstract `Array` and its concrete form, an immutable NumPy-backed buffer.
     autojitted/         `autojit`: functions of plain Python and NumPy, compiled with the semantics that they
                         have.
+    chunked/            Jitted functions of Dask's arrays: a lazy array, whose chunks are calls.
     cli/                Commands of `python -m jitcore`, one module each.
     config              Every flag of jitcore, once: its name, type, default, meaning and whether it changes a
                         trace.
@@ -185,6 +186,9 @@ class _Package(types.ModuleType):
     @config.setter
     def config(self, module: types.ModuleType) -> None:
         pass
+
+    def __reduce__(self):
+        return importlib.import_module, (__name__,)  # cloudpickle knows modules by their exact type
 
 
 sys.modules[__name__].__class__ = _Package

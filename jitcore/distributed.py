@@ -1,18 +1,19 @@
 """Programs of several processes, on one machine or many: how they find each other.
 
 In: the address of one of them. Out: devices of all of them (`jitcore.devices("xla")`), of which each process
-feeds its own. The service is JAX's.
+feeds its own; the service is JAX's. Or a communicator of MPI, whose ranks become a named axis of collectives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from jitcore.core.source import api_boundary
+from jitcore.lax.parallel import ranks
 from jitcore.sharding.mesh import processes
 
-__all__ = ["initialize", "is_initialized", "shutdown"]
+__all__ = ["bind_ranks", "initialize", "is_initialized", "shutdown"]
 
 
 def _load_jax() -> Any:
@@ -52,3 +53,22 @@ def shutdown() -> None:
 def is_initialized() -> bool:
     """Whether `initialize` has joined this process with others."""
     return _load_jax().distributed.is_initialized()
+
+
+@api_boundary
+def bind_ranks(axis_name: Hashable = "ranks", communicator: Any = None) -> tuple[int, int]:
+    """Names the ranks of an MPI communicator: from now on `lax.psum`, `pmean`, `pmax`, `pmin`, `all_gather`,
+    `psum_scatter`, `ppermute`, `all_to_all` and `axis_index` of this process know the axis, inside of jitted
+    functions and outside, on the CPU. All ranks have to run the same collectives in the same order.
+
+    Derivatives: the result of `psum` is one value that all ranks have, so that `grad` of a loss that is
+    summed gives each rank the derivative by its own arrays. Arrays that all ranks have too, such as weights,
+    go through `lax.pvary(w, axis_name)`: their derivative is then the sum over all ranks.
+
+    Args:
+        communicator: of mpi4py; all processes (`MPI.COMM_WORLD`) without.
+
+    Returns: the rank of this process, and how many there are.
+    Raises: ImportError without mpi4py; ValueError for a name that another communicator has."""
+    axis = ranks.bind_ranks(axis_name, communicator)
+    return axis.communicator.Get_rank(), axis.size

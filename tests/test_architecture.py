@@ -38,7 +38,7 @@ LAYERS = (
     ("device",),
     ("experimental",),
     ("stages",),
-    ("jitted",),
+    ("jitted", "chunked"),
     ("export",),
     ("autojitted",),
     ("api",),

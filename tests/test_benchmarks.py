@@ -319,7 +319,7 @@ def test_command_dispatches(capsys, without_limits):
 
 @pytest.mark.parametrize("section, name", [
     ("run", "softmax 1000x1000 axis 1 f32"), ("compile", "in a second process: selu"), ("dispatch", "4 arrays"),
-    ("scaling", "matmul"), ("memory", "10,000 shapes"), ("rewriting", "collatz"), ("plain", "towers of Hanoi"), ("scripts", "game_of_life"), ("import", "jitcore"), ("all", "eager x*2+1"),
+    ("scaling", "matmul"), ("memory", "10,000 shapes"), ("rewriting", "collatz"), ("plain", "towers of Hanoi"), ("scripts", "game_of_life"), ("clusters", "gradient of a loss"), ("import", "jitcore"), ("all", "eager x*2+1"),
 ])
 def test_command_lists_rows(section, name, capsys):
     assert command.main([section, "--list"]) == 0

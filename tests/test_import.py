@@ -43,6 +43,43 @@ print(*sys.modules)
     assert not {"numba", "llvmlite", "jax"} & set(loaded)
 
 
+WITHOUT_NUMBA = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "tbb"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Missing())
+import numpy as np
+import jitcore.numpy as jnp
+from jitcore import autojit, grad, jit
+
+@jit(rewrite=True)
+def double(x):
+    while x.sum() < 100:
+        x = x * 2
+    return x
+
+@autojit
+def walk(x):
+    total = 0.0
+    for value in x:
+        if value > 0.5:
+            total += value * np.sin(value)
+    return total
+
+x = np.linspace(0, 1, 40_000)
+print(jit(grad(lambda x: jnp.sin(x).sum()))(x)[0], double(np.ones(3))[0], round(walk(x) / 1e4, 3))
+print(jit(lambda x: jnp.linalg.solve(jnp.eye(2) * 2, jnp.sort(x)[:2]) + jnp.fft.fft(x).real[1])(np.array([3.0, 1.0, 1.0, 1.0])))
+"""
+
+
+def test_programs_are_made_and_run_without_numba_and_tbb(tmp_path, monkeypatch):
+    """They are for what is made for Numba; LLVM comes from llvmlite."""
+    monkeypatch.setenv("JITCORE_CACHE_DIR", str(tmp_path))
+    assert run_python(WITHOUT_NUMBA).splitlines()[0] == "1.0 64.0 1.042"
+
+
 def test_import_writes_no_file(tmp_path):
     code = (
         "import sys; written = []\n"

@@ -36,6 +36,15 @@ def test_every_package_folder_is_listed():
     assert len(listed) == len(set(listed))
 
 
+def test_the_lowest_versions_are_tested():
+    """tox -e lowest has each version that setup.cfg calls the lowest."""
+    tox = configparser.RawConfigParser()
+    tox.read(ROOT / "tox.ini")
+    lowest = dict(line.split(" == ") for line in tox["testenv:lowest"]["deps"].split("\n") if line)
+    required = read_setup()["options"]["install_requires"].split("\n")
+    assert lowest == dict(line.split(" >= ") for line in required if " >= " in line)
+
+
 def test_one_version():
     assert jitcore.__version__ == read_setup()["metadata"]["version"] == metadata.version("jitcore")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,11 +64,21 @@ class Primitive:
             args = mark_operands(self, args, params)
         return trace.context.trace.process_primitive(self, args, params)
 
+    def __reduce__(self):
+        return find_primitive, (self.name, self.impl.__module__)
+
     def effects_of(self, params) -> frozenset:
         return self.effects(**params) if callable(self.effects) else self.effects
 
     def __repr__(self) -> str:
         return self.name
+
+
+def find_primitive(name: str, module: str) -> Primitive:
+    """As pickle finds it. module: where it is defined, which may not have been imported."""
+    if name not in registry:
+        importlib.import_module(module)
+    return registry[name]
 
 
 def mark(x: Any, wanted: frozenset) -> Any:

@@ -96,13 +96,19 @@ def argument_type_error(fun_text: str, type_text: str, path: str, is_masked: boo
     return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK if is_masked else remedy)
 
 
-def chunks_error(function: str, operation: str) -> Exception:
-    """A jitted function of Dask's arrays does more than change elements. operation: what does."""
+def chunks_error(function: str, operation: str, where: Lines) -> Exception:
+    """A jitted function of Dask's arrays needs all of an axis that is in several chunks: this operation."""
     return build_error(
         JitcoreTypeError,
-        f"{function} is called with a dask.array and has {operation} in it, which is not elementwise",
-        fix="say what becomes of chunks: x.map_blocks(f), da.map_overlap(f, x, depth=1), da.apply_gufunc, "
-            "da.reduction; or pass x.compute().")
+        f"{function} is called with a dask.array, and {operation} needs more than its chunks have",
+        where=where, fix="put the axis in one chunk, x.rechunk({axis: -1}), or say what becomes of chunks: "
+                         "x.map_blocks(f), x.map_overlap(f, depth=1), da.apply_gufunc.")
+
+
+def traced_chunks_error(function: str) -> Exception:
+    """A jitted function is called with an array of Dask and a traced value."""
+    return build_error(JitcoreTypeError, f"{function} is called with a dask.array while it is being traced",
+                       fix="jit the outermost function: jit(grad(f))(w, x) instead of grad(jit(f))(w, x).")
 
 
 def unknown_chunks_error(function: str) -> Exception:

@@ -4,7 +4,6 @@ In: functions, options of `jit`, and arrays. Out: the wrapped function; a progra
 nopython code; one function compared on every backend that is there.
 
 Modules:
-    chunks        Jitted functions of Dask's arrays: a lazy array, whose chunks are calls.
     comparison    `compare`: one function on every backend that is there.
     numba_export  A compiled program as a function that Numba's nopython code may call.
     wrapper       `JitWrapped`: the callable that `jit` returns.

@@ -24,7 +24,7 @@ from jitcore.process.lazy import LazyModule
 from jitcore.process.pickling import find_global_name, hash_contents
 from jitcore.stages import Lowered, Traced, make_out_info, show_stages
 
-chunks = LazyModule("jitcore.jitted.chunks")
+graph = LazyModule("jitcore.chunked.graph")
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")  # without `self`
@@ -138,7 +138,7 @@ class JitWrapped(FastCallable[P, R]):
 
 
 def _call_on_chunks(fun: Callable, function: functions.JitFunction, args: tuple, kwargs: dict) -> Any:
-    return chunks.call_on_chunks(JitWrapped(fun, function.options), args, kwargs)
+    return graph.call_on_chunks(JitWrapped(fun, function.options), args, kwargs)
 
 
 def _restore(fun: Callable, options: JitOptions) -> JitWrapped:

@@ -43,23 +43,6 @@ def spread(x):
 EXPECTED = bend_numpy(X)
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed: jitcore[interop]")
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster, distributed.Client(cluster) as made:
-        yield made
-
-
-@pytest.fixture(params=["threads", "client"])
-def scheduler(request):
-    if request.param == "client":
-        request.getfixturevalue("client")
-        yield
-    else:
-        with dask.config.set(scheduler="threads"):
-            yield
-
-
 def compute(lazy):
     found = lazy.compute()
     assert found.dtype == lazy.dtype, "what Dask was told"
@@ -107,7 +90,7 @@ def test_reductions(scheduler):
     np.testing.assert_allclose(compute(total), (X * X).sum(), rtol=1e-12)
 
 
-def test_gradient_of_a_chunked_loss(scheduler):
+def test_gradients_of_parts(scheduler):
     slope = dask.delayed(jit(grad(lambda w, x: jnp.sum((x @ w) ** 2))))
     w = np.arange(4.0)
     parts = [slope(w, part) for part in CHUNKED.to_delayed().ravel()]
@@ -146,51 +129,6 @@ def test_a_killed_worker(client):
     lazy = CHUNKED.map_blocks(bend, dtype=X.dtype).persist()
     client.run(os._exit, 0, workers=[next(iter(client.scheduler_info()["workers"]))], on_error="ignore")
     np.testing.assert_allclose(compute(lazy + 0), EXPECTED, rtol=1e-12)
-
-
-# -- jitted functions of Dask's arrays ------------------------------------------------------------------
-@jit
-def scale(x, k=2.0):
-    return jnp.where(x > 0.3, jnp.sin(x) * k, 0.0) / x.shape[0]  # of the whole array
-
-
-def test_elementwise_functions_are_lazy(scheduler):
-    lazy = scale(CHUNKED)
-    assert isinstance(lazy, da.Array) and lazy.chunks == CHUNKED.chunks
-    np.testing.assert_allclose(compute(lazy), scale(X), rtol=1e-12)
-    np.testing.assert_allclose(compute(scale(CHUNKED, k=3.0).sum()), scale(X, k=3.0).sum(), rtol=1e-12)
-    assert scale(CHUNKED).name == lazy.name != scale(CHUNKED, 3.0).name
-    found = jit(lambda a, b: (a + b, a * b))(CHUNKED, X[0])
-    for one, expected in zip(found, (X + X[0], X * X[0]), strict=True):
-        np.testing.assert_allclose(compute(one), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("other", [X[0], X[:1], X[:, :1], 2.0, np.float32(2), jnp.asarray(X), da.from_array(X, chunks=(3, 2)), da.from_array(X[0], chunks=3)],
-                         ids=lambda x: f"{type(x).__name__}{np.shape(x)}")
-def test_operands_meet_as_those_of_numpy(other):
-    lazy = jit(lambda a, b: jnp.maximum(a, b) - b)(CHUNKED, other)
-    np.testing.assert_allclose(compute(lazy), np.maximum(X, other) - np.asarray(other), rtol=1e-6)
-
-
-def test_pytrees_static_arguments_and_dtypes():
-    found = jit(lambda tree, power: {"a": tree["x"].astype(jnp.float32) ** power}, static_argnames="power")({"x": CHUNKED}, power=2)
-    assert found["a"].dtype == np.float32
-    np.testing.assert_allclose(compute(found["a"]), X.astype(np.float32) ** 2, rtol=1e-6)
-    assert compute(jit(jnp.zeros_like)(CHUNKED)).shape == X.shape
-    np.testing.assert_allclose(compute(jit(lambda x: jit(jnp.tanh)(x))(CHUNKED)), np.tanh(X), rtol=1e-12)
-
-
-@pytest.mark.parametrize("f, name", [(lambda x: x - x.mean(), "reduce_sum"), (lambda x: x[1:], "slice"), (lambda x: x.T, "transpose"),
-                                     (lambda x: x + X, "constant array"), (lambda x: jnp.cumsum(x, 0), "cumsum"), (lambda x: 1.0 * x.shape[0], "another shape")])
-def test_what_is_not_elementwise(f, name):
-    with pytest.raises(TypeError, match=name) as caught:
-        jit(f)(CHUNKED)
-    assert "map_blocks" in str(caught.value)
-
-
-def test_unknown_shapes():
-    with pytest.raises(TypeError, match="compute_chunk_sizes"):
-        scale(CHUNKED[CHUNKED > 0])
 
 
 TOKENS = """

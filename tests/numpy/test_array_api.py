@@ -24,7 +24,7 @@ def test_an_array_knows_its_namespace():
 
 def test_the_namespace_says_what_it_has():
     info = jnp.__array_namespace_info__()
-    assert info.capabilities()["max dimensions"] == np.__array_namespace_info__().capabilities()["max dimensions"]
+    assert info.capabilities()["max dimensions"] == 64  # as NumPy says from 2.2 on
     assert info.devices() == devices() and info.default_device() == devices()[0]
     assert info.default_dtypes()["real floating"] == np.float32
     with enable_x64():

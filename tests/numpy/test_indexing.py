@@ -15,6 +15,8 @@ from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from tests.jax_answers import ask
 
+CHECKS_EMPTY = pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0",
+                                  reason="NumPy takes indices out of range then where the result is empty")
 UPDATES = {
     "set": lambda x, i, v: x.__setitem__(i, v), "add": lambda x, i, v: np.add.at(x, i, v),
     "subtract": lambda x, i, v: np.subtract.at(x, i, v), "multiply": lambda x, i, v: np.multiply.at(x, i, v),
@@ -80,6 +82,7 @@ def read_with_numpy(x, index):
         return None
 
 
+@CHECKS_EMPTY
 @settings(max_examples=300, deadline=None)
 @given(arrays_and_indices())
 def test_reading_matches_numpy(case):
@@ -114,6 +117,7 @@ def test_reading_with_traced_indices_matches_numpy(case):
     np.testing.assert_array_equal(np.asarray(got), expected)
 
 
+@CHECKS_EMPTY
 @settings(max_examples=200, deadline=None)
 @given(arrays_and_indices(), st.sampled_from(sorted(UPDATES)), st.booleans())
 def test_updating_matches_numpy(case, name, scalar):

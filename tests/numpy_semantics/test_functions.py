@@ -31,7 +31,10 @@ def make_operand(shape: tuple, dtype: np.dtype, seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("function", "shapes", "dtype"), CASES)
-def test_functions_agree_with_numpy(function, shapes, dtype):
+def test_functions_agree_with_numpy(function, shapes, dtype, request):
+    name = request.node.callspec.id.rpartition("-")[0]
+    if name in ("count_nonzero", "matvec", "vecmat") and np.lib.NumpyVersion(np.__version__) < "2.4.0":
+        pytest.skip("NumPy before 2.4 lacks it, or computes it itself")
     operands = [make_operand(shape, np.dtype(dtype), seed) for seed, shape in enumerate(shapes)]
     check(function, *operands)
 

@@ -1,10 +1,10 @@
-"""Collectives: operations over the elements of a named axis of `vmap`, or the devices along one of
-`shard_map`.
+"""Collectives: operations over the elements of a named axis of `vmap`, the devices along one of
+`shard_map`, or the processes along one of ranks.
 
 In: values of one element and the name of an axis that encloses the code. Out: what all elements give
 together: sums and extrema, all values side by side, positions along the axis. The `vmap` of an axis replaces
-the primitives; those over axes of a mesh are run by its devices. Along an axis of one device nothing is left
-to do.
+the primitives; those over axes of a mesh are run by its devices, those over ranks call MPI. Along an axis of
+one device nothing is left to do.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
 from jitcore.lax.define import define, product
 from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n
+from jitcore.lax.parallel.ranks import (RankAxis, find_effects, is_bound, list_rank_axes, run_all_gather,
+                                        run_index, run_max, run_min, run_sum)
 from jitcore.lax.reduce import reduce_max, reduce_min, reduce_sum
 from jitcore.lax.shape import broadcasted_iota, expand_dims, reshape
 from jitcore.transforms.batch_rules import rebind
@@ -51,9 +53,13 @@ def _split_names(axis_name) -> tuple[tuple[int, ...], tuple]:
     return positions, tuple(name for name in names if not isinstance(name, int))
 
 
-def find_axes(function: str, names: tuple) -> list[BatchAxis | MeshAxis]:
+Axis = BatchAxis | MeshAxis | RankAxis
+
+
+def find_axes(function: str, names: tuple) -> list[Axis]:
     """The named axes. Raises: NameError for a name that nothing enclosing has."""
-    known = {axis.name: axis for axis in reversed(list_named_axes())}
+    known: dict[Hashable, Axis] = {axis.name: axis for axis in list_rank_axes()}
+    known |= {axis.name: axis for axis in reversed(list_named_axes())}
     for name in names:
         if name not in known:
             raise NameError(f"Found an unbound axis name: {name}. To fix this, please call {function} under "
@@ -71,12 +77,12 @@ def read_axes(function: str, axis_name: AxisName, axis_index_groups=None) -> tup
     return axes, named, product(axis.size for axis in axes)
 
 
-def _is_single(axis: BatchAxis | MeshAxis) -> bool:
-    """Whether there is one device along an axis of a mesh."""
-    return isinstance(axis, MeshAxis) and axis.size == 1
+def _is_single(axis: Axis) -> bool:
+    """Whether there is one device along an axis of a mesh, or one process."""
+    return not isinstance(axis, BatchAxis) and axis.size == 1
 
 
-def _find_names(axes: Sequence[BatchAxis | MeshAxis], *, tracked: bool) -> tuple:
+def _find_names(axes: Sequence[Axis], *, tracked: bool) -> tuple:
     """The names of the axes along which there is something to do: those along which values know whether they
     vary, or the others."""
     return tuple(axis.name for axis in axes
@@ -90,14 +96,18 @@ def reject_groups(axis_index_groups) -> None:
         )
 
 
-def run_outside(*values, axes, **params):
-    raise NameError(f"unbound axis name: {axes[0]}")
+def _find_ranks(axes: Sequence[Axis]) -> tuple:
+    return tuple(axis.name for axis in axes if isinstance(axis, RankAxis) and axis.size > 1)
 
 
 # -- where values vary --------------------------------------------------------------------------------------
-def vary(x, axes: Sequence[BatchAxis | MeshAxis]):
+def vary(x, axes: Sequence[Axis]):
     """x as a value of its own on each device along these axes."""
-    missing = tuple(name for name in _find_names(axes, tracked=True) if name not in aval_of(x).varying)
+    return _vary(x, _find_names(axes, tracked=True))
+
+
+def _vary(x, names: Sequence[Hashable]):
+    missing = tuple(name for name in names if name not in aval_of(x).varying)
     return pvary.primitive.bind(x, axes=missing) if missing else x
 
 
@@ -109,13 +119,14 @@ def _identity(*values, **_):
         lower=_identity, hlo=_identity, varying=lambda varying, *, axes: varying | frozenset(axes),
         transpose=transpose_unary(lambda ct, x, *, axes: psum_invariant.bind(ct, axes=axes)))
 def pvary(x: Any, axis_name: AxisName):
-    """The arrays, which are the same on all devices along the named axes, as values that each device has by
-    itself.
+    """The arrays, which are the same on all devices along the named axes, or in all processes, as values that
+    each has by itself.
 
     Nothing moves. The transpose is the sum over the devices: a derivative by the one array adds up those by
     each."""
     axes = find_axes("pvary", _to_names(axis_name))
-    return tree_map(lambda leaf: vary(leaf, axes), x)
+    names = _find_names(axes, tracked=True) + _find_ranks(axes)
+    return tree_map(lambda leaf: _vary(leaf, names), x)
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str):
@@ -129,11 +140,12 @@ def _without_axes(varying: frozenset, *, axes) -> frozenset:
     return varying - frozenset(axes)
 
 
-#: `psum` over axes of a mesh whose values know that its result does not vary: the transpose moves nothing.
+#: `psum` over axes of a mesh whose values know that its result does not vary, or over ranks: the transpose
+#: moves nothing.
 psum_invariant = Primitive(
-    "psum_invariant", impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=rebind(),
+    "psum_invariant", impl=run_sum, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=rebind(),
     transpose=transpose_unary(lambda ct, x, *, axes: pvary.primitive.bind(ct, axes=axes)), collective=True,
-    varying=_without_axes)
+    varying=_without_axes, effects=find_effects)
 
 
 # -- sums and extrema ---------------------------------------------------------------------------------------
@@ -156,19 +168,20 @@ def _jvp_extremum(primitive, primals, tangents, *, axes):
     (x,), (t,) = primals, tangents
     ans = primitive.bind(x, axes=axes)
     wins, zero = eq(x, ans), fill(aval_of(t), 0)
-    total = psum.primitive.bind(select_n(wins, zero, t), axes=axes)
-    count = psum.primitive.bind(select_n(wins, zero, fill(aval_of(t), 1)), axes=axes)
+    add_up = psum_invariant if any(map(is_bound, axes)) else psum.primitive
+    total = add_up.bind(select_n(wins, zero, t), axes=axes)
+    count = add_up.bind(select_n(wins, zero, fill(aval_of(t), 1)), axes=axes)
     return ans, div(total, count)
 
 
-def _collective_reduction(name: str, reduce: Callable, repeat: Callable, *, jvp: Callable,
+def _collective_reduction(name: str, run: Callable, reduce: Callable, repeat: Callable, *, jvp: Callable,
                           transpose: Callable | None = None):
     """The family: one value per element is folded to one value for all of them."""
 
     def attach(function):
-        return define(name, impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp, transpose=transpose,
-                      batch=_reduction_rule(reduce, repeat), collective=True,
-                      varying=_without_axes)(function)
+        return define(name, impl=run, aval=lambda x, *, axes: x, jvp=jvp, transpose=transpose,
+                      batch=_reduction_rule(reduce, repeat), collective=True, varying=_without_axes,
+                      effects=find_effects)(function)
 
     return attach
 
@@ -178,7 +191,8 @@ def _fold_over(function, x, axis_name, axis_index_groups):
     reject_groups(axis_index_groups)
     positions, named = _split_names(axis_name)
     axes = find_axes(function.__name__, named)
-    names, tracked = _find_names(axes, tracked=False), _find_names(axes, tracked=True)
+    ranks, tracked = _find_ranks(axes), _find_names(axes, tracked=True)
+    names = tuple(name for name in _find_names(axes, tracked=False) if name not in ranks)
     over_tracked = psum_invariant if function is psum else function.primitive
 
     def fold(leaf):
@@ -189,6 +203,8 @@ def _fold_over(function, x, axis_name, axis_index_groups):
             leaf = _POSITIONAL[function](leaf, tuple(position % ndim for position in positions))
         if names:
             leaf = function.primitive.bind(leaf, axes=names)
+        if ranks:
+            leaf = over_tracked.bind(leaf, axes=ranks)
         return over_tracked.bind(vary(leaf, axes), axes=tracked) if tracked else leaf
 
     return tree_map(fold, x)
@@ -198,7 +214,7 @@ def _repeat_sum(x, size):
     return mul(x, np.asarray(size).astype(aval_of(x).dtype)[()])
 
 
-@_collective_reduction("psum", reduce_sum, _repeat_sum, jvp=jvp_linear(),
+@_collective_reduction("psum", run_sum, reduce_sum, _repeat_sum, jvp=jvp_linear(),
                        transpose=transpose_unary(lambda ct, x, *, axes: psum.primitive.bind(ct, axes=axes)))
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Sum over all elements of a named axis.
@@ -213,13 +229,13 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     return _fold_over(psum, x, axis_name, axis_index_groups)
 
 
-@_collective_reduction("pmax", reduce_max, lambda x, size: x, jvp=_jvp_extremum)
+@_collective_reduction("pmax", run_max, reduce_max, lambda x, size: x, jvp=_jvp_extremum)
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Largest of all elements of a named axis. Arguments as in `psum`."""
     return _fold_over(pmax, x, axis_name, axis_index_groups)
 
 
-@_collective_reduction("pmin", reduce_min, lambda x, size: x, jvp=_jvp_extremum)
+@_collective_reduction("pmin", run_min, reduce_min, lambda x, size: x, jvp=_jvp_extremum)
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Smallest of all elements of a named axis. Arguments as in `psum`."""
     return _fold_over(pmin, x, axis_name, axis_index_groups)
@@ -271,9 +287,9 @@ def _transpose_all_gather(ct, x, **params):
     return registry["reduce_scatter"].bind(ct, **params)
 
 
-@define("all_gather", impl=run_outside, aval=_all_gather_aval, jvp=jvp_linear(),
+@define("all_gather", impl=run_all_gather, aval=_all_gather_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_all_gather), batch=_batch_all_gather,
-        collective=True)
+        collective=True, effects=find_effects)
 def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False):
     """The values of all elements of a named axis, side by side.
 
@@ -302,7 +318,7 @@ def _batch_axis_index(primitive, axis, values, batched, *, axes):
     return broadcasted_iota(dtypes.int32, (axis.size,), 0)
 
 
-@define("axis_index", impl=run_outside, aval=lambda *, axes: ShapedArray((), dtypes.int32),
+@define("axis_index", impl=run_index, aval=lambda *, axes: ShapedArray((), dtypes.int32),
         batch=_batch_axis_index, collective=True,
         varying=lambda varying, *, axes: varying | frozenset(axes))
 def axis_index(axis_name: AxisName):

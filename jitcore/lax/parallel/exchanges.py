@@ -18,7 +18,8 @@ from jitcore.lax.define import define
 from jitcore.lax.elementwise import mul, select_n
 from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate
-from jitcore.lax.parallel.collectives import AxisName, all_gather, read_axes, run_outside, vary
+from jitcore.lax.parallel.collectives import AxisName, all_gather, read_axes, vary
+from jitcore.lax.parallel.ranks import find_effects, run_all_to_all, run_ppermute, run_reduce_scatter
 from jitcore.lax.reduce import reduce_sum
 from jitcore.lax.shape import expand_dims, reshape, squeeze
 from jitcore.transforms.batching import add_axis, move_axis
@@ -44,10 +45,10 @@ def _batch_psum_scatter(primitive, axis, values, batched, *, axes, dimension: in
     return move_axis(total, dimension, 0)
 
 
-@define("reduce_scatter", impl=run_outside, aval=_psum_scatter_aval, jvp=jvp_linear(),
+@define("reduce_scatter", impl=run_reduce_scatter, aval=_psum_scatter_aval, jvp=jvp_linear(),
         batch=_batch_psum_scatter,
         transpose=transpose_unary(lambda ct, x, **params: all_gather.primitive.bind(ct, **params)),
-        collective=True)
+        collective=True, effects=find_effects)
 def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups=None,
                  tiled: bool = False):
     """The sum over all elements of a named axis, of which each element gets its part.
@@ -97,8 +98,9 @@ def _transpose_ppermute(ct, x, *, axes, perm):
     return ppermute.primitive.bind(ct, axes=axes, perm=tuple([(target, origin) for origin, target in perm]))
 
 
-@define("ppermute", impl=run_outside, aval=lambda x, *, axes, perm: x, jvp=jvp_linear(),
-        batch=_batch_ppermute, transpose=transpose_unary(_transpose_ppermute), collective=True)
+@define("ppermute", impl=run_ppermute, aval=lambda x, *, axes, perm: x, jvp=jvp_linear(),
+        batch=_batch_ppermute, transpose=transpose_unary(_transpose_ppermute), collective=True,
+        effects=find_effects)
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]):
     """The values of other elements of a named axis: those that a pair (origin, target) sends here, else
     zeros.
@@ -148,8 +150,9 @@ def _transpose_all_to_all(ct, x, *, split_axis, concat_axis, **params):
     return all_to_all.primitive.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
 
 
-@define("all_to_all", impl=run_outside, aval=_all_to_all_aval, jvp=jvp_linear(), batch=_batch_all_to_all,
-        transpose=transpose_unary(_transpose_all_to_all), collective=True)
+@define("all_to_all", impl=run_all_to_all, aval=_all_to_all_aval, jvp=jvp_linear(),
+        batch=_batch_all_to_all, transpose=transpose_unary(_transpose_all_to_all), collective=True,
+        effects=find_effects)
 def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups=None,
                tiled: bool = False):
     """Each element deals its value out to all elements of a named axis, and puts together what it gets.

@@ -1,0 +1,179 @@
+"""Section of clusters: jitted functions of Dask's arrays on one and on two local worker processes.
+
+In: names of rows. Out: their table: seconds by workers of one thread each, which take turns, and efficiency:
+the time of one divided by twice that of two. Dask's own functions of the same arrays on two workers stand
+beside them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import jitcore.numpy as jnp
+from benchmarks.measured import Section
+from benchmarks.table import align_cells, format_seconds
+from benchmarks.timing import Effort
+from jitcore import jit, lax, value_and_grad
+
+TITLE = "Clusters: Dask's arrays on local workers"
+#: The least efficiency on two workers.
+EFFICIENCY = 0.9
+_TURNS = 4
+
+
+class Row(NamedTuple):
+    """make: (da, share of the full size) -> arguments; jitted: the function; plain: the same in functions of
+    NumPy and Dask, if they have it."""
+
+    make: Callable[[Any, float], tuple]
+    jitted: Callable
+    plain: Callable | None = None
+
+
+def _make_grid(da: Any, share: float) -> tuple:
+    side = int(8000 * share)
+    return (da.random.random((side, side), chunks=(side // 16, side)),)
+
+
+def _make_options(da: Any, share: float) -> tuple:
+    count = int(40_000_000 * share)
+    return tuple(da.random.random(count, chunks=count // 16) + 0.5 for _ in range(3))
+
+
+def _make_samples(da: Any, share: float) -> tuple:
+    count = int(400_000 * share)
+    x = da.random.random((count, 64), chunks=(count // 16, 64))
+    rng = np.random.default_rng(0)
+    return {"in": rng.normal(size=(64, 128)), "out": rng.normal(size=128)}, x, x[:, 0]
+
+
+@jit
+def diffuse(u):
+    """20 steps, for which a chunk takes 20 rows of each neighbour."""
+
+    def step(_, u):
+        inner = u[1:-1, 1:-1]
+        around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+        return u.at[1:-1, 1:-1].set(inner + 0.1 * (around - 4 * inner))
+
+    return lax.fori_loop(0, 20, step, u)
+
+
+@jit
+def price(spot, strike, time):
+    width = 0.3 * jnp.sqrt(time)
+    d = (jnp.log(spot / strike) + 0.02 * time) / width
+    calls = spot * _normal(d + width / 2) - strike * jnp.exp(-0.02 * time) * _normal(d - width / 2)
+    return calls.mean(), calls.max()
+
+
+def _normal(x):
+    return 1 / (1 + jnp.exp(-1.5976 * x - 0.07056 * x**3))
+
+
+@jit
+@value_and_grad
+def descend(weights, x, y):
+    return jnp.mean((jnp.tanh(x @ weights["in"]) @ weights["out"] - y) ** 2)
+
+
+@jit
+def standardize(x):
+    return ((x - x.mean(0)) / x.std(0)).max(0)
+
+
+def standardize_plain(x):
+    return ((x - x.mean(0)) / x.std(0)).max(0)
+
+
+def price_plain(spot, strike, time):
+    width = 0.3 * np.sqrt(time)
+    d = (np.log(spot / strike) + 0.02 * time) / width
+    normal = lambda x: 1 / (1 + np.exp(-1.5976 * x - 0.07056 * x**3))  # noqa: E731
+    calls = spot * normal(d + width / 2) - strike * np.exp(-0.02 * time) * normal(d - width / 2)
+    return calls.mean(), calls.max()
+
+
+def diffuse_plain(u):
+    for _ in range(20):
+        u = u.map_overlap(_step_plain, depth=1, boundary="none", dtype=u.dtype)
+    return u
+
+
+def _step_plain(u):
+    out = u.copy()
+    inner = u[1:-1, 1:-1]
+    out[1:-1, 1:-1] = inner + 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * inner)
+    return out
+
+
+ROWS = {
+    "20 steps of diffusion": Row(_make_grid, diffuse, diffuse_plain),
+    "option prices, mean and maximum": Row(_make_options, price, price_plain),
+    "gradient of a loss": Row(_make_samples, descend),
+    "standardized columns": Row(_make_grid, standardize, standardize_plain),
+}
+
+
+def list_names() -> list[str]:
+    return list(ROWS)
+
+
+def run_section(
+    names: Sequence[str], peers: Sequence, effort: Effort, show: Callable[[str], None]
+) -> Section:
+    """Measures on two clusters. `show` is told the name of each row before it starts."""
+    if importlib.util.find_spec("distributed") is None:
+        return Section(TITLE, 'Dask is not installed: pip install "jitcore[interop]"')
+    lines = [["row", "1 worker", "2 workers", "efficiency", "Dask alone, 2 workers"]]
+    for name in names:
+        show(name)
+        seconds = _measure(ROWS[name], effort)
+        efficiency = seconds["one"] / seconds["two"] / 2
+        plain = format_seconds(seconds["plain"]) if "plain" in seconds else ""
+        lines.append([name, *(format_seconds(seconds[key]) for key in ("one", "two")), f"{efficiency:.2f}",
+                      plain])
+    bar = f"The bar is an efficiency of {EFFICIENCY:g} on three rows."
+    return Section(TITLE, f"{align_cells(lines)}\n\n{bar}")
+
+
+def _measure(row: Row, effort: Effort) -> dict[str, float]:
+    """Least seconds with one worker, with two, and of Dask alone. A first turn compiles."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    share, turns = (1.0, _TURNS) if effort.repeats else (0.25, 1)
+    best: dict[str, float] = {}
+    with LocalCluster(1, threads_per_worker=1, dashboard_address=None) as single, Client(single) as one, \
+            LocalCluster(2, threads_per_worker=1, dashboard_address=None) as double, Client(double) as two:
+        given = {}
+        for client in (one, two):
+            with client.as_current():
+                given[client] = [_keep(value) if isinstance(value, da.Array) else value
+                                 for value in row.make(da, share)]
+        calls = {"one": (one, row.jitted), "two": (two, row.jitted), "plain": (two, row.plain)}
+        for turn in range(turns + 1):
+            for name, (client, function) in calls.items():
+                if function is None:
+                    continue
+                with client.as_current():
+                    start = perf_counter()
+                    _keep(function(*given[client]))
+                    seconds = perf_counter() - start
+                best[name] = min(best.get(name, seconds), seconds) if turn > 1 else seconds
+    return best
+
+
+def _keep(lazy: Any) -> Any:
+    """Computed: the results stay on the workers."""
+    import dask
+    from distributed import wait
+
+    (kept,) = dask.persist(lazy)
+    wait(kept)
+    return kept
