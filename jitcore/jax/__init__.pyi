@@ -3,6 +3,7 @@ __version__: str
 __version_info__: tuple[int, ...]
 
 from jitcore import config as config
+from jitcore import profiler as profiler
 from jitcore import block_until_ready as block_until_ready
 from jitcore import checkpoint as checkpoint
 from jitcore import checkpoint_policies as checkpoint_policies

@@ -47,8 +47,8 @@ class Storage:
     Attributes:
         value: what it holds now; never weakly typed.
         trace: the trace that was current when it was made.
-        source: which of the caller's arrays it is, or None; is_moved: whether the caller handed it over, and does
-            not look at it again.
+        source: which of the caller's arrays it is, or None; is_moved: whether the caller handed it over and
+            does not look at it again.
         is_shared: whether it may share memory with another array; aliases: when, and with which, or None
             where that is not known.
         is_c_order: whether the memory that it stands for is C-contiguous, so that reshaping gives views.
