@@ -29,11 +29,14 @@ Modules:
     uniform              The uniform distribution on [loc, loc + scale].
 """
 
-from jitcore.scipy.stats import (bernoulli, beta, binom, cauchy, chi2, expon, gamma, gennorm, geom, gumbel_l,
-                                 gumbel_r, laplace, logistic, multivariate_normal, nbinom, norm, pareto,
-                                 poisson, t, uniform)
+from jitcore.scipy.stats import (bernoulli, beta, betabinom, binom, cauchy, chi2, dirichlet, expon, gamma,
+                                 gennorm, geom, gumbel_l, gumbel_r, laplace, logistic, multinomial,
+                                 multivariate_normal, nbinom, norm, pareto, poisson, t, truncnorm, uniform,
+                                 vonmises, wrapcauchy)
+from jitcore.scipy.stats.kde import gaussian_kde
 from jitcore.scipy.stats.ranks import mode, rankdata, sem
 
-__all__ = ["bernoulli", "beta", "binom", "cauchy", "chi2", "expon", "gamma", "gennorm", "geom", "gumbel_l",
-           "gumbel_r", "laplace", "logistic", "mode", "multivariate_normal", "nbinom", "norm", "pareto",
-           "poisson", "rankdata", "sem", "t", "uniform"]
+__all__ = ["bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",
+           "gaussian_kde", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "mode",
+           "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "rankdata", "sem", "t",
+           "truncnorm", "uniform", "vonmises", "wrapcauchy"]
