@@ -54,7 +54,9 @@ from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.lax.control_flow.scan import map, scan
 from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.lax.conv import *
+from jitcore.lax.conv_shapes import *
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from jitcore.lax.derived import *
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
 from jitcore.lax.draw import draw
 from jitcore.lax.elementary import *
@@ -70,11 +72,13 @@ from jitcore.lax.linalg import *
 from jitcore.lax.pad import pad
 from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primitive
 from jitcore.lax.parallel.collectives import *
-from jitcore.lax.parallel.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
+from jitcore.lax.parallel.exchanges import (all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter,
+                                            pswapaxes)
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.reduce import *
 from jitcore.lax.shape import *
+from jitcore.lax.shape import empty
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
 from jitcore.lax.special import *
 from jitcore.lax.window import *

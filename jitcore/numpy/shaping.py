@@ -311,6 +311,29 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
 
 
 # -- bits ---------------------------------------------------------------------------------------------------
+def packbits(a, axis: int | None = None, bitorder: str = "big"):
+    """Eight truth values after the other as the bits of bytes, along an axis, of the flat array for None.
+
+    Args:
+        a: bools or integers, of which what is not 0 is a one. bitorder: "big" for the first as the highest bit, else
+            "little". What is missing of the last byte is 0.
+
+    Returns: uint8, with one element for eight. Raises: TypeError for floats; ValueError for another bitorder.
+    Example: `packbits(jnp.array([1, 0, 1]))` is `[160]`. Source: numpy.packbits."""
+    a = ensure_array("packbits", a)
+    if dtypes.kind_of(a.dtype) not in "biu":
+        raise TypeError("Expected an input array of integer or boolean data type")
+    if bitorder not in ("big", "little"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+    a, axis = (reshape(a, (-1,)), 0) if axis is None else (a, canonicalize_axis(axis, a.ndim))
+    bits = lax.convert_element_type(moveaxis(a, axis, -1) != 0, np.uint8)
+    missing = -bits.shape[-1] % 8
+    bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
+    bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
+    places = np.arange(8, dtype=np.uint8)[:: -1 if bitorder == "big" else 1]
+    return moveaxis(lax.reduce_or(bits << places, (bits.ndim - 1,)), -1, axis)
+
+
 def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: str = "big"):
     """The bits of bytes along an axis, of the flat array for None. Same as: `numpy.unpackbits`.
 
@@ -336,5 +359,5 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
 
 __all__ = ["astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
            "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis", "ndim",
-           "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
+           "packbits", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
            "squeeze", "swapaxes", "tile", "transpose", "unpackbits"]
