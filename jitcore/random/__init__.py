@@ -17,13 +17,14 @@ Modules:
                   Threefry-2x32 hash.
 """
 
-from jitcore.random import continuous, discrete, keys
+from jitcore.random import continuous, counts, discrete, keys
 from jitcore.random.continuous import *  # noqa: F403
+from jitcore.random.counts import *  # noqa: F403
 from jitcore.random.discrete import *  # noqa: F403
 from jitcore.random.gamma import *  # noqa: F403
 from jitcore.random.gamma import __all__ as _of_gamma  # the name is that of a function, too
 from jitcore.random.keys import *  # noqa: F403
 from jitcore.random.multivariate import multivariate_normal, orthogonal
 
-__all__ = [*continuous.__all__, *discrete.__all__, *_of_gamma, *keys.__all__, "multivariate_normal",
+__all__ = [*continuous.__all__, *counts.__all__, *discrete.__all__, *_of_gamma, *keys.__all__, "multivariate_normal",
            "orthogonal"]
