@@ -1,5 +1,5 @@
-"""Functions that are made of other functions of lax: arithmetic of wide integers, shapes as values, choices by platform,
-products of groups of rows, and names of ways to multiply matrices.
+"""Functions that are made of other functions of lax: arithmetic of wide integers, shapes as values, choices
+by platform, products of groups of rows, and names of ways to multiply matrices.
 
 In: operands as other functions take them. Out: arrays. Derivatives and batches are those of the parts.
 """
@@ -31,26 +31,31 @@ from jitcore.lax.indexing.gather_scatter import gather, read_back, scatter, writ
 from jitcore.lax.indexing.slices import dynamic_slice_in_dim
 from jitcore.lax.joining import concatenate
 from jitcore.lax.reduce import reduce_sum
-from jitcore.lax.shape import (broadcast_in_dim, dimension_size, expand_dims, full_like, iota, reshape, transpose)
+from jitcore.lax.shape import (broadcast_in_dim, dimension_size, expand_dims, full_like, iota, reshape,
+                               transpose)
 from jitcore.lax.sort import top_k
 from jitcore.lax.special import igamma_grad_a, lgamma
 from jitcore.process.lazy import LazyModule
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "PrecisionLike",
-           "RaggedDotDimensionNumbers", "approx_max_k", "approx_min_k", "broadcast_like", "composite", "dtype",
-           "index_take", "mulhi", "platform_dependent", "ragged_dot", "ragged_dot_general", "random_gamma_grad",
+           "RaggedDotDimensionNumbers", "approx_max_k", "approx_min_k", "broadcast_like", "composite",
+           "dtype",
+           "index_take", "mulhi", "platform_dependent", "ragged_dot", "ragged_dot_general",
+           "random_gamma_grad",
            "rng_uniform", "scaled_dot", "scatter_apply", "shape_as_value"]
 
 
 device = LazyModule("jitcore.device")  # which backends there are
 
 
-# -- ways to multiply -----------------------------------------------------------------------------------------
+# -- ways to multiply
+# -----------------------------------------------------------------------------------------
 class DotAlgorithm(NamedTuple):
     """How a product is to be computed: dtypes of its operands and sums, and from how many parts.
 
-    Products here take operands as they are and sum halves in float32, so that each algorithm of JAX's is met or
-    exceeded; a backend with several precisions reads `Precision`. Source: StableHLO specification, dot_general."""
+    Products here take operands as they are and sum halves in float32, so that each algorithm of JAX's is met
+    or exceeded; a backend with several precisions reads `Precision`. Source: StableHLO specification,
+    dot_general."""
 
     lhs_precision_type: Any
     rhs_precision_type: Any
@@ -63,26 +68,29 @@ class DotAlgorithm(NamedTuple):
 
 DotAlgorithmPreset = enum.Enum("DotAlgorithmPreset", """DEFAULT ANY_F8_ANY_F8_F32 ANY_F8_ANY_F8_F32_FAST_ACCUM
     ANY_F8_ANY_F8_ANY ANY_F8_ANY_F8_ANY_FAST_ACCUM F16_F16_F16 F16_F16_F32 BF16_BF16_BF16 BF16_BF16_F32
-    BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32 F64_F64_F64""")
+    BF16_BF16_F32_X3 BF16_BF16_F32_X6 BF16_BF16_F32_X9 TF32_TF32_F32 TF32_TF32_F32_X3 F32_F32_F32
+    F64_F64_F64""")
 DotAlgorithmPreset.__doc__ = "Algorithms by the dtypes of operands and sums; see `DotAlgorithm`."
 
 #: ((contracted axes of both sides), (batch axes of both sides)).
-DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
+DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]],
+                                       tuple[Sequence[int], Sequence[int]]]
 #: What `precision` of products takes.
 PrecisionLike: TypeAlias = (str | Precision | tuple[str, str] | tuple[Precision, Precision] | DotAlgorithm
                             | DotAlgorithmPreset | None)
 
 
 class RaggedDotDimensionNumbers(NamedTuple):
-    """Axes of `ragged_dot_general`: those of `dot_general`, the axis of lhs that is cut into groups (one number), and the
-    axis of rhs with one entry for each group (one number, or none)."""
+    """Axes of `ragged_dot_general`: those of `dot_general`, the axis of lhs that is cut into groups (one
+    number), and the axis of rhs with one entry for each group (one number, or none)."""
 
     dot_dimension_numbers: DotDimensionNumbers
     lhs_ragged_dimensions: Sequence[int]
     rhs_group_dimensions: Sequence[int]
 
 
-# -- integers and shapes --------------------------------------------------------------------------------------
+# -- integers and shapes
+# --------------------------------------------------------------------------------------
 def mulhi(x, y) -> Array:
     """The upper half of the product of integers of N bits, which has 2 N bits.
 
@@ -116,11 +124,13 @@ def mulhi(x, y) -> Array:
 def shape_as_value(shape: Sequence) -> Array | np.ndarray:
     """A shape, of ints and symbolic dimensions, as an integer vector.
 
-    Returns: int32[len(shape)]. Example: `shape_as_value((2, 3))` is `[2, 3]`. Source: jax.lax.shape_as_value."""
+    Returns: int32[len(shape)]. Example: `shape_as_value((2, 3))` is `[2, 3]`. Source:
+    jax.lax.shape_as_value."""
     shape = canonicalize_shape(shape)
     if all(isinstance(extent, int) for extent in shape):
         return np.asarray(shape, np.int32)
-    return concatenate([reshape(convert_element_type(dimension_size(extent), np.int32), (1,)) for extent in shape], 0)
+    return concatenate([reshape(convert_element_type(dimension_size(extent), np.int32),
+                                (1,)) for extent in shape], 0)
 
 
 def dtype(x: Any) -> np.dtype:
@@ -147,7 +157,8 @@ def broadcast_like(arr, like_arr) -> Array:
     return broadcast_in_dim(arr, shape, range(len(shape) - len(own), len(shape)))
 
 
-# -- parts of arrays ------------------------------------------------------------------------------------------
+# -- parts of arrays
+# ------------------------------------------------------------------------------------------
 def index_take(src, idxs: Sequence, axes: Sequence[int]) -> Array:
     """Elements, or slices, of an array at places given by one index vector for each of some axes.
 
@@ -169,12 +180,15 @@ def index_take(src, idxs: Sequence, axes: Sequence[int]) -> Array:
 
 
 def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *,
-                  update_shape: Sequence[int] = (), indices_are_sorted: bool = False, unique_indices: bool = False,
+                  update_shape: Sequence[int] = (), indices_are_sorted: bool = False,
+                  unique_indices: bool = False,
                   mode: str | GatherScatterMode | None = None) -> Array:
-    """An array in which slices are replaced by a function of them, once for each time that an index names them.
+    """An array in which slices are replaced by a function of them, once for each time that an index names
+    them.
 
     Args:
-        operand, scatter_indices, dimension_numbers, mode: as `scatter` takes them. func: of an array, elementwise.
+        operand, scatter_indices, dimension_numbers, mode: as `scatter` takes them. func: of an array,
+            elementwise.
         update_shape: that which updates would have. indices_are_sorted, unique_indices: promises.
 
     Returns: of the shape of operand. Example: `x.at[i].apply(func)` is made by it where indices may repeat.
@@ -184,7 +198,8 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: S
 
     def apply(x, indices, shape):
         slices = read_back(x, indices, shape, dimension_numbers=dimension_numbers, mode=mode, **promises)
-        return scatter(x, indices, convert_element_type(func(slices), aval_of(x).dtype), dimension_numbers, mode=mode,
+        return scatter(x, indices, convert_element_type(func(slices), aval_of(x).dtype), dimension_numbers,
+                       mode=mode,
                        **promises)
 
     operand, indices = to_array(operand), to_array(scatter_indices)
@@ -213,7 +228,8 @@ def _approximate(name: str, sign: Callable, operand, k: int, reduction_dimension
 
 
 def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array,
+                                                                                                   Array]:
     """The k largest elements along an axis, descending, and their indices: exactly, as `top_k`.
 
     Args:
@@ -221,27 +237,32 @@ def approx_max_k(operand, k: int, reduction_dimension: int = -1, recall_target: 
             aggregate_to_topk: how XLA may approximate, without effect here.
 
     Returns: (values, indices int32), with k in place of the axis. Raises: ValueError for other dtypes.
-    Example: `approx_max_k(jnp.array([1.0, 3.0, 2.0]), 2)` is `([3, 2], [1, 2])`. Source: jax.lax.approx_max_k."""
+    Example: `approx_max_k(jnp.array([1.0, 3.0, 2.0]), 2)` is `([3, 2], [1, 2])`. Source:
+    jax.lax.approx_max_k."""
     return _approximate("approx_max_k", lambda x: x, operand, k, reduction_dimension)
 
 
 def approx_min_k(operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array, Array]:
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Array,
+                                                                                                   Array]:
     """The k smallest elements along an axis, ascending, and their indices; otherwise as `approx_max_k`.
 
-    Example: `approx_min_k(jnp.array([1.0, 3.0, 2.0]), 2)` is `([1, 2], [0, 2])`. Source: jax.lax.approx_min_k."""
+    Example: `approx_min_k(jnp.array([1.0, 3.0, 2.0]), 2)` is `([1, 2], [0, 2])`. Source:
+    jax.lax.approx_min_k."""
     return _approximate("approx_min_k", neg, operand, k, reduction_dimension)
 
 
-# -- programs -------------------------------------------------------------------------------------------------
+# -- programs
+# -------------------------------------------------------------------------------------------------
 def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
     """The result of the function for the platform of the default backend: "cpu", "cuda", "tpu".
 
     Args:
         args: pytrees, arguments of each function. default: the function for platforms that are not named.
 
-    Returns: `per_platform[platform](*args)`; the others are not traced. Raises: TypeError for what is no function;
-    NotImplementedError for a platform without one. Example: `platform_dependent(x, cpu=jnp.sin, tpu=jnp.cos)`.
+    Returns: `per_platform[platform](*args)`; the others are not traced. Raises: TypeError for what is no
+    function; NotImplementedError for a platform without one. Example:
+    `platform_dependent(x, cpu=jnp.sin, tpu=jnp.cos)`.
     Source: jax.lax.platform_dependent."""
     for name, function in {"default": default, **per_platform}.items():
         if not callable(function) and (name != "default" or function is not None):
@@ -254,8 +275,8 @@ def platform_dependent(*args: Any, default: Callable | None = None, **per_platfo
 
 
 def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
-    """A function that computes what `decomposition` does; XLA may know a faster form by its name, backends here compute
-    what it consists of.
+    """A function that computes what `decomposition` does; XLA may know a faster form by its name, backends
+    here compute what it consists of.
 
     Args:
         decomposition: of arrays, and static keyword arguments. name, version: of the form.
@@ -269,14 +290,18 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     return run
 
 
-# -- random ---------------------------------------------------------------------------------------------------
+# -- random
+# ---------------------------------------------------------------------------------------------------
 def random_gamma_grad(a, x, *, dtype=None) -> Array:
-    """Derivative by a of a sample x of the gamma distribution of shape a, which moves with a at fixed probability.
+    """Derivative by a of a sample x of the gamma distribution of shape a, which moves with a at fixed
+    probability.
 
     Args:
-        a, x: positive floats of one dtype and shape. dtype: accepted for JAX's signature; sums are in float64.
+        a, x: positive floats of one dtype and shape. dtype: accepted for JAX's signature; sums are in
+            float64.
 
-    Returns: of the same dtype. Error: 1e-6 relative in float32. Example: `random_gamma_grad(1.0, 1.0)` is 0.7965996.
+    Returns: of the same dtype. Error: 1e-6 relative in float32. Example: `random_gamma_grad(1.0, 1.0)` is
+    0.7965996.
     Source: Figurnov, Mohamed, Mnih: Implicit reparameterization gradients (2018)."""
     a, x = to_operands("random_gamma_grad", (a, x))
     kind = np.result_type(aval_of(a).dtype)
@@ -309,7 +334,8 @@ def rng_uniform(a, b, shape: Sequence[int]) -> Array:
 _GENERATOR = np.random.default_rng()
 
 
-# -- products of groups ---------------------------------------------------------------------------------------
+# -- products of groups
+# ---------------------------------------------------------------------------------------
 _PLAIN_RAGGED = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
@@ -318,28 +344,33 @@ def ragged_dot(lhs, rhs, group_sizes, precision: PrecisionLike = None, preferred
     """Each row of lhs times the matrix of its group.
 
     Args:
-        lhs: [m, k], rows of group 0 first, then of group 1 and so on. rhs: [g, k, n]. group_sizes: integers [g].
+        lhs: [m, k], rows of group 0 first, then of group 1 and so on. rhs: [g, k, n]. group_sizes: integers
+            [g].
         precision, preferred_element_type: as for `dot_general`. group_offset: not there.
 
     Returns: [m, n]; 0 for rows that are in no group. Raises: NotImplementedError for group_offset.
-    Cost: that of g products [m, k] @ [k, n]. Example: of `[[1.0], [2.0]]`, `[[[10.0]], [[100.0]]]` and `[1, 1]` it is
-    `[[10], [200]]`. Source: jax.lax.ragged_dot."""
-    return ragged_dot_general(lhs, rhs, group_sizes, _PLAIN_RAGGED, precision, preferred_element_type, group_offset)
+    Cost: that of g products [m, k] @ [k, n]. Example: of `[[1.0], [2.0]]`, `[[[10.0]], [[100.0]]]` and
+    `[1, 1]` it is `[[10], [200]]`. Source: jax.lax.ragged_dot."""
+    return ragged_dot_general(lhs, rhs, group_sizes, _PLAIN_RAGGED, precision, preferred_element_type,
+                              group_offset)
 
 
 def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-                       precision: PrecisionLike = None, preferred_element_type=None, group_offset=None) -> Array:
+                       precision: PrecisionLike = None, preferred_element_type=None,
+                       group_offset=None) -> Array:
     """`dot_general` for each group of positions along one axis of lhs.
 
     Args:
         lhs, rhs: arrays. group_sizes: integers [g], how many positions each group has along the ragged axis.
-        ragged_dot_dimension_numbers: where that axis is a free axis of lhs, rhs has one entry for each group, and each
-            position meets that of its group; where it is contracted, the result has one product for each group, along
-            a new first axis; where it is a batch axis, all positions of some group are computed.
+        ragged_dot_dimension_numbers: where that axis is a free axis of lhs, rhs has one entry for each group,
+            and each position meets that of its group; where it is contracted, the result has one product for
+            each group, along a new first axis; where it is a batch axis, all positions of some group are
+            computed.
         precision, preferred_element_type: as for `dot_general`. group_offset: not there.
 
-    Returns: as of `dot_general`; 0 where no group is. Raises: NotImplementedError for group_offset and several ragged
-    axes; ValueError for numbers that do not fit. Cost: that of g products. Source: jax.lax.ragged_dot_general.
+    Returns: as of `dot_general`; 0 where no group is. Raises: NotImplementedError for group_offset and
+    several ragged axes; ValueError for numbers that do not fit. Cost: that of g products. Source:
+    jax.lax.ragged_dot_general.
     Example: see `ragged_dot`."""
     if group_offset is not None:
         raise NotImplementedError("ragged_dot with group_offset")
@@ -352,7 +383,8 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: Ragg
     is_free = axis not in contract and axis not in batch
     if is_free != (len(grouped) == 1):
         raise ValueError("rhs has a group axis exactly where the ragged axis is a free axis of lhs")
-    product = functools.partial(dot_general, precision=precision, preferred_element_type=preferred_element_type)
+    product = functools.partial(dot_general, precision=precision,
+                                preferred_element_type=preferred_element_type)
 
     def keep(start, size):
         """lhs with zeros outside of a group."""
@@ -365,7 +397,8 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: Ragg
         return product(whole, rhs, ((contract, rhs_contract), (batch, rhs_batch)))
     if not is_free:
         def multiply(start, size):
-            return add(start, size), product(keep(start, size), rhs, ((contract, rhs_contract), (batch, rhs_batch)))
+            return add(start, size), product(keep(start, size), rhs, ((contract, rhs_contract),
+                                                                      (batch, rhs_batch)))
 
         return scan(multiply, np.int32(0), sizes)[1]
     (group,) = grouped
@@ -388,21 +421,27 @@ def _take_first(x):
     return reshape(dynamic_slice_in_dim(x, 0, 1, 0), x.shape[1:])
 
 
-def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers: DotDimensionNumbers | None = None,
+def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None,
+               dimension_numbers: DotDimensionNumbers | None = None,
                preferred_element_type=None) -> Array:
     """The product of arrays in blocks that share a factor: each is multiplied by its factors first.
 
     Args:
         lhs: [..., m, k], rhs: [..., n, k] or as dimension_numbers say; of any float dtype, narrow ones too.
-        lhs_scale, rhs_scale: of the rank of their operand, whose extents they divide: one factor for each block.
-        dimension_numbers: as of `dot_general`. preferred_element_type: dtype of the result, bfloat16 by default.
+        lhs_scale, rhs_scale: of the rank of their operand, whose extents they divide: one factor for each
+            block.
+        dimension_numbers: as of `dot_general`. preferred_element_type: dtype of the result, bfloat16 by
+            default.
 
     Returns: as of `dot_general`. Raises: ValueError for factors that do not fit. Sums are in float32.
-    Example: of `[[1.0, 2.0]]` and `[[3.0, 4.0]]` with lhs_scale `[[2.0]]` and contracted last axes it is `[[22]]`.
+    Example: of `[[1.0, 2.0]]` and `[[3.0, 4.0]]` with lhs_scale `[[2.0]]` and contracted last axes it is
+    `[[22]]`.
     Source: jax.lax.scaled_dot; OCP Microscaling Formats Specification 1.0."""
-    kind = np.dtype(dtypes.bfloat16) if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    wanted = dtypes.bfloat16 if preferred_element_type is None else preferred_element_type
+    kind = dtypes.canonicalize(wanted)
     work = np.dtype(np.float64) if kind == np.float64 else np.dtype(np.float32)
-    lhs, rhs = (_scale(side, x, scale, work) for side, x, scale in (("lhs", lhs, lhs_scale), ("rhs", rhs, rhs_scale)))
+    lhs, rhs = (_scale(side, x, scale, work) for side, x, scale in (("lhs", lhs, lhs_scale), ("rhs", rhs,
+                                                                                              rhs_scale)))
     if dimension_numbers is None:
         batch = tuple(range(aval_of(lhs).ndim - 2))
         dimension_numbers = ((aval_of(lhs).ndim - 1,), (aval_of(rhs).ndim - 2,)), (batch, batch)

@@ -1,12 +1,12 @@
-"""Functions that are integrals or hypergeometric series, as SciPy computes them: exponential integrals, Dawson's,
-Faddeeva's, Fresnel's, sine and cosine integrals, Bessel's, Owen's, Spence's, 1F1 and 2F1.
+"""Functions that are integrals or hypergeometric series, as SciPy computes them: exponential integrals,
+Dawson's, Faddeeva's, Fresnel's, sine and cosine integrals, Bessel's, Owen's, Spence's, 1F1 and 2F1.
 
-In: floats of one dtype and shape (scalars broadcast); Faddeeva's function and log-gamma take complex numbers. Out: the
-same dtype. They are public in `jitcore.scipy.special`. Errors are SciPy's, a few ulp, float16 and bfloat16 go through
-float32. Backends call the implementation as a library routine; XLA has JAX's.
+In: floats of one dtype and shape (scalars broadcast); Faddeeva's function and log-gamma take complex numbers.
+Out: the same dtype. They are public in `jitcore.scipy.special`. Errors are SciPy's, a few ulp, float16 and
+bfloat16 go through float32. Backends call the implementation as a library routine; XLA has JAX's.
 
-Derivatives of 1F1 and 2F1 by their parameters, which SciPy lacks, are series that are summed in float64 by loops in
-which each element goes on until its own sum has settled.
+Derivatives of 1F1 and 2F1 by their parameters, which SciPy lacks, are series that are summed in float64 by
+loops in which each element goes on until its own sum has settled.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from jitcore.lax.bits import and_, or_
 from jitcore.lax.control_flow.loops import run_while
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import cos, exp, log, log1p, sin, tan
-from jitcore.lax.elementwise import (abs_, add, complex_, convert_element_type, div, eq, floor, gt, lt, mul, neg, real,
+from jitcore.lax.elementwise import (abs_, add, complex_, convert_element_type, div, eq, floor, gt, lt, mul,
+                                     neg, real,
                                      select_n, sub)
 from jitcore.lax.shape import broadcast, full_like
 from jitcore.lax.special import erf, refuse_derivative, special, special_function
 
-__all__ = ["complex_loggamma", "cosine_integral", "dawsn", "exp1", "expi", "expn", "fresnel_cosine", "fresnel_sine",
+__all__ = ["complex_loggamma", "cosine_integral", "dawsn", "exp1", "expi", "expn", "fresnel_cosine",
+           "fresnel_sine",
            "hyp1f1", "hyp2f1", "jv", "owens_t", "sine_integral", "spence", "wofz"]
 
-# -- Gauss and exponential integrals --------------------------------------------------------------------------
+# -- Gauss and exponential integrals
+# --------------------------------------------------------------------------
 _INVERSE_ROOT_OF_PI = 1 / math.sqrt(math.pi)
 
 
@@ -51,7 +54,8 @@ def exp1(x):
     Error: 4 ulp. Source: scipy.special.exp1. Example: `exp1(1.0)` is 0.21938393."""
 
 
-@special_function(impl=special.expi, domain=(0.5, 10), scipy="expi", jvp=lambda t, ans, x: mul(t, div(exp(x), x)))
+@special_function(impl=special.expi, domain=(0.5, 10), scipy="expi", jvp=lambda t, ans,
+                  x: mul(t, div(exp(x), x)))
 def expi(x):
     """Exponential integral Ei, the principal value of the integral of exp(t) / t from -inf to x. x: real.
 
@@ -70,8 +74,8 @@ def _lower_order(ans, n, x):
                   jvp=(refuse_derivative("expn gradient with respect to n is not supported"),
                        lambda t, ans, n, x: mul(t, neg(_lower_order(ans, n, x)))))
 def expn(n, x):
-    """Generalised exponential integral, of exp(-x t) / t**n from 1 to infinity. n: a whole number, as a float;
-    x: not negative.
+    """Generalised exponential integral, of exp(-x t) / t**n from 1 to infinity. n: a whole number, as a
+    float; x: not negative.
 
     Error: 10 ulp. Source: scipy.special.expn. Example: `expn(2, 1.0)` is 0.14849551."""
 
@@ -89,10 +93,12 @@ def _parts(z, *values):
 def wofz(z):
     """Faddeeva's function exp(-z**2) erfc(-i z). z: complex.
 
-    Error: 1e-13 of each part. Source: scipy.special.wofz. Example: `wofz(1 + 1j)` is 0.30474422+0.20821893j."""
+    Error: 1e-13 of each part. Source: scipy.special.wofz. Example: `wofz(1 + 1j)` is
+    0.30474422+0.20821893j."""
 
 
-# -- of sines and cosines -------------------------------------------------------------------------------------
+# -- of sines and cosines
+# -------------------------------------------------------------------------------------
 def _half_turn_square(x):
     """pi x**2 / 2, of which whole turns are dropped before they are multiplied by pi."""
     square = mul(x, x)
@@ -103,13 +109,15 @@ def _half_turn_square(x):
 @special_function(impl=lambda x: special.fresnel(x)[0], domain=(-3, 3),
                   jvp=lambda t, ans, x: mul(t, sin(_half_turn_square(x))))
 def fresnel_sine(x):
-    """Fresnel's integral of sin(pi t**2 / 2) from 0 to x. x: real. Error: 4 ulp. Source: scipy.special.fresnel."""
+    """Fresnel's integral of sin(pi t**2 / 2) from 0 to x. x: real. Error: 4 ulp. Source:
+    scipy.special.fresnel."""
 
 
 @special_function(impl=lambda x: special.fresnel(x)[1], domain=(-3, 3),
                   jvp=lambda t, ans, x: mul(t, cos(_half_turn_square(x))))
 def fresnel_cosine(x):
-    """Fresnel's integral of cos(pi t**2 / 2) from 0 to x. x: real. Error: 4 ulp. Source: scipy.special.fresnel."""
+    """Fresnel's integral of cos(pi t**2 / 2) from 0 to x. x: real. Error: 4 ulp. Source:
+    scipy.special.fresnel."""
 
 
 def _over_x(value, x, at_zero: float):
@@ -131,7 +139,8 @@ def cosine_integral(x):
     Error: 4 ulp of the larger of the parts. Source: scipy.special.sici."""
 
 
-# -- others ---------------------------------------------------------------------------------------------------
+# -- others
+# ---------------------------------------------------------------------------------------------------
 @special_function(impl=special.jv, domain=(0.5, 6), scipy="jv",
                   jvp=(refuse_derivative("jv gradient with respect to the order is not supported"),
                        lambda t, ans, n, x: mul(t, mul(sub(jv(sub(n, 1.0), x), jv(add(n, 1.0), x)), 0.5))))
@@ -147,7 +156,8 @@ def _gauss_over_turn(h, a):
 
 
 def _owens_slope(h, a):
-    return mul(mul(exp(mul(mul(h, h), -0.5)), erf(mul(mul(a, h), math.sqrt(0.5)))), -1 / (2 * math.sqrt(2 * math.pi)))
+    return mul(mul(exp(mul(mul(h, h), -0.5)), erf(mul(mul(a, h), math.sqrt(0.5)))),
+               -1 / (2 * math.sqrt(2 * math.pi)))
 
 
 @special_function(impl=special.owens_t, domain=(-3, 3), scipy="owens_t",
@@ -172,19 +182,22 @@ def _spence_slope(x):
 @special_function(impl=special.spence, domain=(0.1, 10), scipy="spence",
                   jvp=lambda t, ans, x: mul(t, _spence_slope(x)))
 def spence(x):
-    """Spence's function, the integral of log(t) / (1 - t) from 1 to x, the dilogarithm of 1 - x. x: not negative.
+    """Spence's function, the integral of log(t) / (1 - t) from 1 to x, the dilogarithm of 1 - x. x: not
+    negative.
 
     Error: 10 ulp. Source: scipy.special.spence. Example: `spence(0.0)` is 1.6449341."""
 
 
-# -- gamma function of complex numbers ------------------------------------------------------------------------
+# -- gamma function of complex numbers
+# ------------------------------------------------------------------------
 #: Bernoulli's numbers B[2k] over 2k, of Stirling's series of digamma.
 _STIRLING = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 _SHIFT = 12
 
 
 def complex_digamma(z):
-    """Derivative of `complex_loggamma`, in operations that have derivatives of all orders. Error: 1e-13 relative."""
+    """Derivative of `complex_loggamma`, in operations that have derivatives of all orders. Error: 1e-13
+    relative."""
     part = real(z)
     is_left = lt(part, 0.5)
     right = select_n(is_left, z, sub(full_like(z, 1.0), z))
@@ -207,7 +220,8 @@ def complex_loggamma(z):
     Error: 1e-13 relative. Source: scipy.special.loggamma."""
 
 
-# -- hypergeometric functions ---------------------------------------------------------------------------------
+# -- hypergeometric functions
+# ---------------------------------------------------------------------------------
 _EPSILON = float(np.finfo(np.float64).eps)
 _MOST_TERMS = 5_000.0
 
@@ -219,8 +233,8 @@ def _is_active(*carry):
 def sum_slopes(tops: Sequence, bottoms: Sequence, x, active) -> list:
     """The hypergeometric series and its derivatives by each of its parameters, tops first.
 
-    A term is the last one times (top + k) ... x / ((bottom + k) ... (k + 1)): its derivatives follow by the product
-    rule, also where a parameter is a whole number that ends the series."""
+    A term is the last one times (top + k) ... x / ((bottom + k) ... (k + 1)): its derivatives follow by the
+    product rule, also where a parameter is a whole number that ends the series."""
     zero, one = full_like(x, 0.0), full_like(x, 1.0)
     parameters = [*tops, *bottoms]
 
@@ -241,7 +255,8 @@ def sum_slopes(tops: Sequence, bottoms: Sequence, x, active) -> list:
             slopes.append(add(mul(terms[i + 1], ratio), mul(terms[0], others)))
         new = [mul(terms[0], ratio), *slopes]
         sums = [add(total, term) for total, term in zip(sums, new)]
-        moves = functools.reduce(or_, [gt(abs_(term), mul(abs_(total), _EPSILON)) for term, total in zip(new, sums)])
+        moves = functools.reduce(or_, [gt(abs_(term), mul(abs_(total), _EPSILON)) for term,
+                                       total in zip(new, sums)])
         return [add(k, one), *new, *sums, and_(active_at(k), moves)]
 
     def active_at(k):
@@ -265,7 +280,8 @@ def _in_float64(function: Callable) -> Callable:
 
 
 def _kummer_slope(which: int) -> Callable:
-    """d 1F1(a, b, x) by a or b. Below 0 by 1F1(a, b, x) = exp(x) 1F1(b - a, b, -x), whose terms have one sign."""
+    """d 1F1(a, b, x) by a or b. Below 0 by 1F1(a, b, x) = exp(x) 1F1(b - a, b, -x), whose terms have one
+    sign."""
 
     def slope(a, b, x):
         below = lt(x, 0.0)

@@ -256,7 +256,8 @@ def _gamma_density(a, x):
 
 
 @special_function(impl=run_slope, expand=expand_slope, domain=(0.1, 10),
-                  jvp=(refuse_derivative("igamma_grad_a gradient with respect to a not supported", NotImplementedError),
+                  jvp=(refuse_derivative("igamma_grad_a gradient with respect to a not supported",
+                                         NotImplementedError),
                        lambda t, ans, a, x: mul(t, mul(_gamma_density(a, x), sub(log(x), digamma(a))))))
 def igamma_grad_a(a, x):
     """Derivative of igamma by a. a: positive; x: not negative."""

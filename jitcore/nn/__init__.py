@@ -12,9 +12,8 @@ Modules:
 from jitcore.nn import activations, initializers
 from jitcore.nn.activations import *  # noqa: F403
 from jitcore.nn.attention import dot_product_attention
-from jitcore.nn.normalization import log_softmax, logmeanexp, one_hot, softmax, standardize
+from jitcore.nn.normalization import log_softmax, logmeanexp, one_hot, scaled_matmul, softmax, standardize
 from jitcore.scipy.special import logsumexp
 
-__all__ = ["initializers", "dot_product_attention", "logsumexp", *activations.__all__, "log_softm"
-                          "ax", "logmeanexp", "one_hot",
-           "softmax", "standardize"]
+__all__ = ["initializers", "dot_product_attention", "logsumexp", *activations.__all__, "log_softmax",
+           "logmeanexp", "one_hot", "scaled_matmul", "softmax", "standardize"]

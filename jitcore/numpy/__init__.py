@@ -42,7 +42,8 @@ from numpy import get_printoptions, printoptions, set_printoptions  # noqa: F401
 from jitcore.array import Array, Array as ndarray
 from jitcore.core.source import bound_module
 from jitcore.numpy import (closeness, creation, cumulative, diagonals, fft, files, grids, joining, linalg,
-                           padding, polynomial, products, reductions, sets, shaping, sorting, statistics, vectorizing)
+                           padding, polynomial, products, reductions, sets, shaping, sorting, statistics,
+                           vectorizing)
 from jitcore.numpy.arrays import dtype_names, methods, operators, protocols
 from jitcore.numpy.arrays.dtype_names import *  # noqa: F403
 from jitcore.numpy.closeness import *  # noqa: F403
@@ -77,7 +78,8 @@ protocols.install_protocols(Array, sys.modules[__name__])
 ufunc_methods.install_methods()
 
 __all__ = ["__array_api_version__", "__array_namespace_info__", "ndarray", "ufunc", "linalg", "fft"]
-for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, files, grids, joining, logic, reductions,
+for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, files, grids, joining, logic,
+                 reductions,
                  padding, polynomial, products, rounding, searching, sets, shaping, sorting, statistics,
                  taking, arithmetic, vectorizing):
     __all__ += _chapter.__all__

@@ -54,9 +54,11 @@ def fromfile(file: str | os.PathLike | IO, dtype: Any = float, count: int = -1, 
 
     Args:
         file: its path, or an open file. dtype: of the numbers; the default float by default.
-        count: how many; -1 for all. sep: what is between numbers in text; empty for bytes. offset: bytes to skip.
+        count: how many; -1 for all. sep: what is between numbers in text; empty for bytes. offset: bytes to
+            skip.
 
-    Returns: [count]. Example: after `np.arange(3.0).tofile(path)`, `fromfile(path, "float64")` is `[0, 1, 2]`.
+    Returns: [count]. Example: after `np.arange(3.0).tofile(path)`, `fromfile(path, "float64")` is
+    `[0, 1, 2]`.
     Source: numpy.fromfile."""
     return asarray(np.fromfile(file, dtypes.canonicalize(dtype), count, sep, offset))
 
@@ -93,10 +95,12 @@ def savez(file: str | os.PathLike | IO, *args: Any, allow_pickle: bool = True, *
 
 
 def load(file: str | os.PathLike | IO, *args: Any, **kwargs: Any) -> Any:
-    """What a file of NumPy's formats has: an Array of `.npy`; of `.npz` NumPy's mapping from names to ndarrays.
+    """What a file of NumPy's formats has: an Array of `.npy`; of `.npz` NumPy's mapping from names to
+    ndarrays.
 
     Args:
-        file: its path, or an open file. args, kwargs: as `numpy.load`; pickles are not loaded unless asked for.
+        file: its path, or an open file. args, kwargs: as `numpy.load`; pickles are not loaded unless asked
+            for.
 
     Returns: an Array, or a mapping. Example: `load("x.npy")`. Source: numpy.load."""
     found = np.load(file, *args, **kwargs)

@@ -315,8 +315,8 @@ def packbits(a, axis: int | None = None, bitorder: str = "big"):
     """Eight truth values after the other as the bits of bytes, along an axis, of the flat array for None.
 
     Args:
-        a: bools or integers, of which what is not 0 is a one. bitorder: "big" for the first as the highest bit, else
-            "little". What is missing of the last byte is 0.
+        a: bools or integers, of which what is not 0 is a one. bitorder: "big" for the first as the highest
+            bit, else "little". What is missing of the last byte is 0.
 
     Returns: uint8, with one element for eight. Raises: TypeError for floats; ValueError for another bitorder.
     Example: `packbits(jnp.array([1, 0, 1]))` is `[160]`. Source: numpy.packbits."""
@@ -359,5 +359,6 @@ def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: s
 
 __all__ = ["astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
            "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis", "ndim",
-           "packbits", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
+           "packbits", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape",
+           "size",
            "squeeze", "swapaxes", "tile", "transpose", "unpackbits"]

@@ -172,7 +172,8 @@ def apply_over_axes(func: Callable, a, axes: int | Sequence[int]) -> Array:
         func: of an array and an axis, which keeps or drops it. a: array. axes: an axis or several.
 
     Returns: array of the rank of a. Raises: ValueError for a result of another rank.
-    Example: `apply_over_axes(jnp.sum, jnp.ones((2, 3)), (0, 1))` is `[[6]]`. Source: numpy.apply_over_axes."""
+    Example: `apply_over_axes(jnp.sum, jnp.ones((2, 3)), (0, 1))` is `[[6]]`. Source:
+    numpy.apply_over_axes."""
     a = asarray(a)
     for axis in (axes,) if isinstance(axes, int) else axes:
         axis = canonicalize_axis(axis, a.ndim)
@@ -188,13 +189,14 @@ class PythonUfunc(Ufunc):
 
     def __init__(self, function: Callable, nin: int, nout: int, identity: Any = None):
         super().__init__(function, identity)
-        self.__name__ = self.__qualname__ = f"frompyfunc({self.__name__})"  # none of those that have primitives
+        # none of the names that have primitives
+        self.__name__ = self.__qualname__ = f"frompyfunc({self.__name__})"
         self.nin, self.nout, self.nargs = nin, nout, nin + nout
         self._vectorized = vectorize(function)
 
     def __call__(self, *args):
         if len(args) != self.nin:
-            raise TypeError(f"{self.__name__} takes {self.nin} positional arguments, but {len(args)} were given")
+            raise TypeError(f"{self.__name__} takes {self.nin} positional arguments, {len(args)} were given")
         return self._vectorized(*args)
 
     def __reduce__(self):
@@ -205,8 +207,8 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
     """A function of numbers as one of arrays that broadcasts, with `reduce`, `accumulate`, `outer` and `at`.
 
     Args:
-        func: of nin scalars, which gives nout of them and can be traced. identity: what `reduce` gives for an empty
-            axis.
+        func: of nin scalars, which gives nout of them and can be traced. identity: what `reduce` gives for an
+            empty axis.
 
     Returns: a ufunc. Raises: ValueError for a negative nin or nout.
     Example: `frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(jnp.arange(5))` is 20. Source: numpy.frompyfunc,

@@ -26,5 +26,6 @@ from jitcore.random.gamma import __all__ as _of_gamma  # the name is that of a f
 from jitcore.random.keys import *  # noqa: F403
 from jitcore.random.multivariate import multivariate_normal, orthogonal
 
-__all__ = [*continuous.__all__, *counts.__all__, *discrete.__all__, *_of_gamma, *keys.__all__, "multivariate_normal",
+__all__ = [*continuous.__all__, *counts.__all__, *discrete.__all__, *_of_gamma, *keys.__all__,
+           "multivariate_normal",
            "orthogonal"]

@@ -1,7 +1,8 @@
-"""Counts of successes: the binomial distribution, and the multinomial one, which draws it once for each outcome.
+"""Counts of successes: the binomial distribution, and the multinomial one, which draws it once for each
+outcome.
 
-In: a key, numbers of tries, probabilities. Out: counts, as floats; the numbers that JAX draws from the same key, but
-for the rounding of elementary functions.
+In: a key, numbers of tries, probabilities. Out: counts, as floats; the numbers that JAX draws from the same
+key, but for the rounding of elementary functions.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ def binomial(key, n, p, shape=None, dtype=None) -> Array:
         key: of `jitcore.random`. n: tries, not negative; p: probabilities; both broadcast to shape.
         shape: of the result; None takes the common one of n and p. dtype: the default float when None.
 
-    Returns: floats of this shape; NaN for n or p that are NaN or negative. Raises: ValueError for another dtype.
-    Example: `binomial(key(0), 10, 0.5, (3,))` is `[4, 5, 6]` or the like. Source: jax.random.binomial; Hoermann: The
-    generation of binomial random variates (1993)."""
+    Returns: floats of this shape; NaN for n or p that are NaN or negative. Raises: ValueError for another
+    dtype.
+    Example: `binomial(key(0), 10, 0.5, (3,))` is `[4, 5, 6]` or the like. Source: jax.random.binomial;
+    Hoermann: The generation of binomial random variates (1993)."""
     words, shape, dtype = read_call("binomial", key, shape, dtype, parameters=(n, p))
     return draw_binomial(words, n, p, shape, dtype)
 
@@ -45,7 +47,8 @@ def draw_binomial(words: Array, n, p, shape: tuple, dtype) -> Array:
     q = jnp.where(bad_chance | (q < 0), 0.01, q)
     is_small = invalid | (count * q <= 10)
     small = _add_up_waits(words, jnp.where(is_small & ~invalid, count, 0), q, dtype)
-    large = _draw_transformed(words, jnp.where(is_small | endless, 1e4, count), jnp.where(is_small | endless, 0.5, q), dtype)
+    large = _draw_transformed(words, jnp.where(is_small | endless, 1e4, count),
+                              jnp.where(is_small | endless, 0.5, q), dtype)
     found = jnp.where(invalid, np.nan, jnp.where(is_small, small, large))
     found = jnp.where(endless & ~invalid, np.inf, found)
     keeps = is_low | bad_count | bad_chance | endless
@@ -89,7 +92,8 @@ def _draw_transformed(words: Array, count: Array, q: Array, dtype) -> Array:
         bound = ((m + 0.5) * jnp.log((m + 1) / (r * (count - m + 1)))
                  + (count + 1) * jnp.log((count - m + 1) / (count - k + 1))
                  + (k + 0.5) * jnp.log(r * (count - k + 1) / (k + 1))
-                 + _stirling_rest(m) + _stirling_rest(count - m) - _stirling_rest(k) - _stirling_rest(count - k))
+                 + _stirling_rest(m) + _stirling_rest(count - m)
+                 - _stirling_rest(k) - _stirling_rest(count - k))
         accept = inside | (~outside & (hat <= bound))
         return jnp.where(accept, k, counts), accepted | accept, words
 
@@ -99,7 +103,8 @@ def _draw_transformed(words: Array, count: Array, q: Array, dtype) -> Array:
 
 #: log(k!) minus Stirling's formula, for k from 0 to 9.
 _RESTS = (0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
-          0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287)
+          0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273,
+          0.00833056343336287)
 
 
 def _stirling_rest(k: Array) -> Array:
@@ -114,12 +119,15 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll: int | bool = 1) ->
     """How often each outcome comes in n tries.
 
     Args:
-        key: of `jitcore.random`. n: tries, which broadcast to p.shape[:-1]. p: probabilities of outcomes along the
-            last axis. shape: of the result, whose last extent is the number of outcomes; that of p when None.
+        key: of `jitcore.random`. n: tries, which broadcast to p.shape[:-1]. p: probabilities of outcomes
+            along the last axis. shape: of the result, whose last extent is the number of outcomes; that of p
+            when None.
         dtype: the default float when None. unroll: accepted for JAX's signature, without effect.
 
-    Returns: floats of this shape, which add up to n along the last axis. Raises: ValueError for another dtype.
-    Example: `multinomial(key(0), 6, jnp.array([0.5, 0.5]))` is `[3, 3]` or the like. Source: jax.random.multinomial."""
+    Returns: floats of this shape, which add up to n along the last axis. Raises: ValueError for another
+    dtype.
+    Example: `multinomial(key(0), 6, jnp.array([0.5, 0.5]))` is `[3, 3]` or the like. Source:
+    jax.random.multinomial."""
     words = read_words("multinomial", key)
     dtype = dtypes.canonicalize(float if dtype is None else dtype)
     if not dtypes.is_floating(dtype):

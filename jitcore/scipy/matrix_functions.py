@@ -1,5 +1,5 @@
-"""Functions of matrices and what they are made of, under SciPy's names (`jitcore.scipy.linalg`): Schur forms, square
-roots, Sylvester's equation, Hessenberg forms, eigenvalues of tridiagonal matrices.
+"""Functions of matrices and what they are made of, under SciPy's names (`jitcore.scipy.linalg`): Schur forms,
+square roots, Sylvester's equation, Hessenberg forms, eigenvalues of tridiagonal matrices.
 
 In: matrices, [..., n, n]. Out: matrices. Loops over columns or diagonals, with products of matrices inside.
 """
@@ -43,7 +43,8 @@ def _complex_schur(a) -> tuple[Array, Array]:
     return tuple(lax_linalg.schur(stop_gradient(jnp.asarray(a, dtypes.complex_dtype(a.dtype)))))
 
 
-# -- orthogonal forms -----------------------------------------------------------------------------------------
+# -- orthogonal forms
+# -----------------------------------------------------------------------------------------
 def hessenberg(a, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True):
     """The upper Hessenberg form h of a matrix: a = q @ h @ q^H.
 
@@ -71,13 +72,15 @@ def qr_multiply(a, c, mode: str = "right", pivoting: bool = False, conjugate: bo
     """The QR decomposition of a matrix, and a product with its Q.
 
     Args:
-        a: [..., m, n]. c: a vector, or [..., k, p] for the mode "left", [..., p, m] for "right"; k is min(m, n).
+        a: [..., m, n]. c: a vector, or [..., k, p] for the mode "left", [..., p, m] for "right"; k is min(m,
+            n).
         mode: "left" for Q @ c, "right" for c @ Q. pivoting: whether to return the order of the columns too.
         conjugate: Q conjugated. overwrite_a, overwrite_c: accepted, without effect.
 
     Returns: (product, R [..., k, n]) and, pivoting, the order int32[..., n].
     Raises: ValueError for another mode. Error: a few ulp times m.
-    Example: of the unit matrix and c it is (c, the unit matrix) but for signs. Source: scipy.linalg.qr_multiply."""
+    Example: of the unit matrix and c it is (c, the unit matrix) but for signs. Source:
+    scipy.linalg.qr_multiply."""
     if mode not in ("left", "right"):
         raise ValueError(f"Mode argument should be either 'left' or 'right', got {mode!r}")
     a, c = _promote("qr_multiply", a, c)
@@ -93,7 +96,8 @@ def rsf2csf(T, Z, check_finite: bool = True) -> tuple[Array, Array]:  # noqa: N8
         T: [..., n, n], in blocks of up to 2; Z: [..., n, n], unitary. check_finite: accepted, without effect.
 
     Returns: (triangular T, Z), complex, with the same Z @ T @ Z^H. Raises: ValueError for other shapes.
-    Error: a few ulp times n of the norm. Example: a triangular T stays as it is. Source: scipy.linalg.rsf2csf."""
+    Error: a few ulp times n of the norm. Example: a triangular T stays as it is. Source:
+    scipy.linalg.rsf2csf."""
     t, z = _promote_squares("rsf2csf", T, Z)
     if t.shape[-1] != z.shape[-1]:
         raise ValueError(f"Input array shapes must match: Z: {z.shape} vs. T: {t.shape}")
@@ -133,7 +137,8 @@ def _rotate_to_triangle(t: Array, z: Array) -> tuple[Array, Array]:
     return jnp.triu(t), z
 
 
-# -- functions of triangular matrices -------------------------------------------------------------------------
+# -- functions of triangular matrices
+# -------------------------------------------------------------------------
 def _fill_diagonals(t: Array, first: Array, fill: Callable) -> Array:
     """A triangular matrix [n, n] with `first` on its diagonal, one diagonal after the other.
 
@@ -182,8 +187,8 @@ def sqrtm(A, blocksize: int = 1) -> Array:  # noqa: N803  SciPy's name
     Args:
         A: [..., n, n]. blocksize: accepted for SciPy's signature, without effect.
 
-    Returns: complex [..., n, n]; NaN or infinite where there is none. Raises: ValueError for a matrix that is not
-    square. Error: a few ulp times n of the norm. Derivatives solve Sylvester's equation.
+    Returns: complex [..., n, n]; NaN or infinite where there is none. Raises: ValueError for a matrix that is
+    not square. Error: a few ulp times n of the norm. Derivatives solve Sylvester's equation.
     Example: of `[[4.0, 1.0], [0.0, 9.0]]` it is `[[2, 0.2], [0, 3]]`. Source: scipy.linalg.sqrtm; Björck and
     Hammarling: A Schur method for the square root of a matrix (1983)."""
     (a,) = _promote_squares("sqrtm", A)
@@ -210,7 +215,8 @@ def _root_of_triangle(t: Array) -> Array:
     return _fill_diagonals(t, first, lambda r: (t - r @ r) / sums)
 
 
-# -- Sylvester's equation -------------------------------------------------------------------------------------
+# -- Sylvester's equation
+# -------------------------------------------------------------------------------------
 def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8) -> Array:  # noqa: N803  SciPy's names
     """X with A @ X + X @ B = C, by Schur forms of A and B.
 
@@ -218,11 +224,12 @@ def solve_sylvester(A, B, C, *, method: str = "schur", tol: float = 1e-8) -> Arr
         A: [..., m, m]. B: [..., n, n]. C: [..., m, n]. method: "schur" or "eigen", which give the same here.
         tol: where an eigenvalue of A and one of B add up to less, there is no unique solution: NaN.
 
-    Returns: [..., m, n]. Raises: ValueError for another method or shapes that do not fit. Error: backward stable.
-    Example: of `[[1.0]]`, `[[2.0]]` and `[[6.0]]` it is `[[2.0]]`. Source: Bartels and Stewart: Solution of the
-    matrix equation AX + XB = C, Communications of the ACM 15 (1972)."""
+    Returns: [..., m, n]. Raises: ValueError for another method or shapes that do not fit. Error: backward
+    stable.
+    Example: of `[[1.0]]`, `[[2.0]]` and `[[6.0]]` it is `[[2.0]]`. Source: Bartels and Stewart: Solution of
+    the matrix equation AX + XB = C, Communications of the ACM 15 (1972)."""
     if method not in ("schur", "eigen"):
-        raise ValueError(f"Unrecognized method {method}. The two valid methods are either \"schur\" or \"eigen\".")
+        raise ValueError(f"Unrecognized method {method}: it is 'schur' or 'eigen'")
     a, b, c = _promote("solve_sylvester", A, B, C)
     if a.ndim < 2 or b.ndim < 2 or a.shape[-2:] != (c.shape[-2],) * 2 or b.shape[-2:] != (c.shape[-1],) * 2:
         raise ValueError(f"Incompatible shapes of A, B, C: {a.shape}, {b.shape}, {c.shape}")
@@ -242,7 +249,8 @@ def _solve_sylvester(tol: float, a, b, c) -> Array:
 
 def _run_sylvester(a, b, c, tol: float) -> Array:
     (r, u), (s, v) = _complex_schur(a), _complex_schur(b)
-    sums = jnp.diagonal(r, axis1=-2, axis2=-1)[..., :, None] + jnp.diagonal(s, axis1=-2, axis2=-1)[..., None, :]
+    sums = jnp.diagonal(r, axis1=-2, axis2=-1)[..., :, None] + jnp.diagonal(s, axis1=-2, axis2=-1)[..., None,
+                                                                                                   :]
     right = _adjoint(u) @ jnp.asarray(c, r.dtype) @ v
     y = over_batch(_solve_columns, 2, 2, 2)(r, s, right)
     x = u @ y @ _adjoint(v)
@@ -262,7 +270,8 @@ def _solve_columns(r: Array, s: Array, right: Array) -> Array:
     return lax.fori_loop(0, s.shape[0], solve, jnp.zeros_like(right))
 
 
-# -- tridiagonal matrices -------------------------------------------------------------------------------------
+# -- tridiagonal matrices
+# -------------------------------------------------------------------------------------
 def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a", select_range=None,
                      tol: float | None = None, key=None):
     """Eigenvalues, ascending, and eigenvectors of a Hermitian tridiagonal matrix.
@@ -272,9 +281,9 @@ def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a", sel
         select: "a" for all, "i" for those numbered from select_range[0] to select_range[1], static integers.
         tol, key: accepted for JAX's signature, not needed.
 
-    Returns: (values [k], vectors [n, k] as columns). Raises: ValueError for another `select` or shapes that do not
-    fit; NotImplementedError for "v", whose results have no fixed number. Error and cost: those of `eigh` of the
-    whole matrix. Example: of `[1.0, 3.0]` and `[0.0]` the values are `[1, 3]`.
+    Returns: (values [k], vectors [n, k] as columns). Raises: ValueError for another `select` or shapes that
+    do not fit; NotImplementedError for "v", whose results have no fixed number. Error and cost: those of
+    `eigh` of the whole matrix. Example: of `[1.0, 3.0]` and `[0.0]` the values are `[1, 3]`.
     Source: scipy.linalg.eigh_tridiagonal."""
     d, e = _promote("eigh_tridiagonal", d, e)
     d = jnp.real(d)
@@ -282,7 +291,7 @@ def eigh_tridiagonal(d, e, *, eigvals_only: bool = False, select: str = "a", sel
     if d.ndim != 1 or e.shape != (max(n - 1, 0),):
         raise ValueError(f"Expected vectors of n and n - 1 elements, got shapes {d.shape} and {e.shape}")
     if select == "v":
-        raise NotImplementedError("eigh_tridiagonal(select='v') gives a number of eigenvalues that depends on values")
+        raise NotImplementedError("eigh_tridiagonal(select='v') gives as many as depends on values")
     if select not in ("a", "i"):
         raise ValueError(f"'select' must be one of 'a', 'i', 'v'; got {select!r}")
     subset = None if select == "a" else (int(select_range[0]), int(select_range[1]) + 1)

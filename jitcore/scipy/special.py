@@ -22,8 +22,10 @@ from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, prom
 from jitcore.transforms.custom_derivatives import custom_jvp
 
 __all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "factorial",
-           "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "loggamma", "logit",
-           "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici", "softmax", "sph_harm_y",
+           "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "loggamma",
+           "logit",
+           "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici", "softmax",
+           "sph_harm_y",
            "wofz", "xlog1py", "xlogy", "zeta"]
 
 
@@ -239,8 +241,8 @@ def bessel_jn(z, *, v: int, n_iter: int = 50) -> Array:
 
 # -- integrals --------------------------------------------------------------------------------------------
 def sici(x) -> tuple[Array, Array]:
-    """(sine integral, cosine integral): of sin(t) / t from 0 to x, and Euler's constant plus log(x) plus that of
-    (cos(t) - 1) / t.
+    """(sine integral, cosine integral): of sin(t) / t from 0 to x, and Euler's constant plus log(x) plus that
+    of (cos(t) - 1) / t.
 
     Args:
         x: real array; below 0 the second is NaN.
@@ -289,8 +291,8 @@ def sph_harm_y(n, m, theta, phi, diff_n=None, n_max: int | None = None) -> Array
 
     Returns: complex of the shape they broadcast to, within 1e-13 for degrees up to 50.
     Raises: NotImplementedError for diff_n; TypeError for n or m that are no integers.
-    Example: `sph_harm_y(1, 0, 0.0, 0.0)` is `0.48860252+0j`. Source: scipy.special.sph_harm_y; the recurrence by
-    degree is DLMF 14.10.3."""
+    Example: `sph_harm_y(1, 0, 0.0, 0.0)` is `0.48860252+0j`. Source: scipy.special.sph_harm_y; the recurrence
+    by degree is DLMF 14.10.3."""
     if diff_n is not None:
         raise NotImplementedError("The 'diff_n' argument to sph_harm_y is not supported: use grad or jvp")
     if not all(dtypes.is_integer(aval_of(number).dtype) for number in (n, m)):
@@ -444,7 +446,9 @@ def _publish(name: str, function: Callable) -> Callable[..., Array]:
 
 
 #: Made of the blocks of primitives that name SciPy's function; those above have more to say.
-PRIMITIVES = {name: _publish(name, function) for function in [*vars(lax).values(), *(getattr(integrals, name) for name in integrals.__all__)]
+PRIMITIVES = {name: _publish(name, function) for function in [*vars(lax).values(),
+                                                              *(getattr(integrals,
+                                                                        name) for name in integrals.__all__)]
               if (name := getattr(function, "primitive", None) and function.primitive.traits.get("scipy"))
               and name not in __all__}
 globals().update(PRIMITIVES)

@@ -15,7 +15,8 @@ from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import ensure_array, promote_arrays
 
-__all__ = ["circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard", "hankel", "helmert",
+__all__ = ["circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",
+           "hankel", "helmert",
            "hilbert", "invhilbert", "invpascal", "leslie", "pascal", "toeplitz"]
 
 
@@ -87,7 +88,8 @@ def fiedler(a) -> Array:
 
 
 def fiedler_companion(a) -> Array:
-    """A pentadiagonal matrix whose eigenvalues are the roots of the polynomials of coefficients a, the highest first.
+    """A pentadiagonal matrix whose eigenvalues are the roots of the polynomials of coefficients a, the
+    highest first.
 
     Args:
         a: [..., n], n at least 1, of which the first is not 0.
@@ -98,7 +100,7 @@ def fiedler_companion(a) -> Array:
     (a,) = promote_arrays("fiedler_companion", a, to=dtypes.inexact_dtype)
     a = jnp.atleast_1d(a)
     if not a.shape[-1]:
-        raise ValueError(f"fiedler_companion requires the last axis of 'a' to have nonzero length, got {a.shape}.")
+        raise ValueError(f"fiedler_companion needs a last axis of nonzero length, got {a.shape}.")
     n = a.shape[-1] - 1
     scaled = a / a[..., :1]
     c = jnp.zeros((*a.shape[:-1], n, n), a.dtype)

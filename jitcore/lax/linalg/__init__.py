@@ -30,7 +30,8 @@ from jitcore.lax.linalg.qr_reflections import expand_qr
 from jitcore.lax.linalg.reflections import *  # noqa: F403
 from jitcore.lax.linalg.reflections import __all__ as _of_reflections
 from jitcore.lax.linalg.updates import *  # noqa: F403
-from jitcore.lax.linalg.updates import EigImplementation, EighImplementation, SvdAlgorithm, __all__ as _of_updates
+from jitcore.lax.linalg.updates import (EigImplementation, EighImplementation, SvdAlgorithm,
+                                        __all__ as _of_updates)
 from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.batching import move_axis

@@ -10,8 +10,8 @@ from jitcore.core.jaxpr import ShapedArray
 
 
 def check_matrix(name: str, x: ShapedArray, square: bool = False) -> None:
-    """Raises: TypeError for a dtype that is not float or complex of 32 or 64 bit, or fewer than two axes; ValueError
-    for matrices that have to be square."""
+    """Raises: TypeError for a dtype that is not float or complex of 32 or 64 bit, or fewer than two axes;
+    ValueError for matrices that have to be square."""
     if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
         raise TypeError(
             f"{name} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes at position 0 "

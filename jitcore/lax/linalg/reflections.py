@@ -1,9 +1,10 @@
-"""Householder's reflections: products of them, and matrices brought to Hessenberg or tridiagonal form by them.
+"""Householder's reflections: products of them, and matrices brought to Hessenberg or tridiagonal form by
+them.
 
-In: float or complex matrices (32 or 64 bit), [..., m, n], and vectors of scalar factors. Out: matrices; reflections
-stand below the diagonal as LAPACK stores them, `H = I - tau v v^H` with a one on top of v. Each is a loop over
-columns, so that it has derivatives, batches and runs on every backend. Source: LAPACK, xORGQR, xORMQR, xGEHRD, xSYTRD.
-"""
+In: float or complex matrices (32 or 64 bit), [..., m, n], and vectors of scalar factors. Out: matrices;
+reflections stand below the diagonal as LAPACK stores them, `H = I - tau v v^H` with a one on top of v. Each
+is a loop over columns, so that it has derivatives, batches and runs on every backend. Source: LAPACK, xORGQR,
+xORMQR, xGEHRD, xSYTRD. """
 
 from __future__ import annotations
 
@@ -124,7 +125,8 @@ def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False) -> Array:
 
 
 def _reduce(a, columns: int):
-    """(packed matrix, taus): H^H a H for one reflection after the other, each below the diagonal of its column."""
+    """(packed matrix, taus): H^H a H for one reflection after the other, each below the diagonal of its
+    column."""
     rows = iota(np.int32, a.shape[0])
 
     def step(j, state):
@@ -148,7 +150,8 @@ def hessenberg(a) -> tuple[Array, Array]:
         a: [..., n, n], n at least 1.
 
     Returns: (H with the reflections of Q below its first subdiagonal [..., n, n], taus [..., n - 1]).
-    Error: a few ulp times n of the norm. Example: a matrix of two rows is H itself. Source: LAPACK, xGEHRD."""
+    Error: a few ulp times n of the norm. Example: a matrix of two rows is H itself. Source: LAPACK,
+    xGEHRD."""
     check_matrix("hessenberg", aval_of(a), square=True)
     return over_batch(lambda a: _reduce(a, a.shape[0] - 1), 2)(a)
 
@@ -159,8 +162,8 @@ def tridiagonal(a, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     Args:
         a: [..., n, n], n at least 1, of which one triangle is read. lower: which.
 
-    Returns: (T with the reflections of Q beside it, in the triangle that is read [..., n, n], diagonal [..., n],
-    off-diagonal [..., n - 1], taus [..., n - 1]). Error: a few ulp times n of the norm.
+    Returns: (T with the reflections of Q beside it, in the triangle that is read [..., n, n], diagonal [...,
+    n], off-diagonal [..., n - 1], taus [..., n - 1]). Error: a few ulp times n of the norm.
     Example: a real matrix of two rows is T itself, of taus `[0.0]`. Source: LAPACK, xSYTRD."""
     check_matrix("tridiagonal", aval_of(a), square=True)
 

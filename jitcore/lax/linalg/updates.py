@@ -1,8 +1,8 @@
-"""Products, factors and solutions of matrices of known form: symmetric products, a Cholesky factor after a change of
-rank one, tridiagonal systems, the polar decomposition; and the names of algorithms.
+"""Products, factors and solutions of matrices of known form: symmetric products, a Cholesky factor after a
+change of rank one, tridiagonal systems, the polar decomposition; and the names of algorithms.
 
-In: float or complex matrices (32 or 64 bit); leading axes are a batch. Out: matrices. Made of other primitives, so
-that each has derivatives and runs on every backend.
+In: float or complex matrices (32 or 64 bit); leading axes are a batch. Out: matrices. Made of other
+primitives, so that each has derivatives and runs on every backend.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ __all__ = ["EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky_
            "symmetric_product", "tridiagonal_solve"]
 
 
-# -- names of algorithms --------------------------------------------------------------------------------------
+# -- names of algorithms
+# --------------------------------------------------------------------------------------
 class EigImplementation(enum.Enum):
     """Who computes `eig`: LAPACK, whichever is asked for. Source: jax.lax.linalg."""
 
@@ -56,14 +57,15 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-# -- products and factors -------------------------------------------------------------------------------------
+# -- products and factors
+# -------------------------------------------------------------------------------------
 def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0,
                       symmetrize_output: bool = False) -> Array:
     """alpha a @ a^T + beta c.
 
     Args:
-        a_matrix: [..., m, n]. c_matrix: [..., m, m], symmetric. symmetrize_output: copy the lower triangle of the
-            result to the upper one.
+        a_matrix: [..., m, n]. c_matrix: [..., m, m], symmetric. symmetrize_output: copy the lower triangle of
+            the result to the upper one.
 
     Returns: [..., m, m]. Raises: ValueError for shapes that do not fit. Error: that of a matrix product.
     Example: of `[[1.0, 2.0]]` and `[[1.0]]` with beta 2 it is `[[7.0]]`. Source: BLAS, xSYRK."""
@@ -71,7 +73,7 @@ def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0
     check_matrix("symmetric_product", aval_of(a))
     check_matrix("symmetric_product", aval_of(c), square=True)
     if (*aval_of(a).shape[:-1], aval_of(a).shape[-2]) != aval_of(c).shape:
-        raise ValueError(f"symmetric_product got shapes that do not fit: {aval_of(a).shape}, {aval_of(c).shape}")
+        raise ValueError(f"symmetric_product got shapes that differ: {aval_of(a).shape}, {aval_of(c).shape}")
     a, c = jnp.asarray(a), jnp.asarray(c)
     product = multiply(a, transpose_matrix(a)) * alpha + c * beta
     if not symmetrize_output:
@@ -87,12 +89,13 @@ def cholesky_update(r_matrix, w_vector) -> Array:
     Args:
         r_matrix: [..., n, n], upper triangular with a positive diagonal. w_vector: [..., n].
 
-    Returns: [..., n, n]. Error: a few ulp times n of the norm. Example: of `[[3.0]]` and `[4.0]` it is `[[5.0]]`.
+    Returns: [..., n, n]. Error: a few ulp times n of the norm. Example: of `[[3.0]]` and `[4.0]` it is
+    `[[5.0]]`.
     Source: Golub and Van Loan: Matrix Computations, section 6.5.4."""
     r, w = to_operands("cholesky_update", (r_matrix, w_vector))
     check_matrix("cholesky_update", aval_of(r), square=True)
     if aval_of(w).shape != aval_of(r).shape[:-1]:
-        raise ValueError(f"cholesky_update got shapes that do not fit: {aval_of(r).shape}, {aval_of(w).shape}")
+        raise ValueError(f"cholesky_update got shapes that differ: {aval_of(r).shape}, {aval_of(w).shape}")
 
     def run(r, w):
         def rotate(k, state):
@@ -107,13 +110,14 @@ def cholesky_update(r_matrix, w_vector) -> Array:
     return over_batch(run, 2, 1)(r, w)
 
 
-# -- tridiagonal systems --------------------------------------------------------------------------------------
+# -- tridiagonal systems
+# --------------------------------------------------------------------------------------
 def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False) -> Array:
     """The solution of a tridiagonal system, by elimination with pivoting of rows.
 
     Args:
-        dl, d, du: [..., m]: `dl[i]` is the entry of row i left of the diagonal (`dl[0]` is not read), `du[i]` right of
-            it (`du[m - 1]` is not read). b: [..., m, k].
+        dl, d, du: [..., m]: `dl[i]` is the entry of row i left of the diagonal (`dl[0]` is not read), `du[i]`
+            right of it (`du[m - 1]` is not read). b: [..., m, k].
         perturb_singular: whether pivots that vanish are taken as the machine epsilon times the largest entry.
 
     Returns: [..., m, k]. Raises: ValueError for shapes that do not fit. Error: backward stable, as LU.
@@ -163,19 +167,22 @@ def _choose(which, x, y):
     return select_n(which, x, y)
 
 
-# -- polar decomposition --------------------------------------------------------------------------------------
+# -- polar decomposition
+# --------------------------------------------------------------------------------------
 def qdwh(x, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
          dynamic_shape: tuple[int, int] | None = None) -> tuple[Array, Array, Array, Array]:
-    """The polar decomposition x = u @ h, with orthonormal columns of u and h Hermitian, not negative, by Halley's
-    iteration with dynamic weights and QR decompositions.
+    """The polar decomposition x = u @ h, with orthonormal columns of u and h Hermitian, not negative, by
+    Halley's iteration with dynamic weights and QR decompositions.
 
     Args:
         x: [m, n] of full rank, m >= n. is_hermitian: accepted for JAX's signature, without effect.
-        max_iterations: 10 by default. eps: the machine epsilon by default; the iteration ends when u changes by less
-            than the cube root of 4 eps of its norm and the bound of the least singular value is 1. dynamic_shape: how much of x counts, from its first corner.
+        max_iterations: 10 by default. eps: the machine epsilon by default; the iteration ends when u changes
+            by less than the cube root of 4 eps of its norm and the bound of the least singular value is 1.
+            dynamic_shape: how much of x counts, from its first corner.
 
     Returns: (u [m, n], h [n, n], iterations int32, whether they converged).
-    Raises: ValueError for m < n. Error: a few ulp times n. Example: of `[[-2.0]]` u is `[[-1.0]]` and h `[[2.0]]`.
+    Raises: ValueError for m < n. Error: a few ulp times n. Example: of `[[-2.0]]` u is `[[-1.0]]` and h
+    `[[2.0]]`.
     Source: Nakatsukasa, Bai and Gygi: Optimizing Halley's iteration, SIAM J. Matrix Anal. Appl. 31 (2010)."""
     x = jnp.asarray(x)
     check_matrix("qdwh", aval_of(x))

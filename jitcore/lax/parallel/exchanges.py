@@ -18,7 +18,8 @@ from jitcore.lax.define import define
 from jitcore.lax.elementwise import convert_element_type, eq, mul, select_n
 from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate
-from jitcore.lax.parallel.collectives import AxisName, all_gather, axis_index, psum, read_axes, run_outside, vary
+from jitcore.lax.parallel.collectives import (AxisName, all_gather, axis_index, psum, read_axes, run_outside,
+                                              vary)
 from jitcore.lax.reduce import reduce_sum
 from jitcore.lax.shape import broadcast, expand_dims, full_like, reshape, squeeze
 from jitcore.transforms.batching import add_axis, move_axis
@@ -200,8 +201,8 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int):
     Args:
         x: pytree of arrays. axis_name: of `vmap` or a mesh. source: the number of the element.
 
-    Returns: as x. Example: with `vmap(f, axis_name="i")`, of `[5, 6]` `f = lambda x: pbroadcast(x, "i", 1)` gives
-    `[6, 6]`. Source: jax.lax.pbroadcast."""
+    Returns: as x. Example: with `vmap(f, axis_name="i")`, of `[5, 6]` `f = lambda x: pbroadcast(x, "i", 1)`
+    gives `[6, 6]`. Source: jax.lax.pbroadcast."""
     is_source = eq(axis_index(axis_name), np.int32(source))
 
     def share(leaf):

@@ -38,5 +38,6 @@ from jitcore.scipy.stats.ranks import mode, rankdata, sem
 
 __all__ = ["bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma",
            "gaussian_kde", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "logistic", "mode",
-           "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "rankdata", "sem", "t",
+           "multinomial", "multivariate_normal", "nbinom", "norm", "pareto", "poisson", "rankdata", "sem",
+           "t",
            "truncnorm", "uniform", "vonmises", "wrapcauchy"]

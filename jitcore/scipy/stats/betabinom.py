@@ -19,8 +19,8 @@ def logpmf(k, n, a, b, loc=0) -> Array:
     Args:
         k, n: whole numbers; a, b: positive; all broadcast.
 
-    Returns: float of the shape they broadcast to; -inf outside of 0 to n. Example: `logpmf(1, 2, 1.0, 1.0)` is
-    -1.0986123, log(1 / 3). Source: scipy.stats.betabinom."""
+    Returns: float of the shape they broadcast to; -inf outside of 0 to n. Example: `logpmf(1, 2, 1.0, 1.0)`
+    is -1.0986123, log(1 / 3). Source: scipy.stats.betabinom."""
     k, n, a, b, loc = promote("betabinom.logpmf", k, n, a, b, loc)
     y = k - loc
     ways = special.gammaln(n + 1) - special.gammaln(y + 1) - special.gammaln(n - y + 1)
@@ -29,5 +29,6 @@ def logpmf(k, n, a, b, loc=0) -> Array:
 
 
 def pmf(k, n, a, b, loc=0) -> Array:
-    """Probability of k successes. Example: `pmf(1, 2, 1.0, 1.0)` is 0.33333334. Source: scipy.stats.betabinom."""
+    """Probability of k successes. Example: `pmf(1, 2, 1.0, 1.0)` is 0.33333334. Source:
+    scipy.stats.betabinom."""
     return jnp.exp(logpmf(k, n, a, b, loc))

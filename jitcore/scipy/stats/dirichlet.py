@@ -17,7 +17,8 @@ def logpdf(x, alpha) -> Array:
     """Logarithm of the density at x.
 
     Args:
-        x: [k, ...], numbers that add up to 1 along the first axis, or [k - 1, ...], of which the last is the rest.
+        x: [k, ...], numbers that add up to 1 along the first axis, or [k - 1, ...], of which the last is the
+            rest.
         alpha: [k], positive.
 
     Returns: float[...]; -inf outside of the simplex. Raises: ValueError for other shapes.
@@ -38,6 +39,7 @@ def logpdf(x, alpha) -> Array:
 
 
 def pdf(x, alpha) -> Array:
-    """Density at x; shapes as of `logpdf`. Example: `pdf(jnp.array([0.5, 0.5]), jnp.array([2.0, 2.0]))` is 1.5.
+    """Density at x; shapes as of `logpdf`. Example: `pdf(jnp.array([0.5, 0.5]), jnp.array([2.0, 2.0]))` is
+    1.5.
     Source: scipy.stats.dirichlet."""
     return jnp.exp(logpdf(x, alpha))

@@ -27,14 +27,15 @@ class gaussian_kde:  # noqa: N801  SciPy's name
 
     Args:
         dataset: real [n] or [d, n], more than one number.
-        bw_method: "scott" (default), "silverman", a number, or a function of this object that gives one: the width of
-            the densities, in standard deviations of the sample.
+        bw_method: "scott" (default), "silverman", a number, or a function of this object that gives one: the
+            width of the densities, in standard deviations of the sample.
         weights: [n], of the points; equal by default.
 
     Attributes: dataset [d, n], weights [n], neff (effective number of points), covariance and inv_cov [d, d].
-    Raises: ValueError for a sample of one number, other shapes of weights, another bw_method; NotImplementedError for
-        complex samples.
-    Example: `gaussian_kde(jnp.array([0.0, 1.0, 2.0]))(1.0)` is `[0.3473754]`. Source: scipy.stats.gaussian_kde."""
+    Raises: ValueError for a sample of one number, other shapes of weights, another bw_method;
+    NotImplementedError for complex samples.
+    Example: `gaussian_kde(jnp.array([0.0, 1.0, 2.0]))(1.0)` is `[0.3473754]`. Source:
+    scipy.stats.gaussian_kde."""
 
     def __init__(self, dataset, bw_method: str | float | Callable | None = None, weights=None):
         (dataset,) = promote("gaussian_kde", dataset)
@@ -115,7 +116,8 @@ class gaussian_kde:  # noqa: N801  SciPy's name
         return jnp.sum(self.weights * multivariate_normal.pdf(self.dataset.T, mean, self.covariance + cov))
 
     def integrate_box_1d(self, low, high) -> Array:
-        """The probability of a number from low to high. Raises: ValueError unless d is 1 and the limits scalars."""
+        """The probability of a number from low to high. Raises: ValueError unless d is 1 and the limits
+        scalars."""
         if self.d != 1:
             raise ValueError("integrate_box_1d() only handles 1D pdfs")
         if jnp.ndim(low) or jnp.ndim(high):

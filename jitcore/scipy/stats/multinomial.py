@@ -20,7 +20,8 @@ def logpmf(x, n, p) -> Array:
         x: [..., k], whole numbers; n: [...]; p: [..., k], probabilities that add up to 1.
 
     Returns: float[...]; -inf where the counts do not add up to n.
-    Example: `logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))` is -0.6931472. Source: scipy.stats.multinomial."""
+    Example: `logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))` is -0.6931472. Source:
+    scipy.stats.multinomial."""
     x, n, p = promote("multinomial.logpmf", x, n, p)
     logarithm = special.gammaln(n + 1) + jnp.sum(special.xlogy(x, p) - special.gammaln(x + 1), -1)
     return within((jnp.sum(x, -1) == n) & jnp.all((x >= 0) & (x == jnp.floor(x)), -1), logarithm)

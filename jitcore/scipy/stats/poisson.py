@@ -48,8 +48,8 @@ def entropy(mu, loc=0) -> Array:
     Args:
         mu: mean, not negative, which broadcasts against loc.
 
-    Returns: float of the shape they broadcast to, within 1e-13 in float64: a sum over counts up to a mean of 100, an
-    asymptotic series above. NaN for a negative mean. Example: `entropy(1.0)` is 1.3048422.
+    Returns: float of the shape they broadcast to, within 1e-13 in float64: a sum over counts up to a mean of
+    100, an asymptotic series above. NaN for a negative mean. Example: `entropy(1.0)` is 1.3048422.
     Source: scipy.stats.poisson."""
     mu, loc = promote("poisson.entropy", mu, loc)
     mu = jnp.broadcast_to(mu, jnp.broadcast_shapes(mu.shape, loc.shape))

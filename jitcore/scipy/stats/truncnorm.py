@@ -25,8 +25,8 @@ def _log_of_rest(logarithm) -> Array:
 def _log_mass(a, b) -> Array:
     """Logarithm of the probability of a standard normal number between a and b.
 
-    On one side of 0 it is a difference of probabilities in the left tail, around 0 what is left of 1 without both
-    tails. Source: scipy.stats.truncnorm."""
+    On one side of 0 it is a difference of probabilities in the left tail, around 0 what is left of 1 without
+    both tails. Source: scipy.stats.truncnorm."""
     is_right = a > 0
     low, high = jnp.where(is_right, -b, a), jnp.where(is_right, -a, b)
     in_tail = is_right | (b <= 0)
@@ -49,7 +49,8 @@ def logpdf(x, a, b, loc=0, scale=1) -> Array:
         x: points; a, b: bounds, in standard deviations from loc; loc, scale: of the normal distribution; all
             broadcast.
 
-    Returns: float of the shape they broadcast to, within 1e-12 relative in float64; -inf outside of the bounds.
+    Returns: float of the shape they broadcast to, within 1e-12 relative in float64; -inf outside of the
+    bounds.
     Example: `logpdf(0.0, -1.0, 1.0)` is -0.53722453. Source: scipy.stats.truncnorm."""
     x, a, b, scale = _prepare("logpdf", x, a, b, loc, scale)
     logarithm = -(jnp.square(x) + math.log(2 * math.pi)) / 2 - _log_mass(a, b) - jnp.log(scale)
@@ -82,7 +83,8 @@ def logcdf(x, a, b, loc=0, scale=1) -> Array:
 
 
 def cdf(x, a, b, loc=0, scale=1) -> Array:
-    """Probability of a number up to x. Example: `cdf(0.0, -1.0, 1.0)` is 0.5. Source: scipy.stats.truncnorm."""
+    """Probability of a number up to x. Example: `cdf(0.0, -1.0, 1.0)` is 0.5. Source:
+    scipy.stats.truncnorm."""
     return jnp.exp(logcdf(x, a, b, loc, scale))
 
 
@@ -93,5 +95,6 @@ def logsf(x, a, b, loc=0, scale=1) -> Array:
 
 
 def sf(x, a, b, loc=0, scale=1) -> Array:
-    """Probability of a number above x. Example: `sf(0.0, -1.0, 1.0)` is 0.5. Source: scipy.stats.truncnorm."""
+    """Probability of a number above x. Example: `sf(0.0, -1.0, 1.0)` is 0.5. Source:
+    scipy.stats.truncnorm."""
     return jnp.exp(logsf(x, a, b, loc, scale))

@@ -26,7 +26,8 @@ def logpdf(x, kappa, loc=0, scale=1) -> Array:
     x, kappa, loc, scale = promote("vonmises.logpdf", x, kappa, loc, scale)
     y = (x - loc) / scale
     # cos(y) - 1 without its rounding near 0
-    return -2 * kappa * jnp.square(jnp.sin(y / 2)) - math.log(2 * math.pi) - jnp.log(special.i0e(kappa) * scale)
+    distance = 2 * jnp.square(jnp.sin(y / 2))
+    return -kappa * distance - math.log(2 * math.pi) - jnp.log(special.i0e(kappa) * scale)
 
 
 def pdf(x, kappa, loc=0, scale=1) -> Array:
