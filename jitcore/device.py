@@ -102,10 +102,10 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """Prints, or returns, versions, system and devices, for reports of errors.
 
     Example: `print_environment_info()`. Source: jax.print_environment_info."""
-    versions = "".join(f"{name}: {importlib.metadata.version(name)}\n" for name in ("numpy", "scipy",
-                                                                                    "numba"))
-    text = (f"jitcore: {importlib.metadata.version("jitcore")}\n{versions}python: {sys.version}\ndevices: {devices()}\n"
-            f"process_count: {process_count()}\nplatform: {platform.uname()}\n")
+    versions = [f"{name}: {importlib.metadata.version(name)}"
+                for name in ("jitcore", "numpy", "scipy", "numba")]
+    text = "\n".join([*versions, f"python: {sys.version}", f"devices: {devices()}",
+                      f"process_count: {process_count()}", f"platform: {platform.uname()}"])
     if return_string:
         return text
     print(text)

@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 import types
+import typing
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -32,9 +33,10 @@ IMPORTS = {
     "Array": "jitcore.array", "ArrayLike": "jitcore.typing", "AxisLike": "jitcore.typing",
     "DTypeLike": "jitcore.typing", "NestedArrayLike": "jitcore.typing", "ShapeLike": "jitcore.typing",
     "PRNGKeyArray": "jitcore.random.keys", "Device": "jitcore.sharding", "ShapedArray": "jitcore.core.jaxpr",
-    "KeyDtype": "jitcore.random.keys", "UniqueAll": "jitcore.numpy.sets",
+    "KeyDtype": "jitcore.dtypes", "UniqueAll": "jitcore.numpy.sets",
     "UniqueCounts": "jitcore.numpy.sets", "UniqueInverse": "jitcore.numpy.sets",
-    "NamespaceInfo": "jitcore.numpy.namespace_info",
+    "NamespaceInfo": "jitcore.numpy.namespace_info", "Iterable": "collections.abc",
+    "PythonUfunc": "jitcore.numpy.vectorizing",
 }
 DEFINITIONS = {
     "_Arrays": "_Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]",
@@ -246,6 +248,8 @@ def write_name(module: str, name: str, value) -> str:
         return f"{name}: {'_Grids' if name == 'ogrid' else '_Ranges'}"
     if type(value).__name__ == "ScalarType":
         return f"{name}: ScalarType"
+    if typing.get_origin(value) is not None or isinstance(value, types.UnionType):
+        return f"from {tables.ALIASES[name]} import {name} as {name}"
     if name == "ndarray":
         return "ndarray: TypeAlias = Array"
     if isinstance(value, type):

@@ -10,9 +10,14 @@ Modules:
     compress       `compress`: the elements where a mask holds, side by side.
     control_flow/  Primitives that hold programs: conditions, loops, checks, and calls of Python.
     conv           Convolution: `conv_general_dilated` and its special cases.
+    conv_shapes    Convolutions by patches: each place's window as features, filters that differ from place to
+                   place; and the shapes of convolutions and window reductions.
     cumulative     Cumulative reductions along one axis: sum, product, extrema, logsumexp.
     define         What functions of lax are made of: constructors of primitives, and static arguments in
                    canonical form.
+    derived        Functions that are made of other functions of lax: arithmetic of wide integers, shapes as
+                   values, choices by platform, products of groups of rows, and names of ways to multiply
+                   matrices.
     dot            Contraction: `dot_general` and its special cases.
     draw           `draw`: random numbers from a generator of NumPy or of Python, as it would draw them.
     elementary     Elementary functions: exponentials, logarithms, circular and hyperbolic functions, roots,
@@ -23,6 +28,9 @@ Modules:
     fft            Discrete Fourier transforms over the last axes.
     indexing/      Primitives that read and write parts of arrays: slices, windows at computed positions,
                    gather and scatter.
+    integrals      Functions that are integrals or hypergeometric series, as SciPy computes them: exponential
+                   integrals, Dawson's, Faddeeva's, Fresnel's, sine and cosine integrals, Bessel's, Owen's,
+                   Spence's, 1F1 and 2F1.
     joining        Joining and splitting along an axis: `concatenate`, `split` and `tile`.
     lazy           Functions of SciPy and opt_einsum without their import: the module is loaded when one of
                    them is called.

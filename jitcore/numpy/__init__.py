@@ -14,6 +14,7 @@ Modules:
     determinants    Determinants and their derivatives, by LU decomposition.
     diagonals       Diagonals, triangles and special matrices.
     fft             Discrete Fourier transforms (`jitcore.numpy.fft`).
+    files           Arrays as text and in files: printing, and NumPy's formats.
     grids           Index grids, index expressions and window functions.
     indexing/       Elements of arrays by index expressions, index arrays, conditions and searches.
     joining         Joining and splitting arrays.

@@ -6,9 +6,8 @@ name, such as those of bfloat16, are written as raw bytes, and `load` is told th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.exceptions import ComplexWarning
@@ -48,7 +47,7 @@ def _options(width: int | None, precision: int | None, suppress: bool | None) ->
     return {name: value for name, value in given.items() if value is not None}
 
 
-def fromfile(file: str | os.PathLike | IO, dtype: Any = float, count: int = -1, sep: str = "",
+def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "",
              offset: int = 0) -> Array:
     """A vector of the numbers in a file.
 
@@ -73,7 +72,7 @@ def fromiter(iter: Iterable, dtype: Any, count: int = -1) -> Array:
     return asarray(np.fromiter(iter, dtypes.canonicalize(dtype), count))
 
 
-def save(file: str | os.PathLike | IO, arr: Any, allow_pickle: bool = True) -> None:
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     """Writes an array to a file of NumPy's format `.npy`, whose ending is added to a path without one.
 
     Args:
@@ -83,7 +82,7 @@ def save(file: str | os.PathLike | IO, arr: Any, allow_pickle: bool = True) -> N
     np.save(file, np.asarray(arr), allow_pickle)
 
 
-def savez(file: str | os.PathLike | IO, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
     """Writes several arrays to one file of NumPy's format `.npz`.
 
     Args:
@@ -94,7 +93,7 @@ def savez(file: str | os.PathLike | IO, *args: Any, allow_pickle: bool = True, *
              **{name: np.asarray(value) for name, value in kwds.items()})
 
 
-def load(file: str | os.PathLike | IO, *args: Any, **kwargs: Any) -> Any:
+def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """What a file of NumPy's formats has: an Array of `.npy`; of `.npz` NumPy's mapping from names to
     ndarrays.
 

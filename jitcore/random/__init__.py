@@ -5,6 +5,8 @@ one kernel with what uses it: the bits are a hash of each element's position.
 
 Modules:
     continuous    Real-valued distributions that map one uniform or normal number to one sample.
+    counts        Counts of successes: the binomial distribution, and the multinomial one, which draws it once
+                  for each outcome.
     discrete      Distributions over integers and choices from arrays.
     gamma         The gamma distribution and its relatives, and Poisson counts: samples accepted or rejected
                   in loops.

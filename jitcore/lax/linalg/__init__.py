@@ -5,10 +5,16 @@ A matrix for which LAPACK fails (not positive definite, no convergence, NaN) giv
 batch do not suffer.
 
 Modules:
+    checks          What operands of linear algebra have to be.
     derivatives     Derivatives of matrix decompositions: tangents of the factors.
     qr_reflections  QR with pivoting as a loop of Householder's reflections, for backends that have no routine
                     for it.
+    reflections     Householder's reflections: products of them, and matrices brought to Hessenberg or
+                    tridiagonal form by them.
     solve           Solutions of linear systems by factorisation, whose derivatives use the factors again.
+    updates         Products, factors and solutions of matrices of known form: symmetric products, a Cholesky
+                    factor after a change of rank one, tridiagonal systems, the polar decomposition; and the
+                    names of algorithms.
 """
 
 from __future__ import annotations
