@@ -43,10 +43,11 @@ _TAKE_LISTS = """numpy.full.fill_value numpy.full_like.fill_value numpy.append.a
     numpy.apply_along_axis.arr random.categorical.logits random.multivariate_normal.mean
     random.multivariate_normal.cov nn.one_hot.x nn.initializers.constant.value"""
 PARAMETERS |= {name: "NestedArrayLike" for name in _TAKE_LISTS.split()}
-_NEW = """like_arr r_matrix w_vector taus src group_sizes lhs_scale rhs_scale a_matrix c_matrix dl d du lhs_scales
-    rhs_scales theta phi c h arr idxs scatter_indices"""
+_NEW = """like_arr r_matrix w_vector taus src group_sizes lhs_scale rhs_scale a_matrix c_matrix dl d du
+    lhs_scales rhs_scales theta phi c h arr idxs scatter_indices"""
 PARAMETERS |= {name: "ArrayLike" for name in _NEW.split() if name not in PARAMETERS}
-PARAMETERS |= {name: "Any" for name in ("pads", "axis_index_groups", "group_offset", "diff_n") if name not in PARAMETERS}
+PARAMETERS |= {name: "Any" for name in "pads axis_index_groups group_offset diff_n".split()
+               if name not in PARAMETERS}
 #: Of parameters that collect arguments, and of those that mean something else in one function.
 PARAMETERS |= {
     "*args": "ArrayLike", "*xi": "ArrayLike", "*varargs": "Any",
@@ -268,5 +269,5 @@ PROPERTIES = {
 }
 
 #: Where aliases of types stand.
-ALIASES = {"ConvGeneralDilatedDimensionNumbers": "jitcore.lax.conv_shapes", "DotDimensionNumbers": "jitcore.lax.derived",
-           "PrecisionLike": "jitcore.lax.derived"}
+ALIASES = {"ConvGeneralDilatedDimensionNumbers": "jitcore.lax.conv_shapes",
+           "DotDimensionNumbers": "jitcore.lax.derived", "PrecisionLike": "jitcore.lax.derived"}

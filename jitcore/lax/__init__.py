@@ -80,8 +80,7 @@ from jitcore.lax.linalg import *
 from jitcore.lax.pad import pad
 from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primitive
 from jitcore.lax.parallel.collectives import *
-from jitcore.lax.parallel.exchanges import (all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter,
-                                            pswapaxes)
+from jitcore.lax.parallel.exchanges import all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter, pswapaxes
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.reduce import *

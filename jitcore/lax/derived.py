@@ -24,7 +24,7 @@ from jitcore.lax.control_flow.while_loop import fori_loop
 from jitcore.lax.define import canonicalize_axis, canonicalize_shape, to_operands
 from jitcore.lax.dot import Precision, dot_general
 from jitcore.lax.elementary import exp, log
-from jitcore.lax.elementwise import (add, convert_element_type, div, ge, lt, mul, neg, rem, select_n, sub)
+from jitcore.lax.elementwise import add, convert_element_type, div, ge, lt, mul, neg, rem, select_n, sub
 from jitcore.lax.indexing.dimension_numbers import (GatherDimensionNumbers, GatherScatterMode,
                                                     ScatterDimensionNumbers)
 from jitcore.lax.indexing.gather_scatter import gather, read_back, scatter, writes_once

@@ -36,7 +36,7 @@ from jitcore.lax.linalg.qr_reflections import expand_qr
 from jitcore.lax.linalg.reflections import *  # noqa: F403
 from jitcore.lax.linalg.reflections import __all__ as _of_reflections
 from jitcore.lax.linalg.updates import *  # noqa: F403
-from jitcore.lax.linalg.updates import (EigImplementation, EighImplementation, SvdAlgorithm,
+from jitcore.lax.linalg.updates import (EighImplementation, EigImplementation, SvdAlgorithm,
                                         __all__ as _of_updates)
 from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
