@@ -346,7 +346,7 @@ def finish(body: str, imports: list[str], shadowed: set[str]) -> str:
     lines = {module: wrap_import(module, sorted(set(names))) for module, names in sorted(wanted.items())}
     ours = [line for module, line in lines.items() if module.startswith("jitcore")]
     third = ["import numpy as np"] if re.search(r"\bnp\.", everything) else []
-    third += [line for module, line in lines.items() if module == "numpy"]
+    third += [line for module, line in lines.items() if module.partition(".")[0] == "numpy"]
     standard = [line for module, line in lines.items()
                 if module.partition(".")[0] not in ("numpy", "jitcore")]
     blocks = ["\n".join(block) for block in (standard, third, ours, definitions) if block]

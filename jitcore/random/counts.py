@@ -108,11 +108,14 @@ _RESTS = (0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067
 
 
 def _stirling_rest(k: Array) -> Array:
+    """As in JAX, whose draws these are, that of 9 above 9: it cancels where all four are large."""
     inside = jnp.clip(k, 0, 9)
     square = jnp.square(inside + 1)
     series = (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (inside + 1)
-    known = jnp.asarray(_RESTS, k.dtype)[jnp.asarray(jnp.floor(inside), np.int32)]
-    return jnp.where(k <= 9, known, series)
+    whole = jnp.floor(k)
+    for i, rest in enumerate(_RESTS):
+        series = jnp.where(whole == i, k.dtype.type(rest), series)
+    return series
 
 
 def multinomial(key, n, p, *, shape=None, dtype=None, unroll: int | bool = 1) -> Array:
