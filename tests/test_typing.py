@@ -119,7 +119,7 @@ NOT_CALLED = set("""numpy.vectorize lax.all_gather lax.all_to_all lax.axis_index
     lax.custom_root lax.draw lax.gather lax.pcast lax.pmax lax.pmean lax.pmin lax.ppermute lax.pshuffle lax.psum
     lax.psum_scatter lax.pvary lax.reduce lax.reduce_window lax.scatter lax.scatter_add lax.scatter_max lax.scatter_min
     lax.scatter_mul lax.scatter_sub lax.with_sharding_constraint
-    numpy.fromfile numpy.fromiter numpy.load numpy.save numpy.savez numpy.unpackbits lax.cholesky_update lax.composite
+    numpy.fromfile numpy.fromiter numpy.load numpy.save numpy.savez lax.cholesky_update lax.composite
     lax.conv_general_dilated_local lax.conv_general_dilated_patches lax.conv_general_permutations
     lax.conv_general_shape_tuple lax.conv_shape_tuple lax.conv_transpose_shape_tuple lax.pbroadcast
     lax.platform_dependent lax.pswapaxes lax.ragged_dot lax.ragged_dot_general lax.reduce_window_shape_tuple

@@ -184,7 +184,7 @@ _LIBRARY: dict[str, Callable] = {
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
         pivots, permutation_size),
     **{name: _in_float32(name) for name in (
-        "igamma", "igammac", "igamma_grad_a", "dawsn", "erfcx", "exp1", "expi", "expn", "hyp1f1", "hyp2f1",
+        "igamma", "igammac", "igamma_grad_a", "dawsn", "exp1", "expi", "expn", "hyp1f1", "hyp2f1",
         "owens_t",
         "spence", "wofz", *TPU_FUNCTIONS)},
     "complex_loggamma": _in_float32("loggamma"),

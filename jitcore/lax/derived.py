@@ -121,14 +121,14 @@ def mulhi(x, y) -> Array:
     return add(add(mul(x_high, y_high), half(second)), half(third))
 
 
-def shape_as_value(shape: Sequence) -> Array | np.ndarray:
+def shape_as_value(shape: Sequence) -> Array:
     """A shape, of ints and symbolic dimensions, as an integer vector.
 
     Returns: int32[len(shape)]. Example: `shape_as_value((2, 3))` is `[2, 3]`. Source:
     jax.lax.shape_as_value."""
     shape = canonicalize_shape(shape)
     if all(isinstance(extent, int) for extent in shape):
-        return np.asarray(shape, np.int32)
+        return to_array(np.asarray(shape, np.int32))
     return concatenate([reshape(convert_element_type(dimension_size(extent), np.int32),
                                 (1,)) for extent in shape], 0)
 

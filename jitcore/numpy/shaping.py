@@ -310,55 +310,7 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
     return convert_dtype(x, dtypes.canonicalize_for(float if dtype is None else dtype, x.dtype))
 
 
-# -- bits ---------------------------------------------------------------------------------------------------
-def packbits(a, axis: int | None = None, bitorder: str = "big"):
-    """Eight truth values after the other as the bits of bytes, along an axis, of the flat array for None.
-
-    Args:
-        a: bools or integers, of which what is not 0 is a one. bitorder: "big" for the first as the highest
-            bit, else "little". What is missing of the last byte is 0.
-
-    Returns: uint8, with one element for eight. Raises: TypeError for floats; ValueError for another bitorder.
-    Example: `packbits(jnp.array([1, 0, 1]))` is `[160]`. Source: numpy.packbits."""
-    a = ensure_array("packbits", a)
-    if dtypes.kind_of(a.dtype) not in "biu":
-        raise TypeError("Expected an input array of integer or boolean data type")
-    if bitorder not in ("big", "little"):
-        raise ValueError("'order' must be either 'little' or 'big'")
-    a, axis = (reshape(a, (-1,)), 0) if axis is None else (a, canonicalize_axis(axis, a.ndim))
-    bits = lax.convert_element_type(moveaxis(a, axis, -1) != 0, np.uint8)
-    missing = -bits.shape[-1] % 8
-    bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
-    bits = reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
-    places = np.arange(8, dtype=np.uint8)[:: -1 if bitorder == "big" else 1]
-    return moveaxis(lax.reduce_or(bits << places, (bits.ndim - 1,)), -1, axis)
-
-
-def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: str = "big"):
-    """The bits of bytes along an axis, of the flat array for None. Same as: `numpy.unpackbits`.
-
-    Args:
-        count: how many are kept, or, if negative, how many are dropped at the end; a larger one adds zeros.
-    Raises: TypeError for what is not uint8."""
-    a = ensure_array("unpackbits", a)
-    if a.dtype != np.uint8:
-        raise TypeError("Expected an input array of unsigned byte data type")
-    if bitorder not in ("big", "little"):
-        raise ValueError("'order' must be either 'little' or 'big'")
-    a, axis = (reshape(a, (-1,)), 0) if axis is None else (a, canonicalize_axis(axis, a.ndim))
-    places = np.arange(8, dtype=np.uint8)[:: -1 if bitorder == "big" else 1]
-    bits = moveaxis(a, axis, -1)[..., None] >> places & np.uint8(1)
-    bits = reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
-    if count is not None:
-        extent = bits.shape[-1]
-        added = builtins.max(count - extent, 0)
-        bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, added, 0)])
-        bits = bits[..., : count if count >= 0 else extent + count]
-    return moveaxis(bits, -1, axis)
-
-
 __all__ = ["astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
            "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis", "ndim",
-           "packbits", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape",
-           "size",
-           "squeeze", "swapaxes", "tile", "transpose", "unpackbits"]
+           "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
+           "squeeze", "swapaxes", "tile", "transpose"]
