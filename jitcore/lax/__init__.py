@@ -51,6 +51,7 @@ Modules:
 from types import FunctionType as _FunctionType
 
 from jitcore.core.source import api_boundary as _api_boundary
+from jitcore.lax import integrals as _integrals  # noqa: F401  has primitives
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
                               population_count, shift_left, shift_right_arithmetic, shift_right_logical,
