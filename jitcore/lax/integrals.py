@@ -219,6 +219,10 @@ def complex_loggamma(z):
     Error: 1e-13 relative. Source: scipy.special.loggamma."""
 
 
+# Neither has a scalar form.
+wofz.primitive.lower = complex_loggamma.primitive.lower = None
+
+
 # -- hypergeometric functions
 # ---------------------------------------------------------------------------------
 _EPSILON = float(np.finfo(np.float64).eps)
