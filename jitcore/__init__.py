@@ -98,22 +98,26 @@ _MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "de
 #: Module -> the public names that it defines.
 _EXPORTS = {
     "jitcore.api": ("autojit", "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches",
-                    "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "device_get",
-                    "device_put", "effects_barrier", "eval_shape", "fwd_and_bwd", "grad", "hessian",
+                    "closure_convert", "copy_to_host_async", "custom_gradient", "custom_jvp", "custom_vjp",
+                    "device_get",
+                    "device_put", "ds", "effects_barrier", "eval_shape", "fwd_and_bwd", "grad", "hessian",
                     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linear_transpose", "linearize",
-                    "make_jaxpr", "named_call", "named_scope", "remat", "rewrite", "typeof",
+                    "make_jaxpr", "named_call", "named_scope", "remat", "reshard", "rewrite", "typeof",
                     "value_and_grad", "vjp", "vmap"),
     "jitcore.array": ("Array",),
     "jitcore.autojitted": ("AutojitWarning",),
     "jitcore.jitted.comparison": ("compare",),
     "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
-                       "enable_x64", "threefry_partitionable"),
+                       "enable_x64", "numpy_dtype_promotion", "threefry_partitionable"),
     "jitcore.core.jaxpr": ("ShapeDtypeStruct",),
     "jitcore.core.trace": ("ensure_compile_time_eval",),
-    "jitcore.device": ("Device", "SingleDeviceSharding", "default_backend", "device_count", "devices",
+    "jitcore.device": ("Device", "Shard", "SingleDeviceSharding", "default_backend", "default_device",
+                        "device_count", "devices", "host_count", "host_id", "host_ids",
                         "local_device_count", "local_devices", "make_array_from_callback",
                         "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-                        "make_mesh", "process_count", "process_index"),
+                        "make_mesh", "print_environment_info", "process_count", "process_index",
+                        "process_indices"),
+    "jitcore.dtypes": ("float0",),
     "jitcore.notebooks.magics": ("load_ipython_extension", "unload_ipython_extension"),
     "jitcore.scripts.sessions.runner": ("run_path",),
     "jitcore.lax.control_flow.callback": ("pure_callback",),
@@ -135,13 +139,15 @@ if TYPE_CHECKING:
     from jitcore.api import (
         autojit as autojit, block_until_ready as block_until_ready, checkpoint as checkpoint,
         checkpoint_policies as checkpoint_policies, clear_caches as clear_caches,
-        closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp,
-        custom_vjp as custom_vjp, device_get as device_get, device_put as device_put,
+        closure_convert as closure_convert, copy_to_host_async as copy_to_host_async,
+        custom_gradient as custom_gradient, custom_jvp as custom_jvp,
+        custom_vjp as custom_vjp, device_get as device_get, device_put as device_put, ds as ds,
         effects_barrier as effects_barrier, eval_shape as eval_shape, fwd_and_bwd as fwd_and_bwd,
         grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
         jit as jit, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize,
         make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, remat as remat,
-        rewrite as rewrite, typeof as typeof, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap,
+        reshard as reshard, rewrite as rewrite, typeof as typeof, value_and_grad as value_and_grad,
+        vjp as vjp, vmap as vmap,
     )
     from jitcore.array import Array as Array
     from jitcore.autojitted import AutojitWarning as AutojitWarning
@@ -149,18 +155,22 @@ if TYPE_CHECKING:
     from jitcore.config import (check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
                                 debug_nans as debug_nans, disable_jit as disable_jit,
                                 enable_checks as enable_checks, enable_x64 as enable_x64,
+                                numpy_dtype_promotion as numpy_dtype_promotion,
                                 threefry_partitionable as threefry_partitionable)
     from jitcore.core.jaxpr import ShapeDtypeStruct as ShapeDtypeStruct
     from jitcore.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
     from jitcore.device import (
-        Device as Device, SingleDeviceSharding as SingleDeviceSharding,
-        default_backend as default_backend, device_count as device_count, devices as devices,
+        Device as Device, Shard as Shard, SingleDeviceSharding as SingleDeviceSharding,
+        default_backend as default_backend, default_device as default_device, device_count as device_count,
+        devices as devices, host_count as host_count, host_id as host_id, host_ids as host_ids,
         local_device_count as local_device_count, local_devices as local_devices,
         make_array_from_callback as make_array_from_callback,
         make_array_from_process_local_data as make_array_from_process_local_data,
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
-        make_mesh as make_mesh, process_count as process_count, process_index as process_index,
+        make_mesh as make_mesh, print_environment_info as print_environment_info,
+        process_count as process_count, process_index as process_index, process_indices as process_indices,
     )
+    from jitcore.dtypes import float0 as float0
     from jitcore.lax.control_flow.callback import pure_callback as pure_callback
     from jitcore.lax.parallel.sharded import shard_map as shard_map
     from jitcore.notebooks.magics import (

@@ -327,6 +327,33 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
+def copy_to_host_async(x: Any) -> Any:
+    """Begins to bring the Arrays of the pytree to the host; here they are brought when they are read.
+
+    Returns: the pytree. Example: `copy_to_host_async(x)`. Source: jax.copy_to_host_async."""
+    return x
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """The pytree with its arrays cut as shardings say; inside of traces the compiler is told.
+
+    Args:
+        xs: pytree of arrays. out_shardings: a sharding, or a pytree of them as far down as they differ.
+
+    Returns: the pytree. Raises: as `device_put`. Source: jax.reshard."""
+    return device_put(xs, out_shardings)
+
+
+def ds(start: Any, size: int | None = None, stride: int | None = None) -> slice:
+    """The slice of `size` elements from `start` on, every `stride`-th; of one number, that many from the
+    first on.
+
+    Returns: slice. Example: `x[ds(1, 3)]` is `x[1:4]`. Source: jax.ds."""
+    if size is None:
+        start, size = 0, start
+    return slice(start, start + size * (stride or 1), stride)
+
+
 def effects_barrier() -> None:
     """Waits for the effects of calls that were made, callbacks and prints: here they end with their call."""
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 difflib = LazyModule("difflib")
 
 __all__ = ["FLAGS", "Config", "Flag", "config", "check_tracer_leaks", "checking_leaks", "debug_nans",
-           "disable_jit", "enable_checks", "enable_x64", "threefry_partitionable"]
+           "disable_jit", "enable_checks", "enable_x64", "numpy_dtype_promotion",
+           "threefry_partitionable"]
 
 
 _FIELDS = "name type default affects_trace doc choices aliases process_wide"
@@ -369,6 +370,11 @@ def threefry_partitionable(enable: bool = True) -> AbstractContextManager[None]:
 def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     """Context manager: raise at the first NaN, in this thread."""
     return config.override(debug_nans=enable)
+
+
+def numpy_dtype_promotion(mode: str = "standard") -> AbstractContextManager[None]:
+    """Context manager: how dtypes meet, "standard" or "strict", in this thread."""
+    return config.override(numpy_dtype_promotion=mode)
 
 
 # -- caches -------------------------------------------------------------------------------------------------

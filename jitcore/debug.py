@@ -7,20 +7,27 @@ also inside compiled loops; and how arrays lie on devices.
 from __future__ import annotations
 
 import builtins
+import code
 import dataclasses
+import logging
 import string
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from jitcore.core.jaxpr import aval_of
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import Tracer
 from jitcore.docstrings import document
-from jitcore.lax.control_flow.callback import debug_callback
+from jitcore.lax.control_flow.callback import DEBUG, ORDERED_DEBUG, debug_callback
 from jitcore.lax.parallel.partitioning import inspect_sharding
 from jitcore.sharding import Sharding
 
-__all__ = ["callback", "inspect_array_sharding", "print", "visualize_array_sharding", "visualize_sharding"]
+__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "inspect_array_sharding", "log",
+           "print",
+           "visualize_array_sharding", "visualize_sharding"]
+
+_logger = logging.getLogger("jitcore.debug")
 
 
 class _CheckingFormatter(string.Formatter):
@@ -46,9 +53,14 @@ class _Printer:
     """Prints its arguments in a format. Equal formats are equal, so tracing again gives an equal program."""
 
     fmt: str
+    is_logged: bool = False
 
     def __call__(self, *args, **kwargs) -> None:
-        builtins.print(self.fmt.format(*args, **kwargs), flush=True)
+        text = self.fmt.format(*args, **kwargs)
+        if self.is_logged:
+            _logger.info(text)
+        else:
+            builtins.print(text, flush=True)
 
 
 @api_boundary
@@ -64,10 +76,81 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
 
     Raises: TypeError when fmt is no str; ValueError for an argument that the format does not use; IndexError
         or KeyError for one that it lacks."""
+    _write(fmt, args, kwargs, ordered, False)
+
+
+@api_boundary
+def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """As `print`, to the logger `jitcore.debug` of `logging`, at the level INFO.
+
+    >>> debug.log("x = {x}", x=x)
+
+    Args and Raises: as of `print`. Source: jax.debug.log."""
+    _write(fmt, args, kwargs, ordered, True)
+
+
+def _write(fmt: str, args: tuple, kwargs: dict, ordered: bool, is_logged: bool) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"expected str, got {type(fmt).__name__}")
     _CheckingFormatter().format(fmt, *args, **kwargs)
-    debug_callback(_Printer(fmt), *args, ordered=ordered, **kwargs)
+    debug_callback(_Printer(fmt, is_logged), *args, ordered=ordered, **kwargs)
+
+
+class _EffectType(type):
+    """The class of an effect of equations: `isinstance(effect, DebugEffect)`."""
+
+    def __instancecheck__(cls, effect: object) -> bool:
+        return effect is cls.effect
+
+
+class DebugEffect(metaclass=_EffectType):
+    """What an equation of `print` or `callback` does besides computing. Source: jax.debug.DebugEffect."""
+
+    effect = DEBUG
+
+
+class OrderedDebugEffect(metaclass=_EffectType):
+    """The same of ordered ones. Source: jax.debug.OrderedDebugEffect."""
+
+    effect = ORDERED_DEBUG
+
+
+@dataclasses.dataclass(frozen=True)
+class _Console:
+    """Reads and runs lines of Python, with the values by their names, until the input ends or says
+    `exit()`."""
+
+    place: str
+
+    def __call__(self, values: dict) -> None:
+        try:
+            code.interact(f"breakpoint at {self.place}; names: {', '.join(sorted(values))}",
+                          local=dict(values))
+        except SystemExit:
+            pass
+
+
+@api_boundary
+def breakpoint(*, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None,
+               ordered: bool = False, token: Any = None, **kwargs: Any) -> None:
+    """Opens a Python console when the program gets here, with the values that the variables of the function
+    have.
+
+    Args:
+        ordered: whether it keeps its order among ordered effects. backend, filter_frames, num_frames, token:
+            accepted for JAX's signature, without effect.
+
+    The end of the input, or `exit()`, goes on. Example: `debug.breakpoint()` inside of a jitted function.
+    Source: jax.debug.breakpoint."""
+    frame = sys._getframe(2)
+    values = {}
+    for name, value in frame.f_locals.items():
+        try:
+            aval_of(value)
+        except TypeError:
+            continue  # no array: what a console may show of it is not known to be of this run
+        values[name] = value
+    debug_callback(_Console(f"{frame.f_code.co_filename}:{frame.f_lineno}"), values, ordered=ordered)
 
 
 @api_boundary

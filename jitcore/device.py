@@ -6,14 +6,19 @@ parts.
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
+import platform
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray, DeviceArray
+from jitcore.config import config
 from jitcore.dispatch.backend import find_backend
 from jitcore.sharding import Sharding, SingleDeviceSharding
 from jitcore.sharding.mesh import AxisType, Device, Mesh, processes
@@ -62,6 +67,49 @@ def process_index(backend: str | None = None) -> int:
 
 def process_count(backend: str | None = None) -> int:
     return processes.count
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of all processes that `distributed.initialize` joined. Source: jax.process_indices."""
+    return list(range(processes.count))
+
+
+def host_id(backend: str | None = None) -> int:
+    """`process_index` by its former name. Source: jax.host_id."""
+    return process_index(backend)
+
+
+def host_ids(backend: str | None = None) -> list[int]:
+    """`process_indices` by its former name. Source: jax.host_ids."""
+    return process_indices(backend)
+
+
+def host_count(backend: str | None = None) -> int:
+    """`process_count` by its former name. Source: jax.host_count."""
+    return process_count(backend)
+
+
+def default_device(device: Device | str | None) -> AbstractContextManager[None]:
+    """Context manager: calls that name no device run on the backend of this one, in this thread.
+
+    device: one of `devices(...)`, the name of a backend, or None for the best. Example: `with
+    default_device(devices("cpu")[0]): ...`. Source: jax.default_device."""
+    name = device.backend if isinstance(device, Device) else device or ""
+    return config.override(default_backend=name)
+
+
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Prints, or returns, versions, system and devices, for reports of errors.
+
+    Example: `print_environment_info()`. Source: jax.print_environment_info."""
+    versions = [f"{name}: {importlib.metadata.version(name)}"
+                for name in ("jitcore", "numpy", "scipy", "numba")]
+    text = "\n".join([*versions, f"python: {sys.version}", f"devices: {devices()}",
+                      f"process_count: {process_count()}", f"platform: {platform.uname()}"])
+    if return_string:
+        return text
+    print(text)
+    return None
 
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any],

@@ -44,6 +44,35 @@ def short_name_of(dtype) -> str:
     return SHORT_NAMES.get(dtype) or name_of(dtype)
 
 
+class extended(np.generic):  # noqa: N801  JAX's name
+    """The scalar type of dtypes that NumPy does not have. Source: jax.dtypes.extended."""
+
+
+class prng_key(extended):  # noqa: N801
+    """The scalar type of the dtype of keys: `issubdtype(key.dtype, prng_key)`. Source:
+    jax.dtypes.prng_key."""
+
+
+class KeyDtype:
+    """The dtype of key arrays; prints as `key<fry>`."""
+
+    name = "key<fry>"
+    kind = "V"
+    itemsize = 8
+    type = prng_key
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, KeyDtype)
+
+    def __hash__(self) -> int:
+        return hash(KeyDtype)
+
+
+TypePromotionError = errors.TypePromotionError
+
 # The lattice: each node's immediate successors. `int`, `float`, `complex` are the weak nodes.
 _LATTICE = {
     bool_: ("int",),
@@ -284,3 +313,76 @@ def scalar_to_numpy(value, dtype=None) -> np.ndarray:
     if isinstance(value, int):
         check_integer_fits(value, dtype)
     return np.array(value, dtype)
+
+
+# -- questions ----------------------------------------------------------------------------------------------
+def canonicalize_dtype(dtype, allow_extended_dtype: bool = False) -> np.dtype | KeyDtype:
+    """The dtype that arrays have which are asked for with this one; dtypes of 64 bits stay.
+
+    Args:
+        dtype: dtype-like. allow_extended_dtype: whether the dtype of keys may come.
+
+    Returns: np.dtype, or the dtype of keys. Raises: TypeError for what no array has, ValueError for the dtype
+    of keys unless it is allowed. Example: `canonicalize_dtype(float)` is float32. Source:
+    jax.dtypes.canonicalize_dtype."""
+    if isinstance(dtype, KeyDtype):
+        if not allow_extended_dtype:
+            raise ValueError(f"Internal: canonicalize_dtype called on extended dtype {dtype}")
+        return dtype
+    return canonicalize(dtype)
+
+
+def finfo(dtype):
+    """Limits of a floating dtype: `eps`, `max`, `min`, `tiny`, `bits` ... Same as: `numpy.finfo`."""
+    dtype = canonicalize(dtype)
+    return ml_dtypes.finfo(dtype) if dtype == bfloat16 else np.finfo(dtype)
+
+
+def iinfo(int_type):
+    """Limits of an integer dtype: `max`, `min`, `bits`. Same as: `numpy.iinfo`."""
+    is_value = not isinstance(int_type, type)  # NumPy's scalar types have attributes of that name
+    return np.iinfo(canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type))
+
+
+def issubdtype(a, b) -> bool:
+    """Whether a dtype belongs to another or to an abstract class; bfloat16 is floating, keys are `prng_key`.
+
+    Returns: bool. Example: `issubdtype(bfloat16, np.floating)` is True. Source: jax.dtypes.issubdtype."""
+    if isinstance(a, KeyDtype) or isinstance(a, type) and issubclass(a, extended):
+        kind = a.type if isinstance(a, KeyDtype) else a
+        return a == b or isinstance(b, type) and issubclass(kind, b)
+    if isinstance(b, KeyDtype) or isinstance(b, type) and issubclass(b, extended):
+        return False
+    first, second = (_unwrap_dtype(one) for one in (a, b))
+    if isinstance(second, type) and second in (np.generic, np.number, np.inexact, np.floating) \
+            and _as_dtype(first) == bfloat16:
+        return True
+    if _as_dtype(first) == bfloat16:
+        return _as_dtype(second) == bfloat16
+    return bool(np.issubdtype(first, second))
+
+
+def _unwrap_dtype(x):
+    named = getattr(x, "dtype", None)
+    return named if isinstance(named, np.dtype) else x
+
+
+def _as_dtype(x) -> np.dtype | None:
+    try:
+        return np.dtype(x)
+    except (TypeError, ValueError, SyntaxError):  # what NumPy says of a text that names no dtype
+        return None
+
+
+def itemsize_bits(dtype) -> int:
+    """Bits of a number of this dtype.
+
+    Returns: int. Example: `itemsize_bits(np.int16)` is 16. Source: jax.dtypes.itemsize_bits."""
+    return 8 * canonicalize(dtype).itemsize
+
+
+def scalar_type_of(x) -> type:
+    """Python's type, `bool`, `int`, `float` or `complex`, of an array, number or dtype-like.
+
+    Example: `scalar_type_of(np.zeros(3))` is float. Source: jax.dtypes.scalar_type_of."""
+    return PYTHON_OF_KIND[kind_of(type_of(x)[0])]

@@ -41,8 +41,15 @@ _TAKE_LISTS = """numpy.full.fill_value numpy.full_like.fill_value numpy.append.a
     numpy.histogram2d.y numpy.histogram_bin_edges.a numpy.compress.condition numpy.delete.arr
     numpy.extract.condition numpy.extract.arr numpy.insert.arr numpy.insert.values numpy.repeat.a
     numpy.apply_along_axis.arr random.categorical.logits random.multivariate_normal.mean
-    random.multivariate_normal.cov nn.one_hot.x nn.initializers.constant.value"""
+    random.multivariate_normal.cov nn.scaled_matmul.lhs nn.scaled_matmul.rhs
+    numpy.apply_over_axes.a lax.qdwh.x nn.scaled_matmul.lhs_scales
+    nn.scaled_matmul.rhs_scales nn.one_hot.x nn.initializers.constant.value"""
 PARAMETERS |= {name: "NestedArrayLike" for name in _TAKE_LISTS.split()}
+_NEW = """like_arr r_matrix w_vector taus src group_sizes lhs_scale rhs_scale a_matrix c_matrix dl d du
+    lhs_scales rhs_scales theta phi c h arr idxs scatter_indices"""
+PARAMETERS |= {name: "ArrayLike" for name in _NEW.split() if name not in PARAMETERS}
+PARAMETERS |= {name: "Any" for name in "pads axis_index_groups group_offset diff_n".split()
+               if name not in PARAMETERS}
 #: Of parameters that collect arguments, and of those that mean something else in one function.
 PARAMETERS |= {
     "*args": "ArrayLike", "*xi": "ArrayLike", "*varargs": "Any",
@@ -171,6 +178,8 @@ SIGNATURES: dict[str, list[str]] = {
     **_TREE,
     "lax.pvary": ["(x: _T, axis_name: Any) -> _T"],
     "lax.pcast": ["(x: _T, axis_name: Any, *, to: str) -> _T"],
+    "lax.pbroadcast": ["(x: _T, axis_name: Any, source: int) -> _T"],
+    "lax.pswapaxes": ["(x: _T, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> _T"],
     "lax.ppermute": ["(x: _T, axis_name: Any, perm: Sequence[tuple[int, int]]) -> _T"],
     "lax.pshuffle": ["(x: _T, axis_name: Any, perm: Sequence[int]) -> _T"],
     "lax.psum_scatter": ["(x: _T, axis_name: Any, *, scatter_dimension: int = 0, "
@@ -262,3 +271,7 @@ PROPERTIES = {
     "device": "Any", "global_shards": "list[Any]", "is_committed": "bool", "is_fully_addressable": "bool",
     "is_fully_replicated": "bool", "sharding": "Any",
 }
+
+#: Where aliases of types stand.
+ALIASES = {"ConvGeneralDilatedDimensionNumbers": "jitcore.lax.conv_shapes",
+           "DotDimensionNumbers": "jitcore.lax.derived", "PrecisionLike": "jitcore.lax.derived"}

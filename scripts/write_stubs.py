@@ -13,6 +13,7 @@ import re
 import sys
 import tomllib
 import types
+import typing
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -33,9 +34,10 @@ IMPORTS = {
     "Array": "jitcore.array", "ArrayLike": "jitcore.typing", "AxisLike": "jitcore.typing",
     "DTypeLike": "jitcore.typing", "NestedArrayLike": "jitcore.typing", "ShapeLike": "jitcore.typing",
     "PRNGKeyArray": "jitcore.random.keys", "Device": "jitcore.sharding", "ShapedArray": "jitcore.core.jaxpr",
-    "KeyDtype": "jitcore.random.keys", "UniqueAll": "jitcore.numpy.sets",
+    "KeyDtype": "jitcore.dtypes", "UniqueAll": "jitcore.numpy.sets",
     "UniqueCounts": "jitcore.numpy.sets", "UniqueInverse": "jitcore.numpy.sets",
-    "NamespaceInfo": "jitcore.numpy.namespace_info",
+    "NamespaceInfo": "jitcore.numpy.namespace_info", "Iterable": "collections.abc",
+    "PythonUfunc": "jitcore.numpy.vectorizing",
 }
 DEFINITIONS = {
     "_Arrays": "_Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]",
@@ -247,6 +249,8 @@ def write_name(module: str, name: str, value) -> str:
         return f"{name}: {'_Grids' if name == 'ogrid' else '_Ranges'}"
     if type(value).__name__ == "ScalarType":
         return f"{name}: ScalarType"
+    if typing.get_origin(value) is not None or isinstance(value, types.UnionType):
+        return f"from {tables.ALIASES[name]} import {name} as {name}"
     if name == "ndarray":
         return "ndarray: TypeAlias = Array"
     if isinstance(value, type):
@@ -343,7 +347,7 @@ def finish(body: str, imports: list[str], shadowed: set[str]) -> str:
     lines = {module: wrap_import(module, sorted(set(names))) for module, names in sorted(wanted.items())}
     ours = [line for module, line in lines.items() if module.startswith("jitcore")]
     third = ["import numpy as np"] if re.search(r"\bnp\.", everything) else []
-    third += [line for module, line in lines.items() if module == "numpy"]
+    third += [line for module, line in lines.items() if module.partition(".")[0] == "numpy"]
     standard = [line for module, line in lines.items()
                 if module.partition(".")[0] not in ("numpy", "jitcore")]
     blocks = ["\n".join(block) for block in (standard, third, ours, definitions) if block]

@@ -109,6 +109,7 @@ CALLS = {
     lax.switch(0, [jnp.sin, jnp.cos], VECTOR), "lax.cond": lambda: lax.cond(True, jnp.sin, jnp.cos, VECTOR),
     **{f"ops.segment_{kind}": lambda kind=kind: getattr(ops, f"segment_{kind}")(VECTOR, INTEGERS[1:])
        for kind in ("max", "min", "prod", "sum")},
+    "scipy.special.bessel_jn": lambda: special.bessel_jn(VECTOR, v=1),
     "scipy.special.multigammaln": lambda: special.multigammaln(VECTOR, 1),
     "nn.initializers.variance_scaling": lambda:
     importlib.import_module("jitcore.nn.initializers").variance_scaling(1.0, "fan_in", "normal"),
@@ -117,7 +118,12 @@ CALLS = {
 NOT_CALLED = set("""numpy.vectorize lax.all_gather lax.all_to_all lax.axis_index lax.axis_size lax.custom_linear_solve
     lax.custom_root lax.draw lax.gather lax.pcast lax.pmax lax.pmean lax.pmin lax.ppermute lax.pshuffle lax.psum
     lax.psum_scatter lax.pvary lax.reduce lax.reduce_window lax.scatter lax.scatter_add lax.scatter_max lax.scatter_min
-    lax.scatter_mul lax.scatter_sub lax.with_sharding_constraint""".split())
+    lax.scatter_mul lax.scatter_sub lax.with_sharding_constraint
+    numpy.fromfile numpy.fromiter numpy.load numpy.save numpy.savez lax.cholesky_update lax.composite
+    lax.conv_general_dilated_local lax.conv_general_dilated_patches lax.conv_general_permutations
+    lax.conv_general_shape_tuple lax.conv_shape_tuple lax.conv_transpose_shape_tuple lax.pbroadcast
+    lax.platform_dependent lax.pswapaxes lax.ragged_dot lax.ragged_dot_general lax.reduce_window_shape_tuple
+    lax.scatter_apply lax.tridiagonal_solve""".split())
 
 
 def find_arguments(function, node):

@@ -18,6 +18,7 @@ from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
 from jitcore.backends.xla.devices import to_jax_mesh, to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, list_equations, sub_jaxprs
+from jitcore.core.primitive import registry
 from jitcore.lax.control_flow.control import split_operands
 
 
@@ -143,6 +144,28 @@ def _in_float32(name: str) -> Callable:
     return run
 
 
+def _pick(name: str, part: int) -> Callable:
+    """One of several results of a function of `jax.scipy.special`."""
+
+    def run(x):
+        wide = x.astype("float32") if x.dtype.itemsize == 2 else x
+        return getattr(load_jax().scipy.special, name)(wide)[part].astype(x.dtype)
+
+    return run
+
+
+def _call_host(name: str) -> Callable:
+    """A primitive of which XLA has nothing: its implementation, called back."""
+
+    def run(*values):
+        jax = load_jax()
+        shape = np.broadcast_shapes(*(value.shape for value in values))
+        values = [jax.numpy.broadcast_to(value, shape) for value in values]
+        return jax.pure_callback(registry[name].impl, jax.ShapeDtypeStruct(shape, values[0].dtype), *values)
+
+    return run
+
+
 def _collective(name: str) -> Callable:
     return lambda x, *, axes: getattr(load_jax().lax, name)(x, axes)
 
@@ -161,7 +184,14 @@ _LIBRARY: dict[str, Callable] = {
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
         pivots, permutation_size),
     **{name: _in_float32(name) for name in (
-        "igamma", "igammac", "igamma_grad_a", *TPU_FUNCTIONS)},
+        "igamma", "igammac", "igamma_grad_a", "dawsn", "exp1", "expi", "expn", "hyp1f1", "hyp2f1",
+        "owens_t",
+        "spence", "wofz", *TPU_FUNCTIONS)},
+    "complex_loggamma": _in_float32("loggamma"),
+    **{name: _pick(function, part) for name, function, part in (
+        ("sine_integral", "sici", 0), ("cosine_integral", "sici", 1), ("fresnel_sine", "fresnel", 0),
+        ("fresnel_cosine", "fresnel", 1))},
+    "jv": _call_host("jv"),
     "call_exported": lambda *values, exported: exported.call_flat(*values),
     "regularized_incomplete_beta": _in_float32("betainc"),
     **{name: _collective(name) for name in ("psum", "pmax", "pmin")}, "psum_invariant": _collective("psum"),

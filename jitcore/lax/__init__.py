@@ -11,9 +11,14 @@ Modules:
     compress       `compress`: the elements where a mask holds, side by side.
     control_flow/  Primitives that hold programs: conditions, loops, checks, and calls of Python.
     conv           Convolution: `conv_general_dilated` and its special cases.
+    conv_shapes    Convolutions by patches: each place's window as features, filters that differ from place to
+                   place; and the shapes of convolutions and window reductions.
     cumulative     Cumulative reductions along one axis: sum, product, extrema, logsumexp.
     define         What functions of lax are made of: constructors of primitives, and static arguments in
                    canonical form.
+    derived        Functions that are made of other functions of lax: arithmetic of wide integers, shapes as
+                   values, choices by platform, products of groups of rows, and names of ways to multiply
+                   matrices.
     dot            Contraction: `dot_general` and its special cases.
     draw           `draw`: random numbers from a generator of NumPy or of Python, as it would draw them.
     elementary     Elementary functions: exponentials, logarithms, circular and hyperbolic functions, roots,
@@ -24,6 +29,9 @@ Modules:
     fft            Discrete Fourier transforms over the last axes.
     indexing/      Primitives that read and write parts of arrays: slices, windows at computed positions,
                    gather and scatter.
+    integrals      Functions that are integrals or hypergeometric series, as SciPy computes them: exponential
+                   integrals, Dawson's, Faddeeva's, Fresnel's, sine and cosine integrals, Bessel's, Owen's,
+                   Spence's, 1F1 and 2F1.
     joining        Joining and splitting along an axis: `concatenate`, `split` and `tile`.
     lazy           Functions of SciPy and opt_einsum without their import: the module is loaded when one of
                    them is called.
@@ -46,6 +54,7 @@ from types import FunctionType as _FunctionType
 
 from jitcore.core.source import api_boundary as _api_boundary
 from jitcore.docstrings import document as _document
+from jitcore.lax import integrals as _integrals  # noqa: F401  has primitives
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bitcast import bitcast_convert_type
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
@@ -58,7 +67,9 @@ from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.lax.control_flow.scan import map, scan
 from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.lax.conv import *
+from jitcore.lax.conv_shapes import *
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from jitcore.lax.derived import *
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
 from jitcore.lax.draw import draw
 from jitcore.lax.elementary import *
@@ -74,11 +85,12 @@ from jitcore.lax.linalg import *
 from jitcore.lax.pad import pad
 from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primitive
 from jitcore.lax.parallel.collectives import *
-from jitcore.lax.parallel.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
+from jitcore.lax.parallel.exchanges import all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter, pswapaxes
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.reduce import *
 from jitcore.lax.shape import *
+from jitcore.lax.shape import empty
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
 from jitcore.lax.special import *
 from jitcore.lax.window import *

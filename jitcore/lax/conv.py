@@ -420,7 +420,7 @@ def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequ
     if isinstance(padding, str):
         windows = [dilated_extent(aval_of(rhs).shape[dim], gap)
                    for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)]
-        padding = [_transposed_padding(window, stride, padding) for window, stride in zip(windows, strides)]
+        padding = [transposed_padding(window, stride, padding) for window, stride in zip(windows, strides)]
     if transpose_kernel:
         rhs = rev(rhs, spec.rhs_spec[2:])
         swapped = (spec.rhs_spec[1], spec.rhs_spec[0], *spec.rhs_spec[2:])
@@ -429,7 +429,7 @@ def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequ
                                 precision=precision, preferred_element_type=preferred_element_type)
 
 
-def _transposed_padding(window: int, stride: int, kind: str) -> tuple[int, int]:
+def transposed_padding(window: int, stride: int, kind: str) -> tuple[int, int]:
     """Padding of the dilated image for which the result has the extent that the kind of padding promises."""
     if kind.upper() not in ("SAME", "VALID"):
         raise ValueError(f"Padding mode must be `SAME` or `VALID`, got {kind}.")

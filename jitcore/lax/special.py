@@ -236,7 +236,7 @@ def special_function(*, expand=None, **rules):
     return attach
 
 
-def _refuse(message: str, kind: type[Exception] = ValueError):
+def refuse_derivative(message: str, kind: type[Exception] = ValueError):
     """The derivative by an operand for which there is no formula: it raises this error."""
 
     def derivative(t, ans, *operands):
@@ -250,7 +250,8 @@ def _gamma_density(a, x):
 
 
 @special_function(impl=run_slope, expand=expand_slope, domain=(0.1, 10),
-                  jvp=(_refuse("igamma_grad_a gradient with respect to a not supported", NotImplementedError),
+                  jvp=(refuse_derivative("igamma_grad_a gradient with respect to a not supported",
+                                         NotImplementedError),
                        lambda t, ans, a, x: mul(t, mul(_gamma_density(a, x), sub(log(x), digamma(a))))))
 def igamma_grad_a(a, x):
     """Derivative of igamma by a. a: positive; x: not negative."""
@@ -280,7 +281,7 @@ def _beta_density(a, b, x):
     return exp(sub(add(mul(sub(b, 1.0), log1p(neg(x))), mul(sub(a, 1.0), log(x))), log_beta))
 
 
-_refuse_beta = _refuse("Betainc gradient with respect to a and b not supported.")
+_refuse_beta = refuse_derivative("Betainc gradient with respect to a and b not supported.")
 
 
 @special_function(impl=_betainc, name="regularized_incomplete_beta", domain=(0.1, 0.9), scipy="betainc",
@@ -291,7 +292,7 @@ def betainc(a, b, x):
 
 
 @_smooth(impl=special.zeta, domain=(1.1, 10), cost=300, scipy="zeta",
-         jvp=(_refuse("zeta gradient with respect to x is not supported"),
+         jvp=(refuse_derivative("zeta gradient with respect to x is not supported"),
               lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))
 def zeta(x, q):
     """Hurwitz zeta function, the sum over n of (q + n)**-x. x: greater than 1."""
@@ -307,7 +308,7 @@ def _polygamma(m, x):
 
 
 @_smooth(impl=_polygamma, domain=(1, 10), cost=300, scipy="polygamma",
-         jvp=(_refuse("polygamma gradient with respect to m is not supported"),
+         jvp=(refuse_derivative("polygamma gradient with respect to m is not supported"),
               lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))
 def polygamma(m, x):
     """Derivative m + 1 times of log(gamma(x)), m a whole number (as a float); NaN for another m."""

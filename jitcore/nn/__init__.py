@@ -15,12 +15,11 @@ from jitcore.docstrings import document
 from jitcore.nn import activations, initializers
 from jitcore.nn.activations import *  # noqa: F403
 from jitcore.nn.attention import dot_product_attention
-from jitcore.nn.normalization import log_softmax, logmeanexp, one_hot, softmax, standardize
+from jitcore.nn.normalization import log_softmax, logmeanexp, one_hot, scaled_matmul, softmax, standardize
 from jitcore.scipy.special import logsumexp
 
-__all__ = ["initializers", "dot_product_attention", "logsumexp", *activations.__all__, "log_softm"
-                          "ax", "logmeanexp", "one_hot",
-           "softmax", "standardize"]
+__all__ = ["initializers", "dot_product_attention", "logsumexp", *activations.__all__, "log_softmax",
+           "logmeanexp", "one_hot", "scaled_matmul", "softmax", "standardize"]
 
 document(sys.modules[__name__], __all__)
 document(initializers, initializers.__all__)

@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from jitcore import dtypes, numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.lax.elementary import rsqrt
 from jitcore.lax.elementwise import convert_element_type, eq
@@ -87,3 +87,23 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1) -> Array:
     shape = (*x.shape[:axis], operator.index(num_classes), *x.shape[axis:])
     indices = jnp.broadcast_to(expand_dims(x, (axis,)), shape)
     return convert_element_type(eq(indices, broadcasted_iota(x.dtype, shape, axis)), dtype)
+
+
+def scaled_matmul(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=np.float32) -> Array:
+    """Products of matrices in blocks along the summed axis that share a factor.
+
+    Args:
+        lhs: [b, m, k]; rhs: [b, n, k]. lhs_scales: [b, m, k / s]; rhs_scales: [b, n, k / t], factors of
+            blocks of s and t elements. preferred_element_type: dtype of the result; sums are in float32.
+
+    Returns: [b, m, n]. Raises: ValueError for shapes that do not fit. Example: of `[[[1, 2, 3]]]`,
+    `[[[4, 5, 6]]]` and twice `[[[0.5]]]` it is `[[[8]]]`. Source: jax.nn.scaled_matmul."""
+    arrays = lhs, rhs, lhs_scales, rhs_scales = [jnp.asarray(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
+    if any(x.ndim != 3 for x in arrays):
+        raise ValueError("scaled_matmul requires all inputs to be 3-dimensional arrays")
+    if lhs.shape[::2] != rhs.shape[::2]:
+        raise ValueError("scaled_matmul requires inputs a and b to have matching batch (B) and contract (K) "
+                         f"dimensions, but got shapes {lhs.shape} and {rhs.shape}")
+    return lax.scaled_dot(lhs, rhs, lhs_scale=lhs_scales, rhs_scale=rhs_scales,
+                          dimension_numbers=(((2,), (2,)), ((0,), (0,))),
+                          preferred_element_type=preferred_element_type)

@@ -14,6 +14,7 @@ Modules:
     determinants    Determinants and their derivatives, by LU decomposition.
     diagonals       Diagonals, triangles and special matrices.
     fft             Discrete Fourier transforms (`jitcore.numpy.fft`).
+    files           Arrays as text and in files: printing, and NumPy's formats.
     grids           Index grids, index expressions and window functions.
     indexing/       Elements of arrays by index expressions, index arrays, conditions and searches.
     joining         Joining and splitting arrays.
@@ -41,14 +42,16 @@ from numpy import get_printoptions, printoptions, set_printoptions  # noqa: F401
 
 from jitcore.array import Array, Array as ndarray
 from jitcore.core.source import bound_module
-from jitcore.numpy import (closeness, creation, cumulative, diagonals, fft, grids, joining, linalg, padding,
-                           polynomial, products, reductions, sets, shaping, sorting, statistics, vectorizing)
+from jitcore.numpy import (closeness, creation, cumulative, diagonals, fft, files, grids, joining, linalg,
+                           padding, polynomial, products, reductions, sets, shaping, sorting, statistics,
+                           vectorizing)
 from jitcore.numpy.arrays import dtype_names, methods, operators, protocols
 from jitcore.numpy.arrays.dtype_names import *  # noqa: F403
 from jitcore.numpy.closeness import *  # noqa: F403
 from jitcore.numpy.creation import *  # noqa: F403
 from jitcore.numpy.cumulative import *  # noqa: F403
 from jitcore.numpy.diagonals import *  # noqa: F403
+from jitcore.numpy.files import *  # noqa: F403
 from jitcore.numpy.grids import *  # noqa: F403
 from jitcore.numpy.indexing import searching, taking
 from jitcore.numpy.indexing.searching import *  # noqa: F403
@@ -76,7 +79,8 @@ protocols.install_protocols(Array, sys.modules[__name__])
 ufunc_methods.install_methods()
 
 __all__ = ["__array_api_version__", "__array_namespace_info__", "ndarray", "ufunc", "linalg", "fft"]
-for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
+for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, files, grids, joining, logic,
+                 reductions,
                  padding, polynomial, products, rounding, searching, sets, shaping, sorting, statistics,
                  taking, arithmetic, vectorizing):
     __all__ += _chapter.__all__

@@ -162,5 +162,29 @@ def unstack(x, /, *, axis: int = 0) -> tuple:
     return tuple(x[i] for i in range(x.shape[0]))
 
 
+# -- bits ---------------------------------------------------------------------------------------------------
+def packbits(a, axis: int | None = None, bitorder: str = "big"):
+    """Eight truth values after the other as the bits of bytes, along an axis, of the flat array for None.
+
+    Args:
+        a: bools or integers, of which what is not 0 is a one. bitorder: "big" for the first as the highest
+            bit, else "little". What is missing of the last byte is 0.
+
+    Returns: uint8, with one element for eight. Raises: TypeError for floats; ValueError for another bitorder.
+    Example: `packbits(jnp.array([1, 0, 1]))` is `[160]`. Source: numpy.packbits."""
+    a = ensure_array("packbits", a)
+    if dtypes.kind_of(a.dtype) not in "biu":
+        raise TypeError("Expected an input array of integer or boolean data type")
+    if bitorder not in ("big", "little"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+    a, axis = (ravel(a), 0) if axis is None else (a, canonicalize_axis(axis, a.ndim))
+    bits = lax.convert_element_type(moveaxis(a, axis, -1) != 0, np.uint8)
+    missing = -bits.shape[-1] % 8
+    bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)])
+    bits = lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
+    places = np.arange(8, dtype=np.uint8)[:: -1 if bitorder == "big" else 1]
+    return moveaxis(lax.reduce_or(bits << places, (bits.ndim - 1,)), -1, axis)
+
+
 __all__ = ["append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
-           "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack"]
+           "hsplit", "hstack", "packbits", "split", "stack", "unstack", "vsplit", "vstack"]

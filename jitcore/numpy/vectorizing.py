@@ -18,9 +18,10 @@ from jitcore.lax.define import canonicalize_axis
 from jitcore.numpy.arrays.promotion import broadcast_shapes
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.shaping import moveaxis
+from jitcore.numpy.ufuncs.arithmetic import Ufunc
 from jitcore.transforms.vmap import vmap
 
-__all__ = ["apply_along_axis", "vectorize"]
+__all__ = ["apply_along_axis", "apply_over_axes", "frompyfunc", "vectorize"]
 
 CoreDims = tuple[str, ...]
 
@@ -162,3 +163,56 @@ def apply_along_axis(func1d: Callable, axis: int, arr, *args, **kwargs) -> Array
     out = asarray(mapped(moveaxis(arr, axis, -1)))
     added = out.ndim - (arr.ndim - 1)
     return moveaxis(out, tuple(range(arr.ndim - 1, out.ndim)), tuple(range(axis, axis + added)))
+
+
+def apply_over_axes(func: Callable, a, axes: int | Sequence[int]) -> Array:
+    """`func(a, axis)` for one axis after the other; an axis that it drops is put back with extent 1.
+
+    Args:
+        func: of an array and an axis, which keeps or drops it. a: array. axes: an axis or several.
+
+    Returns: array of the rank of a. Raises: ValueError for a result of another rank.
+    Example: `apply_over_axes(jnp.sum, jnp.ones((2, 3)), (0, 1))` is `[[6]]`. Source:
+    numpy.apply_over_axes."""
+    a = asarray(a)
+    for axis in (axes,) if isinstance(axes, int) else axes:
+        axis = canonicalize_axis(axis, a.ndim)
+        found = func(a, axis)
+        if found.ndim not in (a.ndim, a.ndim - 1):
+            raise ValueError("function is not returning an array of the correct shape")
+        a = found if found.ndim == a.ndim else lax.expand_dims(found, (axis,))
+    return a
+
+
+class PythonUfunc(Ufunc):
+    """What `frompyfunc` gives."""
+
+    def __init__(self, function: Callable, nin: int, nout: int, identity: Any = None):
+        super().__init__(function, identity)
+        # none of the names that have primitives
+        self.__name__ = self.__qualname__ = f"frompyfunc({self.__name__})"
+        self.nin, self.nout, self.nargs = nin, nout, nin + nout
+        self._vectorized = vectorize(function)
+
+    def __call__(self, *args):
+        if len(args) != self.nin:
+            raise TypeError(f"{self.__name__} takes {self.nin} positional arguments, {len(args)} were given")
+        return self._vectorized(*args)
+
+    def __reduce__(self):
+        return PythonUfunc, (self._function, self.nin, self.nout, self.identity)
+
+
+def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> PythonUfunc:
+    """A function of numbers as one of arrays that broadcasts, with `reduce`, `accumulate`, `outer` and `at`.
+
+    Args:
+        func: of nin scalars, which gives nout of them and can be traced. identity: what `reduce` gives for an
+            empty axis.
+
+    Returns: a ufunc. Raises: ValueError for a negative nin or nout.
+    Example: `frompyfunc(lambda x, y: x + 2 * y, 2, 1).reduce(jnp.arange(5))` is 20. Source: numpy.frompyfunc,
+    jax.numpy.frompyfunc."""
+    if nin < 0 or nout < 0:
+        raise ValueError(f"frompyfunc needs non-negative nin and nout, got {nin} and {nout}")
+    return PythonUfunc(func, nin, nout, identity)

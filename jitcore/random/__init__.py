@@ -5,6 +5,8 @@ one kernel with what uses it: the bits are a hash of each element's position.
 
 Modules:
     continuous    Real-valued distributions that map one uniform or normal number to one sample.
+    counts        Counts of successes: the binomial distribution, and the multinomial one, which draws it once
+                  for each outcome.
     discrete      Distributions over integers and choices from arrays.
     gamma         The gamma distribution and its relatives, and Poisson counts: samples accepted or rejected
                   in loops.
@@ -20,15 +22,17 @@ Modules:
 import sys
 
 from jitcore.docstrings import document
-from jitcore.random import continuous, discrete, keys
+from jitcore.random import continuous, counts, discrete, keys
 from jitcore.random.continuous import *  # noqa: F403
+from jitcore.random.counts import *  # noqa: F403
 from jitcore.random.discrete import *  # noqa: F403
 from jitcore.random.gamma import *  # noqa: F403
 from jitcore.random.gamma import __all__ as _of_gamma  # the name is that of a function, too
 from jitcore.random.keys import *  # noqa: F403
 from jitcore.random.multivariate import multivariate_normal, orthogonal
 
-__all__ = [*continuous.__all__, *discrete.__all__, *_of_gamma, *keys.__all__, "multivariate_normal",
+__all__ = [*continuous.__all__, *counts.__all__, *discrete.__all__, *_of_gamma, *keys.__all__,
+           "multivariate_normal",
            "orthogonal"]
 
 document(sys.modules[__name__], __all__)

@@ -5,7 +5,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.random.keys import KeyDtype, PRNGKeyArray as PRNGKeyArray
+from jitcore.dtypes import KeyDtype
+from jitcore.random.keys import PRNGKeyArray as PRNGKeyArray
 from jitcore.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 
 _KeyLike: TypeAlias = PRNGKeyArray | Array | np.ndarray[Any, np.dtype[Any]]
@@ -38,6 +39,10 @@ def wald(key: _KeyLike, mean: ArrayLike, shape: ShapeLike | None = None,
          dtype: DTypeLike | None = None) -> Array: ...
 def weibull_min(key: _KeyLike, scale: ArrayLike, concentration: ArrayLike, shape: ShapeLike | None = None,
                 dtype: DTypeLike | None = None) -> Array: ...
+def binomial(key: _KeyLike, n: int, p: ArrayLike, shape: ShapeLike | None = None,
+             dtype: DTypeLike | None = None) -> Array: ...
+def multinomial(key: _KeyLike, n: int, p: ArrayLike, *, shape: ShapeLike | None = None,
+                dtype: DTypeLike | None = None, unroll: int | bool = 1) -> Array: ...
 def bernoulli(key: _KeyLike, p: ArrayLike = 0.5, shape: ShapeLike | None = None,
               mode: str = 'low') -> Array: ...
 def categorical(key: _KeyLike, logits: NestedArrayLike, axis: int = -1, shape: ShapeLike | None = None,

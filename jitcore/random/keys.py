@@ -13,6 +13,7 @@ import numpy as np
 from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
+from jitcore.dtypes import KeyDtype
 from jitcore.lax.joining import split as split_axis
 from jitcore.lax.reduce import reduce_and
 from jitcore.lax.shape import canonicalize_axis, canonicalize_shape, reshape, squeeze, transpose
@@ -23,23 +24,6 @@ __all__ = ["PRNGKey", "PRNGKeyArray", "clone", "fold_in", "key", "key_data", "ke
            "wrap_key_data"]
 
 IMPLEMENTATION = "threefry2x32"
-
-
-class KeyDtype:
-    """The dtype of key arrays; prints as `key<fry>`."""
-
-    name = "key<fry>"
-    kind = "V"
-    itemsize = 8
-
-    def __repr__(self) -> str:
-        return self.name
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, KeyDtype)
-
-    def __hash__(self) -> int:
-        return hash(KeyDtype)
 
 
 KEY_DTYPE = KeyDtype()

@@ -9,6 +9,9 @@ Modules:
     integrate         Integrals of samples (`jitcore.scipy.integrate`).
     interpolate       Interpolation with SciPy's names and arguments (`jitcore.scipy.interpolate`).
     linalg            Dense linear algebra with SciPy's names and arguments (`jitcore.scipy.linalg`).
+    matrix_functions  Functions of matrices and what they are made of, under SciPy's names
+                      (`jitcore.scipy.linalg`): Schur forms, square roots, Sylvester's equation, Hessenberg
+                      forms, eigenvalues of tridiagonal matrices.
     ndimage           Images of any number of axes with SciPy's names and arguments (`jitcore.scipy.ndimage`).
     optimize          Minima of functions with SciPy's names and arguments (`jitcore.scipy.optimize`).
     signal            Signals with SciPy's names and arguments (`jitcore.scipy.signal`): convolution, trends,

@@ -15,13 +15,14 @@ from jitcore.lax.linalg import triangular_solve
 from jitcore.lax.linalg.solve import solve_positive
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.numpy.arrays.promotion import promote_arrays
-from jitcore.scipy import special_matrices
+from jitcore.scipy import matrix_functions, special_matrices
+from jitcore.scipy.matrix_functions import *  # noqa: F403
 from jitcore.scipy.special_matrices import *  # noqa: F403
 from jitcore.transforms.forward import jvp
 
 __all__ = ["block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "expm_frechet", "inv",
            "lu", "lu_factor", "lu_solve", "polar", "qr", "schur", "solve", "solve_triangular", "svd",
-           *special_matrices.__all__]
+           *matrix_functions.__all__, *special_matrices.__all__]
 
 _TRANSPOSED = {0: (False, False), "N": (False, False), 1: (True, False), "T": (True, False), 2: (True, True),
                "C": (True, True)}

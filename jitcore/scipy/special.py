@@ -17,13 +17,16 @@ import numpy as np
 from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
-from jitcore.lax import special
+from jitcore.lax import integrals, special
 from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
 from jitcore.transforms.custom_derivatives import custom_jvp
 
-__all__ = ["bernoulli", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "factorial", "gamma",
-           "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln",
-           "ndtr", "poch", "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy", "zeta"]
+__all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "factorial",
+           "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "loggamma",
+           "logit",
+           "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici", "softmax",
+           "sph_harm_y",
+           "wofz", "xlog1py", "xlogy", "zeta"]
 
 
 def _apply(name: str, function, *args) -> Array:
@@ -137,9 +140,25 @@ def gammasgn(x) -> Array:
     return jnp.asarray(jnp.where(x == 0, at_zero, jnp.where(x > 0, 1.0, negative)), x.dtype)
 
 
+def loggamma(x) -> Array:
+    """Principal branch of the logarithm of the gamma function.
+
+    Args:
+        x: real or complex array; below 0 a real one gives NaN.
+
+    Returns: float or complex [x.shape]; real results within 4 ulp, complex ones within 1e-13.
+    Example: `loggamma(5.0)` is 3.1780539, log(24). Source: scipy.special.loggamma."""
+    (x,) = _to_floats("loggamma", x)
+    if dtypes.is_complex(x.dtype):
+        return integrals.complex_loggamma(x)
+    return jnp.where(x < 0, np.nan, lax.lgamma(x))
+
+
 def gamma(x) -> Array:
-    """Gamma function."""
+    """Gamma function of real or complex numbers."""
     (x,) = _to_floats("gamma", x)
+    if dtypes.is_complex(x.dtype):
+        return jnp.exp(integrals.complex_loggamma(x))
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
@@ -199,6 +218,114 @@ def i1(x) -> Array:
     """Modified Bessel function of order 1."""
     (x,) = _to_floats("i1", x)
     return jnp.exp(_magnitude(x)) * special.bessel_i1e(x)
+
+
+def bessel_jn(z, *, v: int, n_iter: int = 50) -> Array:
+    """Bessel functions of the first kind of the orders 0 to v at real points.
+
+    Args:
+        z: real array. v: the highest order, a static integer.
+        n_iter: accepted for JAX's signature, not needed.
+
+    Returns: float[v + 1, *z.shape], within 10 ulp of the amplitude. Raises: ValueError for a negative v.
+    Example: `bessel_jn(1.0, v=1)` is `[0.7651977, 0.44005057]`. Source: jax.scipy.special.bessel_jn,
+    scipy.special.jv."""
+    operator.index(n_iter)
+    (z,) = _to_floats("bessel_jn", z)
+    v = operator.index(v)
+    if v < 0:
+        raise ValueError(f"v must be a non-negative integer, got {v}")
+    orders = jnp.reshape(jnp.arange(v + 1, dtype=z.dtype), (v + 1, *[1] * z.ndim))
+    return _apply("bessel_jn", integrals.jv, orders, z)
+
+
+# -- integrals --------------------------------------------------------------------------------------------
+def sici(x) -> tuple[Array, Array]:
+    """(sine integral, cosine integral): of sin(t) / t from 0 to x, and Euler's constant plus log(x) plus that
+    of (cos(t) - 1) / t.
+
+    Args:
+        x: real array; below 0 the second is NaN.
+
+    Returns: two floats[x.shape], within 4 ulp of their largest part. Example: `sici(1.0)` is
+    `(0.94608307, 0.33740392)`. Source: scipy.special.sici."""
+    (x,) = _to_floats("sici", x)
+    return integrals.sine_integral(x), integrals.cosine_integral(x)
+
+
+def fresnel(x) -> tuple[Array, Array]:
+    """(S, C), Fresnel's integrals of sin(pi t**2 / 2) and cos(pi t**2 / 2) from 0 to x.
+
+    Args:
+        x: real array.
+
+    Returns: two floats[x.shape], within 4 ulp. Example: `fresnel(1.0)` is `(0.43825915, 0.7798934)`.
+    Source: scipy.special.fresnel."""
+    (x,) = _to_floats("fresnel", x)
+    return integrals.fresnel_sine(x), integrals.fresnel_cosine(x)
+
+
+def _to_complex(name: str, z) -> Array:
+    (z,) = _to_floats(name, z)
+    return jnp.asarray(z, dtypes.complex_dtype(z.dtype))
+
+
+def wofz(z) -> Array:
+    """Faddeeva's function, exp(-z**2) erfc(-i z).
+
+    Args:
+        z: real or complex array.
+
+    Returns: complex[z.shape], each part within 1e-13. Example: `wofz(1 + 1j)` is `0.30474422+0.20821893j`.
+    Source: scipy.special.wofz."""
+    return integrals.wofz(_to_complex("wofz", z))
+
+
+def sph_harm_y(n, m, theta, phi, diff_n=None, n_max: int | None = None) -> Array:
+    """Spherical harmonics with the phase of Condon and Shortley.
+
+    Args:
+        n, m: integer arrays, degree and order; 0 where |m| > n.
+        theta: polar angle in [0, pi]; phi: azimuth in [0, 2 pi]; real arrays, in radians. All broadcast.
+        diff_n: not there. n_max: the highest degree, where it is known; it need not be given.
+
+    Returns: complex of the shape they broadcast to, within 1e-13 for degrees up to 50.
+    Raises: NotImplementedError for diff_n; TypeError for n or m that are no integers.
+    Example: `sph_harm_y(1, 0, 0.0, 0.0)` is `0.48860252+0j`. Source: scipy.special.sph_harm_y; the recurrence
+    by degree is DLMF 14.10.3."""
+    if diff_n is not None:
+        raise NotImplementedError("The 'diff_n' argument to sph_harm_y is not supported: use grad or jvp")
+    if not all(dtypes.is_integer(aval_of(number).dtype) for number in (n, m)):
+        raise TypeError("sph_harm_y needs integers n and m")
+    n, m = ensure_array("sph_harm_y", n), ensure_array("sph_harm_y", m)
+    theta, phi = _to_floats("sph_harm_y", theta, phi)
+    n, m, theta, phi = jnp.broadcast_arrays(n, m, theta, phi)
+    order = jnp.abs(m)
+    size = _normalized_legendre(n, order, theta, jnp.max(n, initial=0) if n_max is None else n_max)
+    size = jnp.where((m < 0) & (order % 2 == 1), -size, size)
+    return lax.complex(size * jnp.cos(m * phi), size * jnp.sin(m * phi))
+
+
+def _normalized_legendre(n, order, theta, n_max) -> Array:
+    """Associated Legendre functions of cos(theta), so scaled that their harmonics have norm 1."""
+    x, s, dtype = jnp.cos(theta), jnp.sin(theta), theta.dtype
+    l2 = jnp.square(jnp.asarray(order, dtype))
+
+    def rise(k, state):
+        before, last, found = state
+        degree = jnp.asarray(k, dtype)
+        # the first of an order, from that of the order before
+        first = -s * jnp.sqrt((2 * degree + 1) / (2 * degree)) * last
+        scale = jnp.sqrt((4 * degree * degree - 1) / jnp.where(k > order, degree * degree - l2, 1))
+        far = jnp.where(k > order + 1, (degree - 1) ** 2 - l2, 0)
+        step = scale * (x * last - jnp.sqrt(far / jnp.maximum(4 * (degree - 1) ** 2 - 1, 1)) * before)
+        here = jnp.where(k <= order, first, step)
+        return jnp.where(k <= order, 0, last), here, jnp.where(k == n, here, found)
+
+    start = jnp.full(theta.shape, math.sqrt(0.25 / math.pi), dtype)
+    zero = jnp.zeros(theta.shape, dtype)
+    found = lax.fori_loop(1, jnp.asarray(n_max) + 1, rise, (zero, start, start))[2]
+    return jnp.where((n < order) | (n < 0), 0, found)
 
 
 # -- entropy ----------------------------------------------------------------------------------------------
@@ -319,7 +446,9 @@ def _publish(name: str, function: Callable) -> Callable[..., Array]:
 
 
 #: Made of the blocks of primitives that name SciPy's function; those above have more to say.
-PRIMITIVES = {name: _publish(name, function) for function in vars(lax).values()
+PRIMITIVES = {name: _publish(name, function) for function in [*vars(lax).values(),
+                                                              *(getattr(integrals,
+                                                                        name) for name in integrals.__all__)]
               if (name := getattr(function, "primitive", None) and function.primitive.traits.get("scipy"))
               and name not in __all__}
 globals().update(PRIMITIVES)

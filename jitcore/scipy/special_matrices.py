@@ -15,7 +15,8 @@ from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import ensure_array, promote_arrays
 
-__all__ = ["circulant", "companion", "convolution_matrix", "dft", "fiedler", "hadamard", "hankel", "helmert",
+__all__ = ["circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",
+           "hankel", "helmert",
            "hilbert", "invhilbert", "invpascal", "leslie", "pascal", "toeplitz"]
 
 
@@ -84,6 +85,36 @@ def fiedler(a) -> Array:
     """|a[i] - a[j]|. a: [..., n]; returns [..., n, n]."""
     a = _vector("fiedler", a)
     return jnp.abs(a[..., :, None] - a[..., None, :])
+
+
+def fiedler_companion(a) -> Array:
+    """A pentadiagonal matrix whose eigenvalues are the roots of the polynomials of coefficients a, the
+    highest first.
+
+    Args:
+        a: [..., n], n at least 1, of which the first is not 0.
+
+    Returns: float[..., n - 1, n - 1]. Raises: ValueError for no coefficients.
+    Example: `fiedler_companion(jnp.array([1.0, -3.0, 2.0]))` is `[[3, -2], [1, 0]]`.
+    Source: scipy.linalg.fiedler_companion."""
+    (a,) = promote_arrays("fiedler_companion", a, to=dtypes.inexact_dtype)
+    a = jnp.atleast_1d(a)
+    if not a.shape[-1]:
+        raise ValueError(f"fiedler_companion needs a last axis of nonzero length, got {a.shape}.")
+    n = a.shape[-1] - 1
+    scaled = a / a[..., :1]
+    c = jnp.zeros((*a.shape[:-1], n, n), a.dtype)
+    if not n:
+        return c
+    c = c.at[..., 0, 0].set(-scaled[..., 1])
+    if n > 1:
+        c = c.at[..., 1, 0].set(1)
+    even, odd = np.arange(0, n, 2), np.arange(1, n, 2)
+    c = c.at[..., even[even < n - 2], even[1:]].set(1)
+    c = c.at[..., even[even < n - 1], odd].set(-scaled[..., 2::2])
+    c = c.at[..., odd[1:], odd[odd < n - 2]].set(1)
+    c = c.at[..., even[1:], odd[odd < n - 1]].set(-scaled[..., 3::2])
+    return c
 
 
 def leslie(f, s) -> Array:

@@ -26,19 +26,22 @@ import optree
 from jitcore.config import drop_oldest
 from jitcore.docstrings import document
 from jitcore.process.concurrency import Lock, stop_at_end
-from jitcore.tree_util.nodes import (LEAF, NAMESPACE, DictKey, FlattenedIndexKey, GetAttrKey, KeyPath,
-                                     Partial, SequenceKey, find_difference, flatten_one_level, keystr,
-                                     register_dataclass, register_pytree_node, register_pytree_node_class,
+from jitcore.tree_util.nodes import (LEAF, NAMESPACE, DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry,
+                                     KeyPath, Partial, SequenceKey, find_difference, flatten_one_level,
+                                     flatten_one_level_with_keys, is_tree_node, keystr, register_dataclass,
+                                     register_pytree_node, register_pytree_node_class,
                                      register_pytree_with_keys, register_pytree_with_keys_class,
-                                     register_static)
+                                     register_static, static)
 
 __all__ = [
-    "DictKey", "FlattenedIndexKey", "GetAttrKey", "Partial", "PyTreeDef", "SequenceKey",
-    "all_leaves", "broadcast_prefix", "flatten_axes", "flatten_to_spec", "keystr",
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "Partial", "PyTreeDef", "SequenceKey",
+    "all_leaves", "broadcast_prefix", "flatten_axes", "flatten_one_level_with_keys", "flatten_to_spec",
+    "is_tree_node", "keystr",
     "register_dataclass", "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
-    "register_pytree_with_keys_class", "register_static",
+    "register_pytree_with_keys_class", "register_static", "static",
     "tree_all", "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves",
-    "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce", "tree_structure",
+    "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce", "tree_reduce_associative",
+    "tree_structure",
     "tree_transpose", "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
 ]
 
@@ -215,6 +218,28 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any
     """`functools.reduce` over the leaves."""
     start = () if initializer is _NO_INITIALIZER else (initializer,)
     return functools.reduce(function, tree_leaves(tree, is_leaf), *start)
+
+
+def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *,
+                            identity: Any = _NO_INITIALIZER, is_leaf: IsLeaf = None) -> Any:
+    """The leaves combined by an associative function, halves first: the depth is the logarithm of their
+    number.
+
+    Args:
+        operation: of two leaves. identity: what a tree without leaves gives.
+
+    Raises: TypeError for a tree without leaves and no identity.
+    Example: `tree_reduce_associative(operator.add, [1, (2, 3)])` is 6. Source:
+    jax.tree.reduce_associative."""
+    leaves = tree_leaves(tree, is_leaf)
+    if not leaves:
+        if identity is _NO_INITIALIZER:
+            raise TypeError("Must specify identity for parallel reduction of empty sequence.")
+        return identity
+    while len(leaves) > 1:
+        last = leaves[-1:] if len(leaves) % 2 else []
+        leaves = [operation(*pair) for pair in zip(leaves[::2], leaves[1::2])] + last
+    return leaves[0]
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:

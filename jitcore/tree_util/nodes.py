@@ -63,6 +63,9 @@ class FlattenedIndexKey(NamedTuple):
 
 
 KeyPath = tuple[Any, ...]
+#: A step of a path: one of the types above, or what a registered type gives.
+KeyEntry = Any
+
 _flatten_with_keys_of_type: dict[type, Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]] = {}
 
 
@@ -92,6 +95,26 @@ def flatten_one_level(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     else:
         keys = map(FlattenedIndexKey, range(len(children)))
     return list(zip(keys, children)), data
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    """The children of the outermost node with the steps to them, and its auxiliary data.
+
+    Returns: ([(key, child), ...], data). Raises: ValueError for a leaf.
+    Example: of `[5, 6]` it is `([(SequenceKey(idx=0), 5), (SequenceKey(idx=1), 6)], None)`.
+    Source: jax.tree_util.flatten_one_level_with_keys."""
+    level = flatten_one_level(tree)
+    if level is None:
+        raise ValueError(f"can't tree-flatten type: {type(tree)}")
+    return level
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether values of this type are nodes of a pytree, not leaves.
+
+    Example: `is_tree_node(dict)` is True. Source: jax.tree_util.is_tree_node."""
+    found = optree.register_pytree_node.get(typ, namespace=NAMESPACE)
+    return found is not None or optree.is_namedtuple_class(typ)
 
 
 class _Leaf:
@@ -220,6 +243,15 @@ def _check_dataclass_fields(nodetype: type, given: set[str], dropped: set[str]) 
             "data_fields and meta_fields must include all dataclass fields with init=True and only them. "
             f"Missing fields: {sorted(expected - given)}. Unexpected fields: {sorted(given - expected)}."
         )
+
+
+def static(**kwargs: Any) -> Any:
+    """A field of a dataclass that belongs to the structure, for `register_dataclass`.
+
+    Args: those of `dataclasses.field`.
+    Example: `name: str = tree.static(default="add")`. Source: jax.tree.static."""
+    metadata = {"static": True, **(kwargs.pop("metadata", None) or {})}
+    return dataclasses.field(metadata=metadata, **kwargs)
 
 
 def register_static(cls: type) -> type:

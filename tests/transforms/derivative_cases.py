@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import dtypes, lax, numpy as jnp
-from jitcore.lax import linalg, special
+from jitcore.lax import integrals, linalg, special
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from tests.transforms.batching_cases import (CASES as BATCHING_CASES, COLLECTIVES, ON_MESHES, WITHIN_RULES,
                                              Case, Operand, boolean, case, i32)
@@ -107,6 +107,8 @@ _SPECIAL = {
     "regularized_incomplete_beta": [
         case(lambda x: lax.betainc(np.float64(2.5), np.array([0.7, 1.5, 4]), x), f64(3, low=0.1, high=0.9)),
     ],
+    "expn": [case(lambda x: integrals.expn(np.array([0.0, 1, 4]), x), f64(3, low=0.5, high=3))],
+    "jv": [case(lambda x: integrals.jv(np.array([0.0, 1, 4]), x), f64(3, low=0.5, high=6))],
     "zeta": [case(lambda q: lax.zeta(np.float64(2.5), q), f64(4, low=0.5, high=4))],
     "igamma": [case(lax.igamma, f64(6, low=0.2, high=8), f64(6, low=0.2, high=8)),
                case(lax.igamma, f64(low=0.2, high=8), f64(6, low=0.2, high=8))],

@@ -13,6 +13,7 @@ import jitcore.numpy as jnp
 from jitcore import jit, lax
 from jitcore.array import ConcreteArray, DeviceArray
 from jitcore.core.primitive import registry
+from jitcore.lax import integrals
 
 pytest.importorskip("jax")
 
@@ -170,6 +171,7 @@ WITHOUT_RULE = {
     "cholesky", "triangular_solve", "lu", "qr", "eigh", "eig", "schur", "svd", "lu_pivots_to_permutation", "top_k",
     "igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta", "pure_callback", "io_callback",
     "debug_callback", "call_exported", "sharding_constraint", "inspect_sharding", "draw",
+    *integrals.__all__,
 }
 
 

@@ -229,7 +229,7 @@ _COMBINE_OPS = {"scatter": None, "scatter-add": "add", "scatter-sub": "sub", "sc
 
 
 # -- derivatives of scatters ----------------------------------------------------------------------------
-def _read_back(x, indices, updates_shape, *, dimension_numbers, mode, **promises):
+def read_back(x, indices, updates_shape, *, dimension_numbers, mode, **promises):
     """The slices of x that updates of this shape are put to; zero for those that are dropped."""
     x_aval = aval_of(x)
     return gather.primitive.bind(x, indices, dimension_numbers=dimension_numbers.invert(), mode=mode,
@@ -237,7 +237,7 @@ def _read_back(x, indices, updates_shape, *, dimension_numbers, mode, **promises
                                  fill_value=_zero_fill(mode, x_aval.dtype), **promises)
 
 
-def _writes_once(indices, *, dimension_numbers, unique_indices, mode, **_) -> bool:
+def writes_once(indices, *, dimension_numbers, unique_indices, mode, **_) -> bool:
     """Whether no two slices overlap: by promise, because there is one for each part of the operand, or
     because the places are known and distinct."""
     shape, apart = aval_of(indices).shape, dimension_numbers.scatter_indices_batching_dims
@@ -256,7 +256,7 @@ def _find_last_writers(x_shape, indices, updates_shape, **params):
     dtype = dtypes.int32 if not isinstance(size, DimExpr) and size < 1 << 31 else dtypes.int64
     numbers = reshape(iota(dtype, size), updates_shape)
     owners = scatter.primitive.bind(empty(x_shape, dtype), indices, numbers, **params)
-    return eq(_read_back(owners, indices, updates_shape, **params), numbers)
+    return eq(read_back(owners, indices, updates_shape, **params), numbers)
 
 
 def _transpose_scatter(primitive, ct, operands, **params):
@@ -266,8 +266,8 @@ def _transpose_scatter(primitive, ct, operands, **params):
     x_ct = primitive.bind(ct, indices, zeros, **params) if is_linear(x) else None
     if not is_linear(updates):
         return [x_ct, None, None]
-    updates_ct = _read_back(ct, indices, updates_aval.shape, **params)
-    if not _writes_once(indices, **params):
+    updates_ct = read_back(ct, indices, updates_aval.shape, **params)
+    if not writes_once(indices, **params):
         stays = _find_last_writers(aval_of(ct).shape, indices, updates_aval.shape, **params)
         updates_ct = select_n(stays, zeros, updates_ct)
     return [x_ct, None, updates_ct]
@@ -280,14 +280,14 @@ def _transpose_scatter_sum(derivative) -> Callable:
         x, indices, updates = operands
         updates_ct = None
         if is_linear(updates):
-            updates_ct = derivative(_read_back(ct, indices, updates.aval.shape, **params))
+            updates_ct = derivative(read_back(ct, indices, updates.aval.shape, **params))
         return [ct if is_linear(x) else None, None, updates_ct]
 
     return rule
 
 
 def _reject_repeated_factors(indices, **params) -> None:
-    if not _writes_once(indices, **params):
+    if not writes_once(indices, **params):
         raise NotImplementedError("scatter_mul gradients are only implemented if `unique_indices=True`")
 
 
@@ -298,7 +298,7 @@ def _jvp_scatter_mul(primitive, primals, tangents, **params):
     if is_zero(updates_t):
         return ans, base
     _reject_repeated_factors(indices, **params)
-    change = mul(_read_back(x, indices, aval_of(updates).shape, **params), updates_t)
+    change = mul(read_back(x, indices, aval_of(updates).shape, **params), updates_t)
     return ans, scatter_add.primitive.bind(base, indices, change, **params)
 
 
@@ -307,8 +307,8 @@ def _transpose_scatter_mul(primitive, ct, operands, **params):
     if is_linear(x):
         return [primitive.bind(ct, indices, updates, **params), None, None]
     _reject_repeated_factors(indices, **params)
-    factors = _read_back(x, indices, updates.aval.shape, **params)
-    return [None, None, mul(_read_back(ct, indices, updates.aval.shape, **params), factors)]
+    factors = read_back(x, indices, updates.aval.shape, **params)
+    return [None, None, mul(read_back(ct, indices, updates.aval.shape, **params), factors)]
 
 
 def _jvp_scatter_extremum(primitive, primals, tangents, **params):
@@ -317,7 +317,7 @@ def _jvp_scatter_extremum(primitive, primals, tangents, **params):
     ans = primitive.bind(x, indices, updates, **params)
     aval, updates_aval = aval_of(ans), aval_of(updates)
     x_wins = _equal_or_nan(x, ans)
-    updates_win = _equal_or_nan(updates, _read_back(ans, indices, updates_aval.shape, **params))
+    updates_win = _equal_or_nan(updates, read_back(ans, indices, updates_aval.shape, **params))
 
     def add_winners(of_x, of_updates):
         base = select_n(x_wins, fill(aval, 0), of_x)

@@ -5,10 +5,16 @@ A matrix for which LAPACK fails (not positive definite, no convergence, NaN) giv
 batch do not suffer.
 
 Modules:
+    checks          What operands of linear algebra have to be.
     derivatives     Derivatives of matrix decompositions: tangents of the factors.
     qr_reflections  QR with pivoting as a loop of Householder's reflections, for backends that have no routine
                     for it.
+    reflections     Householder's reflections: products of them, and matrices brought to Hessenberg or
+                    tridiagonal form by them.
     solve           Solutions of linear systems by factorisation, whose derivatives use the factors again.
+    updates         Products, factors and solutions of matrices of known form: symmetric products, a Cholesky
+                    factor after a change of rank one, tridiagonal systems, the polar decomposition; and the
+                    names of algorithms.
 """
 
 from __future__ import annotations
@@ -24,8 +30,14 @@ from jitcore.lax.define import cast, define, to_operands
 from jitcore.lax.elementwise import add, conj, div, neg
 from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.linalg import derivatives
+from jitcore.lax.linalg.checks import check_matrix
 from jitcore.lax.linalg.derivatives import conjugate_transpose, multiply, transpose_matrix
 from jitcore.lax.linalg.qr_reflections import expand_qr
+from jitcore.lax.linalg.reflections import *  # noqa: F403
+from jitcore.lax.linalg.reflections import __all__ as _of_reflections
+from jitcore.lax.linalg.updates import *  # noqa: F403
+from jitcore.lax.linalg.updates import (EighImplementation, EigImplementation, SvdAlgorithm,
+                                        __all__ as _of_updates)
 from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.batching import move_axis
@@ -34,23 +46,12 @@ from jitcore.transforms.tangents import is_zero, zero_like
 from jitcore.transforms.transpose import is_linear
 
 __all__ = ["cholesky", "eig", "eigh", "lu", "lu_pivots_to_permutation", "qr", "schur", "svd",
-           "triangular_solve"]
+           "triangular_solve", *_of_reflections, *_of_updates]
 
 scipy_linalg = LazyFunctions("scipy.linalg")
 
 
 # -- what the decompositions share --------------------------------------------------------------------------
-def _check_matrix(name: str, x: ShapedArray, square: bool = False) -> None:
-    if x.dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
-        raise TypeError(
-            f"{name} does not accept dtype {x.dtype.name} at position 0. Accepted dtypes at position 0 "
-            "are 32 and 64 bit subtypes of floating, complexfloating.")
-    if x.ndim < 2:
-        raise TypeError(f"Input 0 to {name} must have rank at least 2, but got shape={x.shape}")
-    if square and not x.shape[-1] == x.shape[-2]:
-        raise ValueError(f"Argument to {name} must have shape [..., n, n], got shape {x.shape}.")
-
-
 def run_per_matrix(function, out_avals: list[ShapedArray], *operands: np.ndarray) -> list[np.ndarray]:
     """Calls function on each matrix of a batch. Where LAPACK fails the outputs of that matrix are NaN.
 
@@ -94,7 +95,7 @@ def _symmetrize(x) -> Array:
 
 # -- Cholesky -----------------------------------------------------------------------------------------------
 def _cholesky_aval(x: ShapedArray) -> ShapedArray:
-    _check_matrix("cholesky", x, square=True)
+    check_matrix("cholesky", x, square=True)
     return x
 
 
@@ -115,13 +116,13 @@ def cholesky(x, *, symmetrize_input: bool = True) -> Array:
     Args:
         x: [..., n, n], Hermitian and positive definite; a matrix that is not gives NaN.
         symmetrize_input: take (x + x^H) / 2; else only the lower triangle is read."""
-    _check_matrix("cholesky", aval_of(x), square=True)
+    check_matrix("cholesky", aval_of(x), square=True)
     return cholesky.primitive.bind(_symmetrize(x) if symmetrize_input else x)
 
 
 # -- LU -----------------------------------------------------------------------------------------------------
 def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
-    _check_matrix("lu", x)
+    check_matrix("lu", x)
     rows, columns = x.shape[-2:]
     return [x, _matrix_aval(x, min(rows, columns), dtype=dtypes.int32),
             _matrix_aval(x, rows, dtype=dtypes.int32)]
@@ -184,7 +185,7 @@ def lu_pivots_to_permutation(pivots, permutation_size: int) -> Array:
 
 # -- QR -----------------------------------------------------------------------------------------------------
 def _qr_aval(x: ShapedArray, *, pivoting: bool, full_matrices: bool) -> list[ShapedArray]:
-    _check_matrix("qr", x)
+    check_matrix("qr", x)
     rows, columns = x.shape[-2:]
     inner = rows if full_matrices else min(rows, columns)
     factors = [_matrix_aval(x, rows, inner), _matrix_aval(x, inner, columns)]
@@ -218,7 +219,7 @@ def qr(x, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array,
 
 # -- eigenvalues --------------------------------------------------------------------------------------------
 def _eigh_aval(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_index) -> list[ShapedArray]:
-    _check_matrix("eigh", x, square=True)
+    check_matrix("eigh", x, square=True)
     size = x.shape[-1]
     start, stop = (0, size) if subset_by_index is None else subset_by_index
     if start < 0 or start > stop or stop > size:
@@ -248,15 +249,16 @@ def _jvp_eigh(primitive, primals, tangents, *, subset_by_index, **params):
 
 @define("eigh", impl=_eigh, aval=_eigh_aval, jvp=_jvp_eigh, batch=rebind(), multiple_results=True)
 def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
-         subset_by_index: tuple[int, int] | None = None) -> tuple[Array, Array]:
+         subset_by_index: tuple[int, int] | None = None,
+         implementation: EighImplementation | None = None) -> tuple[Array, Array]:
     """Eigenvectors and eigenvalues of a Hermitian matrix.
 
     Args:
         lower: which triangle is read when symmetrize_input is False.
         sort_eigenvalues: ascending; they always are.
-        subset_by_index: (start, stop) of the eigenvalues wanted.
+        subset_by_index: (start, stop) of the eigenvalues wanted. implementation: a hint, without effect.
     Returns: (vectors [..., n, k] as columns, real values [..., k])."""
-    _check_matrix("eigh", aval_of(x), square=True)
+    check_matrix("eigh", aval_of(x), square=True)
     vectors, values = eigh.primitive.bind(_symmetrize(x) if symmetrize_input else x, lower=lower,
                                           sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
     return vectors, values
@@ -264,7 +266,7 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
 
 def _eig_aval(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
               enable_eigvec_derivs: bool = False) -> list[ShapedArray]:
-    _check_matrix("eig", x, square=True)
+    check_matrix("eig", x, square=True)
     size, dtype = x.shape[-1], dtypes.complex_dtype(x.dtype)
     count = int(compute_left_eigenvectors) + int(compute_right_eigenvectors)
     return [_matrix_aval(x, size, dtype=dtype), *[_matrix_aval(x, size, size, dtype=dtype)] * count]
@@ -310,18 +312,18 @@ def _jvp_eig(primitive, primals, tangents, *, compute_left_eigenvectors: bool,
 @define("eig", impl=_eig, aval=_eig_aval, jvp=_jvp_eig, batch=rebind(), multiple_results=True,
         optional_results={"compute_left_eigenvectors": 1, "compute_right_eigenvectors": 1})
 def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-        enable_eigvec_derivs: bool = False) -> list[Array]:
+        enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None) -> list[Array]:
     """Eigenvalues, then left, then right eigenvectors (as columns) of a general matrix; all complex.
 
     enable_eigvec_derivs: allow derivatives of eigenvectors, which exist where eigenvalues are distinct and
-    the largest component of each vector is unique."""
+    the largest component of each vector is unique. implementation: a hint, without effect."""
     return eig.primitive.bind(x, compute_left_eigenvectors=compute_left_eigenvectors,
                               compute_right_eigenvectors=compute_right_eigenvectors,
                               enable_eigvec_derivs=enable_eigvec_derivs)
 
 
 def _schur_aval(x: ShapedArray, *, compute_schur_vectors: bool) -> list[ShapedArray]:
-    _check_matrix("schur", x, square=True)
+    check_matrix("schur", x, square=True)
     return [x, x] if compute_schur_vectors else [x]
 
 
@@ -345,7 +347,7 @@ def schur(x, *, compute_schur_vectors: bool = True) -> tuple[Array, ...]:
 
 # -- singular values ----------------------------------------------------------------------------------------
 def _svd_aval(x: ShapedArray, *, full_matrices: bool, compute_uv: bool) -> list[ShapedArray]:
-    _check_matrix("svd", x)
+    check_matrix("svd", x)
     rows, columns = x.shape[-2:]
     rank = min(rows, columns)
     values = ShapedArray((*x.shape[:-2], rank), dtypes.real_dtype(x.dtype), x.weak_type)
@@ -379,9 +381,11 @@ def _jvp_svd(primitive, primals, tangents, *, full_matrices: bool, compute_uv: b
 
 @define("svd", impl=_svd, aval=_svd_aval, jvp=_jvp_svd, batch=rebind(), multiple_results=True,
         optional_results={"compute_uv": 2})
-def svd(x, *, full_matrices: bool = True, compute_uv: bool = True) -> Array | tuple[Array, Array, Array]:
+def svd(x, *, full_matrices: bool = True, compute_uv: bool = True,
+        algorithm: SvdAlgorithm | None = None) -> Array | tuple[Array, Array, Array]:
     """Singular value decomposition `x = U @ diag(s) @ V^H`.
 
+    algorithm: a hint, without effect.
     Returns: (U, s, V^H), s real and descending; only s without compute_uv."""
     outs = svd.primitive.bind(x, full_matrices=full_matrices, compute_uv=compute_uv)
     if not compute_uv:
@@ -393,8 +397,8 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True) -> Array | tu
 # -- solvers ------------------------------------------------------------------------------------------------
 def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, transpose_a: bool,
                            conjugate_a: bool, unit_diagonal: bool) -> ShapedArray:
-    _check_matrix("triangular_solve", a, square=True)
-    _check_matrix("triangular_solve", b)
+    check_matrix("triangular_solve", a, square=True)
+    check_matrix("triangular_solve", b)
     if a.dtype != b.dtype:
         raise TypeError("lax.triangular_solve requires arguments to have the same dtypes, "
                         f"got {a.dtype.name}, {b.dtype.name}.")

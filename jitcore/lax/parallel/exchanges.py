@@ -15,13 +15,14 @@ import numpy as np
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.define import define
-from jitcore.lax.elementwise import mul, select_n
+from jitcore.lax.elementwise import convert_element_type, eq, mul, select_n
 from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate
-from jitcore.lax.parallel.collectives import AxisName, all_gather, read_axes, vary
+from jitcore.lax.parallel.collectives import (AxisName, all_gather, axis_index, psum, read_axes, run_outside,
+                                              vary)
 from jitcore.lax.parallel.ranks import find_effects, run_all_to_all, run_ppermute, run_reduce_scatter
 from jitcore.lax.reduce import reduce_sum
-from jitcore.lax.shape import expand_dims, reshape, squeeze
+from jitcore.lax.shape import broadcast, expand_dims, full_like, reshape, squeeze
 from jitcore.transforms.batching import add_axis, move_axis
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill
@@ -184,3 +185,33 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
         return squeeze(leaf, (split,)) if is_new else leaf
 
     return tree_map(exchange, x)
+
+
+def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups=None):
+    """The named axis and an axis of x, of equal extents, trade places.
+
+    Args:
+        x: pytree of arrays. axis_name: of `vmap` or a mesh. axis: of x.
+
+    Returns: as x. Raises: ValueError for other extents. Example: with `vmap(f, axis_name="i")`, of a matrix
+    `f = lambda row: pswapaxes(row, "i", 0)` gives the transpose. Source: jax.lax.pswapaxes."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int):
+    """The value that one element of a named axis has, for all of them.
+
+    Args:
+        x: pytree of arrays. axis_name: of `vmap` or a mesh. source: the number of the element.
+
+    Returns: as x. Example: with `vmap(f, axis_name="i")`, of `[5, 6]` `f = lambda x: pbroadcast(x, "i", 1)`
+    gives `[6, 6]`. Source: jax.lax.pbroadcast."""
+    is_source = eq(axis_index(axis_name), np.int32(source))
+
+    def share(leaf):
+        aval = aval_of(leaf)
+        number = convert_element_type(leaf, np.int8) if aval.dtype == np.bool_ else leaf
+        found = psum(select_n(broadcast(is_source, aval.shape), full_like(number, 0), number), axis_name)
+        return convert_element_type(found, aval.dtype)
+
+    return tree_map(share, x)

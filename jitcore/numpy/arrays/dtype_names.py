@@ -6,11 +6,11 @@ In: dtypes and names. Out: dtypes, numbers, and scalar types whose call makes an
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
+from jitcore.dtypes import finfo, iinfo, issubdtype
 from jitcore.numpy.creation import array
 
 pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
@@ -81,16 +81,6 @@ def promote_types(a, b) -> np.dtype:
     return dtypes.promote_types(a, b)
 
 
-def issubdtype(arg1, arg2) -> "bool":  # noqa: UP037  the name is shadowed in this module
-    """Whether a dtype belongs to another or to an abstract class. Same as: `numpy.issubdtype`; bfloat16 is
-    floating."""
-    if _as_dtype(arg1) == dtypes.bfloat16:
-        return arg2 in (generic, number, inexact, floating) or _as_dtype(arg2) == dtypes.bfloat16
-    first = arg1.dtype if isinstance(arg1, ScalarType) else arg1
-    second = arg2.dtype if isinstance(arg2, ScalarType) else arg2
-    return np.issubdtype(first, second)
-
-
 def isdtype(dtype, kind) -> "bool":  # noqa: UP037
     """Whether a dtype is of a kind ("bool", "real floating", ..., a dtype, or a tuple of those).
 
@@ -113,18 +103,6 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
 def can_cast(from_, to, casting: str = "safe") -> "bool":  # noqa: UP037
     """Whether a cast is allowed by the rule `casting`. Same as: `numpy.can_cast`."""
     return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting)
-
-
-def finfo(dtype):
-    """Limits of a floating dtype: `eps`, `max`, `min`, `tiny`, `bits` ... Same as: `numpy.finfo`."""
-    dtype = dtypes.canonicalize(dtype)
-    return ml_dtypes.finfo(dtype) if dtype == dtypes.bfloat16 else np.finfo(dtype)
-
-
-def iinfo(int_type):
-    """Limits of an integer dtype: `max`, `min`, `bits`. Same as: `numpy.iinfo`."""
-    is_value = not isinstance(int_type, type)  # NumPy's scalar types have attributes of that name
-    return np.iinfo(dtypes.canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type))
 
 
 __all__ = ["ScalarType", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128",

@@ -1,0 +1,33 @@
+"""The multinomial distribution: how often each of k outcomes comes in n tries.
+
+In: counts [..., k], tries n, probabilities p [..., k]. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["logpmf", "pmf"]
+
+
+def logpmf(x, n, p) -> Array:
+    """Logarithm of the probability of the counts x.
+
+    Args:
+        x: [..., k], whole numbers; n: [...]; p: [..., k], probabilities that add up to 1.
+
+    Returns: float[...]; -inf where the counts do not add up to n.
+    Example: `logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))` is -0.6931472. Source:
+    scipy.stats.multinomial."""
+    x, n, p = promote("multinomial.logpmf", x, n, p)
+    logarithm = special.gammaln(n + 1) + jnp.sum(special.xlogy(x, p) - special.gammaln(x + 1), -1)
+    return within((jnp.sum(x, -1) == n) & jnp.all((x >= 0) & (x == jnp.floor(x)), -1), logarithm)
+
+
+def pmf(x, n, p) -> Array:
+    """Probability of the counts x; shapes as of `logpmf`.
+    Example: `pmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))` is 0.5. Source: scipy.stats.multinomial."""
+    return jnp.exp(logpmf(x, n, p))

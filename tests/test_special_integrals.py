@@ -1,0 +1,54 @@
+"""Special functions that are integrals or series, against SciPy, mpmath and differences."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special as theirs
+
+import jitcore.numpy as jnp
+from jitcore import grad, jit
+from jitcore.scipy import special as ours
+from jitcore.test_util import check_grads
+
+X = np.linspace(0.1, 3, 7)
+CASES = [("dawsn", (X,)), ("exp1", (X,)), ("expi", (X,)), ("hyp1f1", (X, X + 1, X - 2)), ("spence", (X,)), ("sici", (X,)),
+         ("hyp2f1", (X, X + 1, X + 2, X / 4 - 0.2)), ("hyp2f1", (X, X + 1, X + 2, -X)), ("loggamma", (X,)), ("fresnel", (X,)),
+         ("loggamma", (X - 1 + 1j * X,)), ("owens_t", (X, X - 1)), ("wofz", (X + 1j,)), ("gamma", (X - 2 + 1j,))]
+
+
+@pytest.mark.parametrize("name, args", CASES)
+def test_values_and_slopes(name, args):
+    function, expected = getattr(ours, name), getattr(theirs, name)(*args)
+    for found in (function(*args), jit(function)(*args)):
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+    if np.iscomplexobj(args[0]):
+        check_grads(lambda *args: jnp.abs(function(*args)), args, order=2, rtol=1e-3)
+    else:
+        check_grads(function, args, order=1, rtol=1e-4)
+        half = function(*[arg.astype(np.float16) for arg in args])
+        assert all(part.dtype == np.float16 for part in (half if isinstance(half, tuple) else (half,)))
+    empty = function(*[arg[:0] for arg in args])
+    assert (empty[0] if isinstance(empty, tuple) else empty).size == 0
+
+
+def test_slopes_by_parameters_of_series():
+    for function, exact, args in ((ours.hyp1f1, mpmath.hyp1f1, (0.7, 1.9, -2.5)), (ours.hyp2f1, mpmath.hyp2f1, (0.7, 1.9, 2.4, -1.5))):
+        for i in range(len(args)):
+            wanted = mpmath.diff(lambda v: exact(*args[:i], v, *args[i + 1:]), args[i])
+            np.testing.assert_allclose(float(grad(function, i)(*map(np.float64, args))), float(wanted), rtol=1e-10)
+
+
+def test_bessel_functions_and_orders():
+    np.testing.assert_allclose(jit(lambda x: ours.bessel_jn(x, v=3))(X), [theirs.jv(i, X) for i in range(4)], rtol=1e-12)
+    check_grads(lambda x: ours.bessel_jn(x, v=3), (X,), order=2, rtol=1e-3)
+    for n in (0, 2):
+        np.testing.assert_allclose(ours.expn(n, X), theirs.expn(n, X), rtol=1e-12)
+        check_grads(lambda x: ours.expn(n, x), (X,), order=2, rtol=1e-3)
+
+
+def test_spherical_harmonics():
+    n, m = np.meshgrid(np.arange(6), np.arange(-5, 6))
+    theta, phi = np.float64(0.7), np.float64(1.3)
+    expected = np.vectorize(lambda n, m: complex(mpmath.spherharm(int(n), int(m), theta, phi)))(n, m) * (abs(m) <= n)
+    np.testing.assert_allclose(jit(ours.sph_harm_y)(n, m, theta, phi), expected, atol=1e-13)
+    check_grads(lambda t: jnp.real(ours.sph_harm_y(n, m, t, phi)), (theta,), order=1, rtol=1e-4)
