@@ -18,8 +18,7 @@ from jitcore.lax.define import define
 from jitcore.lax.elementwise import convert_element_type, eq, mul, select_n
 from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate
-from jitcore.lax.parallel.collectives import (AxisName, all_gather, axis_index, psum, read_axes, run_outside,
-                                              vary)
+from jitcore.lax.parallel.collectives import AxisName, all_gather, axis_index, psum, read_axes, vary
 from jitcore.lax.parallel.ranks import find_effects, run_all_to_all, run_ppermute, run_reduce_scatter
 from jitcore.lax.reduce import reduce_sum
 from jitcore.lax.shape import broadcast, expand_dims, full_like, reshape, squeeze
