@@ -51,7 +51,7 @@ roofline = LazyModule("jitcore.backends.cpu.machine.roofline")
 timing = LazyModule("jitcore.backends.cpu.timing")
 
 #: Where a program is made from a jaxpr: with other sources, it may be another program.
-_SOURCES = ("lax", "loopir", "schedule")
+_SOURCES = ("lax", "loopir", "schedule", "passes", "backends/llvm", "backends/cpu/render")
 
 
 def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[int]]:

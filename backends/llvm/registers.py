@@ -150,10 +150,12 @@ def iota(lanes: int) -> ir.Constant:
 
 def mask_first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
     """Which lanes are among the first `count`, an int64 that is not negative. Their numbers are compared as
-    short integers: one register of them may stand for several registers of elements."""
-    kind = I8 if lanes <= 64 else I16
-    numbers = make_numbers(kind.width, tuple(range(lanes)))
-    held = b.trunc(call_intrinsic(b, "smin", [count, I64(lanes)]), kind)
+    short integers: one register of them may stand for several registers of elements. But they fill 128 bits:
+    of what is shorter LLVM 22 compares whole registers, and masked stores of bytes in another block take what
+    is behind the lanes for a part of the mask."""
+    width = max(8 if lanes <= 64 else 16, min(64, 128 // lanes))
+    numbers, held = make_numbers(width, tuple(range(lanes))), call_intrinsic(b, "smin", [count, I64(lanes)])
+    held = held if width == 64 else b.trunc(held, ir.IntType(width))
     return b.icmp_signed("<", numbers, splat(b, held, lanes))
 
 

@@ -114,7 +114,7 @@ def _read(path: str | os.PathLike) -> bytes:
 
 
 # Counts the changes of what is stored; files of another number are not found.
-_FORMAT = 1
+_FORMAT = 2
 _COMPILERS = ("llvmlite", "numba")
 _SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
 _NUMBA_FILE = ".numba_config.yaml"  # settings of the folder a process was started in
