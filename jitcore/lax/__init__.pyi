@@ -18,9 +18,8 @@ from jitcore.lax.fft import FftType as FftType
 from jitcore.lax.indexing.dimension_numbers import (GatherDimensionNumbers as GatherDimensionNumbers,
                                                     GatherScatterMode as GatherScatterMode,
                                                     ScatterDimensionNumbers as ScatterDimensionNumbers)
-from jitcore.lax.linalg.updates import (EigImplementation as EigImplementation,
-                                        EighImplementation as EighImplementation,
-                                        SvdAlgorithm as SvdAlgorithm)
+from jitcore.lax.linalg.updates import (EighImplementation as EighImplementation,
+                                        EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm)
 from jitcore.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 
 _Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]

@@ -279,8 +279,8 @@ def test_function_without_namesake():
         np.linalg.tensorinv(jnp.asarray(np.eye(4).reshape(2, 2, 2, 2))), np.eye(4).reshape(2, 2, 2, 2)
     )
     np.testing.assert_array_equal(np.busday_count("2020-01-01", "2020-01-08"), 5)
-    with pytest.raises(errors.TracerArrayConversionError, match="array_repr"):
-        trace_to_jaxpr(lambda x: [np.array_repr(x)], [ConcreteArray(F).aval])
+    with pytest.raises(errors.TracerArrayConversionError, match="datetime_as_string"):
+        trace_to_jaxpr(lambda x: [np.datetime_as_string(x)], [ConcreteArray(F).aval])
 
 
 # -- promotion --------------------------------------------------------------------------------------------------

@@ -172,6 +172,7 @@ WITHOUT_RULE = {
     "igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta", "pure_callback", "io_callback",
     "debug_callback", "call_exported", "sharding_constraint", "inspect_sharding", "draw",
     *integrals.__all__,
+    "check",  # which `checkify` takes out of a program
 }
 
 
