@@ -43,7 +43,8 @@ UNLIMITED = 1e9
 class Options(NamedTuple):
     """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled.
     fastmath, contract, thread_work: see `dispatch.backend.CompileOptions`. placement: where programs run, as
-    options of `jit`. tuning: by which tiers are chosen."""
+    options of `jit`. tuning: by which tiers are chosen. prints: whether programs print; else plain Python
+    does calls that do."""
 
     strict: bool = False
     static_argnames: tuple[str, ...] = ()
@@ -53,6 +54,7 @@ class Options(NamedTuple):
     placement: tuple[tuple[str, Any], ...] = ()
     thread_work: int | None = None
     tuning: Tuning = Tuning()
+    prints: bool = True
 
     @property
     def of_program(self) -> JitOptions:
@@ -235,7 +237,8 @@ class AutojitFunction:
             try:
                 origins: list[tuple] = []
                 call = self.parameters.call
-                recording = record_call(self.function, call, specs, reader, origins, grows=grows)
+                recording = record_call(self.function, call, specs, reader, origins, grows=grows,
+                                        prints=self.options.prints)
                 self._traces += 1
                 return recording, specs
             except TooMuchEffort:

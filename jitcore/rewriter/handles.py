@@ -192,6 +192,9 @@ class Mode:
         """The error where it matters which of several equal values of a type the caller has."""
         raise NotImplementedError
 
+    #: Whether programs print; else where they would they fail, if that is not certain.
+    prints = True
+
     def find_failed(self) -> Array | None:
         """Whether the program has failed up to here; None where that is known not to be so."""
         return None

@@ -202,7 +202,7 @@ def compile_entry(region: types.FunctionType, values: Sequence[Any], rebuilt: Re
 
 def compile_by(region: types.FunctionType, values: Sequence[Any], policy: _Policy, reader: Reader) -> Entry:
     """Raises: Refused."""
-    options = Options(thread_work=THREAD_WORK)
+    options = Options(thread_work=THREAD_WORK, prints=False)
     owner = AutojitFunction(region, options, account=Account(options.tuning, UNLIMITED))
     owner.policy = policy
     try:

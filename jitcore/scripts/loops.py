@@ -136,7 +136,7 @@ class LoopFate(FrameFate):
                 self._room //= 8
                 continue
             if found is None:
-                self._room = ROOM
+                self._room, self._most = ROOM, max(1, count // 8)  # what it cannot do may be rare
                 return self._miss(frame, iterator)
             self.is_new = False
             self.entries = entries + 1

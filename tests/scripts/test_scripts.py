@@ -398,6 +398,24 @@ SCRIPTS = {
             return [round(float(one.sum()), 9) for one in (x, first, *seen)]
         s = move(60_000, False) + move(60_000, True)
     """,
+    "a function that rarely prints": """
+        def solve(m, e):
+            x = m
+            for it in range(30):
+                d = (x * x - e) / (2.0 * x)
+                x -= d
+                if abs(d) < 1e-12:
+                    break
+            else:
+                print("not converged", m)
+            if x > 1.7315:
+                print(f"large {x:.6f}")
+            return x
+        total = 0.0
+        for k in range(150_000):
+            total += solve(1.0 + (k % 7), 2.0 + k * 1e-5 / 1.5)
+        total = round(total, 6)
+    """,
     "transforms, and a view that becomes an array": """
         import numpy as np
         n = 96

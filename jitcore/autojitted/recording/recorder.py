@@ -232,14 +232,14 @@ def copy_contents(stand_in: Any) -> Any:
 
 
 def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Spec], reader: Reader,
-                origins: list[tuple], *, grows: bool = True) -> Recording:
+                origins: list[tuple], *, grows: bool = True, prints: bool = True) -> Recording:
     """Runs the function on stand-ins of its arguments.
 
     Args:
         call: (function, argument stand-ins) -> the result; knows which are positional.
         reader: that made the specs.
         origins: where an exception puts the paths of the numbers whose values it wanted.
-        grows: whether lists may be of traced length.
+        grows: whether lists may be of traced length. prints: see `Mode`.
 
     Raises: NotTraceable; whatever else the function raises. `has_grown(error)` tells whether there was such a
         list."""
@@ -249,7 +249,7 @@ def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Sp
     with open_trace(info, LimitedTrace) as trace:
         session = Session(trace, reader)
         mode = AutojitMode(session)
-        mode.grows = grows
+        mode.grows, mode.prints = grows, prints
         previous, current.mode = current.mode, mode
         try:
             with session.captures.effects.watch():

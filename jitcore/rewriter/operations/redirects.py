@@ -76,11 +76,17 @@ class Printer:
 _printers: weakref.WeakValueDictionary[Any, Printer] = weakref.WeakValueDictionary()
 
 
+class Unprinted(Exception):
+    """Plain Python prints this."""
+
+
 def print_values(*values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False) -> None:
     """`print` of values that may be traced."""
     is_program = current.mode is not None or bool(logs.stack)
     if not is_program and not any(map(holds_traced, (*values, sep, end))):
         return builtins.print(*values, sep=sep, end=end, file=file, flush=flush)
+    if current.mode is not None and not current.mode.prints and current.mode.fail(True, Unprinted()):
+        return None
     ends = [default if given is None else given for given, default in ((sep, " "), (end, "\n"))]
     if not any(type(given) is Text for given in ends):
         builtins.print(sep=sep, end=end, file=io.StringIO())  # raises where one is no str
