@@ -26,10 +26,22 @@ _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
 SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bfloat16, float16, float32,
              float64, complex64, complex128)
 
+#: Of fewer than 8 bits of numbers, or floats of 8: stored a byte each, converted, and nothing else.
+NARROW = tuple(np.dtype(getattr(ml_dtypes, name)) for name in (
+    "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
+    "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4").split())
+_NARROW_FLOATS = frozenset(dtype for dtype in NARROW if dtype.name.startswith("float"))
+#: Of the dtypes that are not NumPy's, the least of its abstract classes.
+_ABSTRACT = {dtype: np.floating if dtype.name[0] in "bf" else np.unsignedinteger if dtype.name[0] == "u"
+             else np.signedinteger for dtype in (bfloat16, *NARROW)}
+_BY_NAME = {dtype.name: dtype for dtype in (bfloat16, *NARROW)}
+
 # Short names of the jaxpr text: `f32[3]`.
 SHORT_NAMES = {bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64", uint8: "u8",
                uint16: "u16", uint32: "u32", uint64: "u64", bfloat16: "bf16", float16: "f16", float32: "f32",
-               float64: "f64", complex64: "c64", complex128: "c128"}
+               float64: "f64", complex64: "c64", complex128: "c128",
+               **{dtype: dtype.name.replace("float", "f").replace("int", "i").replace("ui", "u")
+                  for dtype in NARROW}}
 
 PYTHON_SCALARS = (bool, int, float, complex)
 
@@ -76,7 +88,7 @@ TypePromotionError = errors.TypePromotionError
 # The lattice: each node's immediate successors. `int`, `float`, `complex` are the weak nodes.
 _LATTICE = {
     bool_: ("int",),
-    "int": (uint8, int8),
+    "int": (uint8, int8, *(dtype for dtype in NARROW if dtype not in _NARROW_FLOATS)),
     uint8: (int16, uint16),
     uint16: (int32, uint32),
     uint32: (int64, uint64),
@@ -85,7 +97,7 @@ _LATTICE = {
     int16: (int32,),
     int32: (int64,),
     int64: ("float",),
-    "float": (bfloat16, float16, "complex"),
+    "float": (bfloat16, float16, "complex", *_NARROW_FLOATS),
     bfloat16: (float32,),
     float16: (float32,),
     float32: (float64, complex64),
@@ -93,6 +105,7 @@ _LATTICE = {
     "complex": (complex64,),
     complex64: (complex128,),
     complex128: (),
+    **dict.fromkeys(NARROW, ()),
 }
 #: Python's types, by kinds of dtypes.
 PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -110,14 +123,30 @@ def _upper_bounds(node) -> frozenset:
 @functools.cache
 def _join_nodes(nodes: frozenset):
     common = frozenset.intersection(*map(_upper_bounds, nodes))
+    if not common:
+        names = ", ".join(sorted(repr(getattr(node, "name", node)) for node in nodes))
+        raise errors.TypePromotionError(
+            f"Input dtypes ({names}) have no available implicit dtype promotion path: narrow dtypes meet only "
+            "Python scalars, and floats of them integers.\nTo fix: cast explicitly, x.astype('float32').")
     (join,) = (node for node in common if _upper_bounds(node) == common)
     return join
 
 
 def kind_of(dtype) -> str:
-    """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`."""
+    """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`; `'V'` of narrow dtypes, in which nothing is computed."""
     dtype = np.dtype(dtype)
-    return "f" if dtype == bfloat16 else dtype.kind
+    if dtype.kind == "V":
+        return "f" if dtype == bfloat16 else "V"
+    return "V" if dtype.kind == "f" and dtype.itemsize == 1 else dtype.kind
+
+
+def is_narrow(dtype: np.dtype) -> bool:
+    """Whether numbers of this dtype are only stored and converted."""
+    return dtype.itemsize == 1 and kind_of(dtype) == "V"
+
+
+def is_narrow_float(dtype) -> bool:
+    return dtype in _NARROW_FLOATS
 
 
 def is_floating(dtype) -> bool:
@@ -174,8 +203,8 @@ def canonicalize(dtype) -> np.dtype:
         return bool_
     if is_python_type(dtype):
         return default_dtype({int: "i", float: "f", complex: "c"}[dtype])
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        return bfloat16
+    if isinstance(dtype, str) and dtype in _BY_NAME:
+        return _BY_NAME[dtype]
     named = getattr(dtype, "dtype", None)  # of an array, a value or a scalar type; NumPy's have a slot
     dtype = named if isinstance(named, np.dtype) else np.dtype(dtype)
     if dtype not in SHORT_NAMES:
@@ -335,13 +364,14 @@ def canonicalize_dtype(dtype, allow_extended_dtype: bool = False) -> np.dtype | 
 def finfo(dtype):
     """Limits of a floating dtype: `eps`, `max`, `min`, `tiny`, `bits` ... Same as: `numpy.finfo`."""
     dtype = canonicalize(dtype)
-    return ml_dtypes.finfo(dtype) if dtype == bfloat16 else np.finfo(dtype)
+    return ml_dtypes.finfo(dtype) if dtype == bfloat16 or is_narrow(dtype) else np.finfo(dtype)
 
 
 def iinfo(int_type):
     """Limits of an integer dtype: `max`, `min`, `bits`. Same as: `numpy.iinfo`."""
     is_value = not isinstance(int_type, type)  # NumPy's scalar types have attributes of that name
-    return np.iinfo(canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type))
+    dtype = canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type)
+    return ml_dtypes.iinfo(dtype) if is_narrow(dtype) else np.iinfo(dtype)
 
 
 def issubdtype(a, b) -> bool:
@@ -354,11 +384,10 @@ def issubdtype(a, b) -> bool:
     if isinstance(b, KeyDtype) or isinstance(b, type) and issubclass(b, extended):
         return False
     first, second = (_unwrap_dtype(one) for one in (a, b))
-    if isinstance(second, type) and second in (np.generic, np.number, np.inexact, np.floating) \
-            and _as_dtype(first) == bfloat16:
-        return True
-    if _as_dtype(first) == bfloat16:
-        return _as_dtype(second) == bfloat16
+    own = _as_dtype(first)
+    if own in _ABSTRACT:
+        is_class = isinstance(second, type) and second is not object
+        return is_class and issubclass(_ABSTRACT[own], second) or _as_dtype(second) == own
     return bool(np.issubdtype(first, second))
 
 
@@ -375,10 +404,12 @@ def _as_dtype(x) -> np.dtype | None:
 
 
 def itemsize_bits(dtype) -> int:
-    """Bits of a number of this dtype.
+    """Bits of a number of this dtype; narrow ones are stored a byte each.
 
     Returns: int. Example: `itemsize_bits(np.int16)` is 16. Source: jax.dtypes.itemsize_bits."""
-    return 8 * canonicalize(dtype).itemsize
+    dtype = canonicalize(dtype)
+    info = finfo if is_narrow_float(dtype) else iinfo
+    return info(dtype).bits if is_narrow(dtype) else 8 * dtype.itemsize
 
 
 def scalar_type_of(x) -> type:
