@@ -30,11 +30,11 @@ SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bf
 NARROW = tuple(np.dtype(getattr(ml_dtypes, name)) for name in (
     "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
     "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4").split())
-_NARROW_FLOATS = frozenset(dtype for dtype in NARROW if dtype.name.startswith("float"))
-#: Of the dtypes that are not NumPy's, the least of its abstract classes.
-_ABSTRACT = {dtype: np.floating if dtype.name[0] in "bf" else np.unsignedinteger if dtype.name[0] == "u"
-             else np.signedinteger for dtype in (bfloat16, *NARROW)}
-_BY_NAME = {dtype.name: dtype for dtype in (bfloat16, *NARROW)}
+#: Kinds of the dtypes that are not NumPy's.
+_KINDS = {dtype: {"b": "f"}.get(dtype.name[0], dtype.name[0]) for dtype in (bfloat16, *NARROW)}
+_NARROW_FLOATS = frozenset(dtype for dtype in NARROW if _KINDS[dtype] == "f")
+_BY_NAME = {dtype.name: dtype for dtype in _KINDS}
+_ABSTRACT_OF_KIND = {"f": np.floating, "i": np.signedinteger, "u": np.unsignedinteger}
 
 # Short names of the jaxpr text: `f32[3]`.
 SHORT_NAMES = {bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64", uint8: "u8",
@@ -126,18 +126,26 @@ def _join_nodes(nodes: frozenset):
     if not common:
         names = ", ".join(sorted(repr(getattr(node, "name", node)) for node in nodes))
         raise errors.TypePromotionError(
-            f"Input dtypes ({names}) have no available implicit dtype promotion path: narrow dtypes meet only "
-            "Python scalars, and floats of them integers.\nTo fix: cast explicitly, x.astype('float32').")
+            f"Input dtypes ({names}) have no available implicit dtype promotion path: narrow dtypes meet "
+            "only Python scalars, and floats of them integers.\nTo fix: cast explicitly, "
+            "x.astype('float32').")
     (join,) = (node for node in common if _upper_bounds(node) == common)
     return join
 
 
 def kind_of(dtype) -> str:
-    """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`; `'V'` of narrow dtypes, in which nothing is computed."""
+    """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`; `'V'` of narrow dtypes: nothing is computed in
+    them."""
     dtype = np.dtype(dtype)
     if dtype.kind == "V":
         return "f" if dtype == bfloat16 else "V"
     return "V" if dtype.kind == "f" and dtype.itemsize == 1 else dtype.kind
+
+
+def number_kind_of(dtype) -> str:
+    """`kind_of`, in which narrow dtypes are the floats and integers they are."""
+    dtype = np.dtype(dtype)
+    return _KINDS.get(dtype) or dtype.kind
 
 
 def is_narrow(dtype: np.dtype) -> bool:
@@ -147,6 +155,15 @@ def is_narrow(dtype: np.dtype) -> bool:
 
 def is_narrow_float(dtype) -> bool:
     return dtype in _NARROW_FLOATS
+
+
+def reject_narrow(name: str, *given: np.dtype) -> None:
+    """Raises: TypeError for a narrow dtype, in which nothing is computed."""
+    for dtype in given:
+        if is_narrow(dtype):
+            wide = "float32" if is_narrow_float(dtype) else "int32"
+            raise TypeError(f"{name} does not accept dtype {dtype.name}: narrow dtypes are for storing. "
+                            f"To fix: convert first, x.astype('{wide}').")
 
 
 def is_floating(dtype) -> bool:
@@ -169,6 +186,11 @@ def part_size(dtype: np.dtype) -> int:
 
 def is_inexact(dtype) -> bool:
     return kind_of(dtype) in "fc"
+
+
+def has_derivatives(dtype) -> bool:
+    """Whether derivatives by or of numbers of this dtype say something; narrow floats hand them on."""
+    return is_inexact(dtype) or is_narrow_float(dtype)
 
 
 def is_integer(dtype) -> bool:
@@ -240,6 +262,8 @@ def inexact_dtype(dtype) -> np.dtype:
     dtype = np.dtype(dtype)
     if is_inexact(dtype):
         return dtype
+    if is_narrow_float(dtype):
+        reject_narrow("a function of floats", dtype)
     return float64 if dtype in (int64, uint64) else float32
 
 
@@ -257,8 +281,8 @@ def _check_strictly(types) -> None:
     """Raises: TypePromotionError unless one strong dtype meets weak ones of its own or a lesser kind."""
     strong = {dtype for dtype, weak in types if not weak}
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-    limit = max((rank[kind_of(dtype)] for dtype in strong), default=3)
-    if len(strong) > 1 or any(weak and rank[kind_of(dtype)] > limit for dtype, weak in types):
+    limit = max((rank[number_kind_of(dtype)] for dtype in strong), default=3)
+    if len(strong) > 1 or any(weak and rank[number_kind_of(dtype)] > limit for dtype, weak in types):
         names = ", ".join(repr(dtype.name + "*" * weak) for dtype, weak in types)
         raise errors.TypePromotionError(
             f"Input dtypes ({names}) have no available implicit dtype promotion path when "
@@ -385,9 +409,9 @@ def issubdtype(a, b) -> bool:
         return False
     first, second = (_unwrap_dtype(one) for one in (a, b))
     own = _as_dtype(first)
-    if own in _ABSTRACT:
+    if own in _KINDS:
         is_class = isinstance(second, type) and second is not object
-        return is_class and issubclass(_ABSTRACT[own], second) or _as_dtype(second) == own
+        return is_class and issubclass(_ABSTRACT_OF_KIND[_KINDS[own]], second) or _as_dtype(second) == own
     return bool(np.issubdtype(first, second))
 
 
@@ -416,4 +440,4 @@ def scalar_type_of(x) -> type:
     """Python's type, `bool`, `int`, `float` or `complex`, of an array, number or dtype-like.
 
     Example: `scalar_type_of(np.zeros(3))` is float. Source: jax.dtypes.scalar_type_of."""
-    return PYTHON_OF_KIND[kind_of(type_of(x)[0])]
+    return PYTHON_OF_KIND[number_kind_of(type_of(x)[0])]

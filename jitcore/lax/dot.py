@@ -77,6 +77,7 @@ class Precision(enum.Enum):
 
 def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
                       preferred_element_type=None) -> ShapedArray:
+    dtypes.reject_narrow("dot_general", lhs.dtype, rhs.dtype)
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_side("lhs", lhs, lhs_contract, lhs_batch)
     _check_side("rhs", rhs, rhs_contract, rhs_batch)

@@ -328,8 +328,13 @@ def _jvp_integer_pow(t, ans, x, *, y: int):
     return t if y == 1 else mul(t, mul(x if y == 2 else integer_pow(x, y - 1), float(y)))
 
 
+def _integer_pow_aval(x: ShapedArray, *, y: int) -> ShapedArray:
+    dtypes.reject_narrow("integer_pow", x.dtype)
+    return x
+
+
 @define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
-        family="elementwise", is_cheap=True, aval=lambda x, *, y: x, jvp=jvp_elementwise(_jvp_integer_pow),
+        family="elementwise", is_cheap=True, aval=_integer_pow_aval, jvp=jvp_elementwise(_jvp_integer_pow),
         lower=lambda builder, x, *, y: builder.integer_pow(x, y), batch=batch_elementwise)
 def integer_pow(x, y: int):
     """x to a static integer power, by repeated multiplication."""

@@ -1,9 +1,9 @@
 """Conversions from and to narrow dtypes, which are bytes to every backend: their bits in 32-bit arithmetic.
 
 In: an expression of a narrow dtype or of any other, and the dtype it is to have. Out: an expression of
-`bitcast`s, shifts and comparisons. Floats are rounded once, from float32, to nearest and halves to even; what is
-too large is infinite, NaN or the largest number, as ml_dtypes does it and `lax.elementwise.convert_dtype` on
-ndarrays.
+`bitcast`s, shifts and comparisons. Floats are rounded once, from float32, to nearest and halves to even; what
+is too large is infinite, NaN or the largest number, as ml_dtypes does it and `lax.elementwise.convert_dtype`
+on ndarrays.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ def _read_float(words: _Words, word, dtype: np.dtype):
         bits = words.select(words.test("gt", size, form.most + form.has_infinity), 0x7FC00000, bits)
     sign = words.op("shift_left", words.op("and", word, form.sign), 32 - form.bits)
     bits = words.op("or", bits, sign)
-    return bits if form.has_signed_zero else words.select(words.test("eq", word, form.sign), 0x7FC00000, bits)
+    return bits if form.has_signed_zero else words.select(words.test("eq", word, form.sign), 0xFFC00000, bits)
 
 
 def _write_float(words: _Words, bits, dtype: np.dtype):
     form = _Format(dtype)
     size = words.op("and", bits, 0x7FFFFFFF)
-    # Below the least normal number, a sum with a number of which the last bit counts the least one is rounded.
+    # Below the least normal number: a sum is rounded to the last bit of the other term, the least number.
     counter = np.float32(2.0 ** (1 - form.bias - form.mantissa + _MANTISSA))
     counted = words.bits(words.op("add", words.bits(size, float32), float(counter)), uint32)
     small = words.op("sub", counted, int(counter.view(np.uint32)))

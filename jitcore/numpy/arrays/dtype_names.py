@@ -93,7 +93,7 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
              "real floating": "f", "complex floating": "c", "numeric": "iufc"}
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str) and one in kinds:
-            if dtypes.kind_of(dtype) in kinds[one]:
+            if dtypes.number_kind_of(dtype) in kinds[one]:
                 return True
         elif isinstance(one, str):
             raise ValueError(
