@@ -1,8 +1,8 @@
 """LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
 
 In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register
-holds bool as i1, bfloat16 as its 16 bits, narrow dtypes as bytes, everything else as LLVM's own type. A complex number is a `Pair` of
-registers.
+holds bool as i1, bfloat16 as its 16 bits, narrow dtypes as bytes, everything else as LLVM's own type. A
+complex number is a `Pair` of registers.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
 
 
 def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]:
-    """A call whose 16-bit floats and narrow dtypes are words. What lies in an input's memory is that input."""
+    """A call whose 16-bit and narrow dtypes are words. What lies in an input's memory is that input."""
     given = [x.view(f"u{x.dtype.itemsize}") if _is_word(x.dtype) else x for x in inputs]
     results = function(*given)
     results = map(np.asarray, results if isinstance(results, tuple) else (results,))

@@ -8,6 +8,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax, vmap
+from jitcore.config import config
 from jitcore.errors import TypePromotionError
 
 FLOATS = [dtype for dtype in dtypes.NARROW if dtypes.is_narrow_float(dtype)]
@@ -136,6 +137,21 @@ def test_backends_convert_them_alike(backend):
         for one, other in zip(found, jitcore.jit(round_trip)(x, codes)):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(*(np.asarray(x).astype(np.float32) for x in (one, other)))
+
+
+@pytest.mark.parametrize("dtype", FLOATS + INTEGERS[:3], ids=lambda dtype: dtype.name)
+def test_loops_written_as_python_convert_them_alike(dtype):
+    x, codes = np.array([0.3, -2.7, 1e9, -0.0, 0.0, np.nan], np.float32), all_codes(dtype)
+
+    def convert_both(x, codes):
+        return x.astype(dtype), codes.astype(np.float32), jnp.where(codes.astype(bool), codes, dtype.type(1))
+
+    native = jitcore.jit(convert_both)(x, codes)
+    with config.override(codegen="python"):
+        written = jitcore.jit(convert_both)(x, codes)
+    for one, other in zip(native, written):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(*(np.asarray(x).astype(np.float32) for x in (one, other)))
 
 
 def test_a_backend_refuses_what_it_has_no_arrays_of():
