@@ -200,6 +200,28 @@ def test_promotion_is_that_of_jax(dtype):
 
 
 @by_name
+def test_products_accumulate_in_the_dtype_that_is_asked_for(dtype):
+    x = np.resize(all_codes(dtype)[:4], (4, 4))
+    wide = np.float32 if dtypes.is_narrow_float(dtype) else np.int32
+    want = x.astype(wide) @ x.astype(wide)
+    for product in (jnp.dot, jnp.matmul, lax.dot):
+        found = jitcore.jit(lambda x: product(x, x, preferred_element_type=wide))(x)  # noqa: B023
+        assert found.dtype == wide
+        np.testing.assert_array_equal(found, want)
+
+
+@by_name
+def test_files_hold_their_bytes_and_not_their_names(dtype, tmp_path):
+    x = jnp.asarray(all_codes(dtype))
+    with pytest.raises(TypeError, match="jnp.uint8"):
+        jnp.save(tmp_path / "x.npy", x)
+    with pytest.raises(TypeError, match="jnp.uint8"):
+        jnp.savez(tmp_path / "x.npz", x=x)
+    jnp.save(tmp_path / "x.npy", x.view(jnp.uint8))
+    np.testing.assert_array_equal(bits(jnp.load(tmp_path / "x.npy").view(dtype)), bits(x))
+
+
+@by_name
 def test_arithmetic_says_what_to_do(dtype):
     x = jnp.asarray(all_codes(dtype))
     in_float = (jnp.sin, jnp.mean) if dtypes.is_narrow_float(dtype) else ()  # integers become float32
