@@ -184,6 +184,25 @@ def test_the_gradient_goes_through_conversions_and_is_rounded_there():
     x = np.array([1.03, -2.6, 200.0], np.float32)
     want = squeeze(squeeze(2 * squeeze(x)) + [0, 0, 1])
     np.testing.assert_array_equal(jitcore.jit(jitcore.grad(loss))(x), want)
+    given = jnp.asarray(x).astype(jnp.float8_e4m3fn)
+    slope = jitcore.grad(lambda x: (x.astype(jnp.float32) ** 2).sum())(given)
+    assert slope.dtype == jnp.float8_e4m3fn
+    np.testing.assert_array_equal(np.asarray(slope).astype(np.float32), squeeze(2 * squeeze(x)))
+
+
+def test_loops_that_store_them_have_derivatives():
+    def last(x, dtype):
+        def step(carry, _):
+            stored = jnp.sin(carry).astype(dtype)
+            return stored.astype(jnp.float32), stored
+
+        carry, stored = lax.scan(step, x, None, length=3)
+        return (carry**2).sum() + stored.astype(jnp.float32).sum()
+
+    x = np.linspace(0.1, 1, 7).astype(np.float32)
+    rounded, exact = (jitcore.jit(jitcore.grad(lambda x: last(x, dtype)))(x)  # noqa: B023
+                      for dtype in (jnp.float8_e4m3fn, jnp.float32))
+    np.testing.assert_allclose(rounded, exact, rtol=0.2)
 
 
 @by_name
