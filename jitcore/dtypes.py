@@ -26,10 +26,22 @@ _NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32
 SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bfloat16, float16, float32,
              float64, complex64, complex128)
 
+#: Of fewer than 8 bits of numbers, or floats of 8: stored a byte each, converted, and nothing else.
+NARROW = tuple(np.dtype(getattr(ml_dtypes, name)) for name in (
+    "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
+    "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu int1 int2 int4 uint1 uint2 uint4").split())
+#: Kinds of the dtypes that are not NumPy's.
+_KINDS = {dtype: {"b": "f"}.get(dtype.name[0], dtype.name[0]) for dtype in (bfloat16, *NARROW)}
+_NARROW_FLOATS = frozenset(dtype for dtype in NARROW if _KINDS[dtype] == "f")
+_BY_NAME = {dtype.name: dtype for dtype in _KINDS}
+_ABSTRACT_OF_KIND = {"f": np.floating, "i": np.signedinteger, "u": np.unsignedinteger}
+
 # Short names of the jaxpr text: `f32[3]`.
 SHORT_NAMES = {bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64", uint8: "u8",
                uint16: "u16", uint32: "u32", uint64: "u64", bfloat16: "bf16", float16: "f16", float32: "f32",
-               float64: "f64", complex64: "c64", complex128: "c128"}
+               float64: "f64", complex64: "c64", complex128: "c128",
+               **{dtype: dtype.name.replace("float", "f").replace("int", "i").replace("ui", "u")
+                  for dtype in NARROW}}
 
 PYTHON_SCALARS = (bool, int, float, complex)
 
@@ -76,7 +88,7 @@ TypePromotionError = errors.TypePromotionError
 # The lattice: each node's immediate successors. `int`, `float`, `complex` are the weak nodes.
 _LATTICE = {
     bool_: ("int",),
-    "int": (uint8, int8),
+    "int": (uint8, int8, *(dtype for dtype in NARROW if dtype not in _NARROW_FLOATS)),
     uint8: (int16, uint16),
     uint16: (int32, uint32),
     uint32: (int64, uint64),
@@ -85,7 +97,7 @@ _LATTICE = {
     int16: (int32,),
     int32: (int64,),
     int64: ("float",),
-    "float": (bfloat16, float16, "complex"),
+    "float": (bfloat16, float16, "complex", *_NARROW_FLOATS),
     bfloat16: (float32,),
     float16: (float32,),
     float32: (float64, complex64),
@@ -93,6 +105,7 @@ _LATTICE = {
     "complex": (complex64,),
     complex64: (complex128,),
     complex128: (),
+    **dict.fromkeys(NARROW, ()),
 }
 #: Python's types, by kinds of dtypes.
 PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -110,14 +123,47 @@ def _upper_bounds(node) -> frozenset:
 @functools.cache
 def _join_nodes(nodes: frozenset):
     common = frozenset.intersection(*map(_upper_bounds, nodes))
+    if not common:
+        names = ", ".join(sorted(repr(getattr(node, "name", node)) for node in nodes))
+        raise errors.TypePromotionError(
+            f"Input dtypes ({names}) have no available implicit dtype promotion path: narrow dtypes meet "
+            "only Python scalars, and floats of them integers.\nTo fix: cast explicitly, "
+            "x.astype('float32').")
     (join,) = (node for node in common if _upper_bounds(node) == common)
     return join
 
 
 def kind_of(dtype) -> str:
-    """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`."""
+    """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`; `'V'` of narrow dtypes: nothing is computed in
+    them."""
     dtype = np.dtype(dtype)
-    return "f" if dtype == bfloat16 else dtype.kind
+    if dtype.kind == "V":
+        return "f" if dtype == bfloat16 else "V"
+    return "V" if dtype.kind == "f" and dtype.itemsize == 1 else dtype.kind
+
+
+def number_kind_of(dtype) -> str:
+    """`kind_of`, in which narrow dtypes are the floats and integers they are."""
+    dtype = np.dtype(dtype)
+    return _KINDS.get(dtype) or dtype.kind
+
+
+def is_narrow(dtype: np.dtype) -> bool:
+    """Whether numbers of this dtype are only stored and converted."""
+    return dtype.itemsize == 1 and kind_of(dtype) == "V"
+
+
+def is_narrow_float(dtype) -> bool:
+    return dtype in _NARROW_FLOATS
+
+
+def reject_narrow(name: str, *given: np.dtype) -> None:
+    """Raises: TypeError for a narrow dtype, in which nothing is computed."""
+    for dtype in given:
+        if is_narrow(dtype):
+            wide = "float32" if is_narrow_float(dtype) else "int32"
+            raise TypeError(f"{name} does not accept dtype {dtype.name}: narrow dtypes are for storing. "
+                            f"To fix: convert first, x.astype('{wide}').")
 
 
 def is_floating(dtype) -> bool:
@@ -140,6 +186,11 @@ def part_size(dtype: np.dtype) -> int:
 
 def is_inexact(dtype) -> bool:
     return kind_of(dtype) in "fc"
+
+
+def has_derivatives(dtype) -> bool:
+    """Whether derivatives by or of numbers of this dtype say something; narrow floats hand them on."""
+    return is_inexact(dtype) or is_narrow_float(dtype)
 
 
 def is_integer(dtype) -> bool:
@@ -174,8 +225,8 @@ def canonicalize(dtype) -> np.dtype:
         return bool_
     if is_python_type(dtype):
         return default_dtype({int: "i", float: "f", complex: "c"}[dtype])
-    if isinstance(dtype, str) and dtype == "bfloat16":
-        return bfloat16
+    if isinstance(dtype, str) and dtype in _BY_NAME:
+        return _BY_NAME[dtype]
     named = getattr(dtype, "dtype", None)  # of an array, a value or a scalar type; NumPy's have a slot
     dtype = named if isinstance(named, np.dtype) else np.dtype(dtype)
     if dtype not in SHORT_NAMES:
@@ -211,6 +262,8 @@ def inexact_dtype(dtype) -> np.dtype:
     dtype = np.dtype(dtype)
     if is_inexact(dtype):
         return dtype
+    if is_narrow_float(dtype):
+        reject_narrow("a function of floats", dtype)
     return float64 if dtype in (int64, uint64) else float32
 
 
@@ -228,8 +281,8 @@ def _check_strictly(types) -> None:
     """Raises: TypePromotionError unless one strong dtype meets weak ones of its own or a lesser kind."""
     strong = {dtype for dtype, weak in types if not weak}
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-    limit = max((rank[kind_of(dtype)] for dtype in strong), default=3)
-    if len(strong) > 1 or any(weak and rank[kind_of(dtype)] > limit for dtype, weak in types):
+    limit = max((rank[number_kind_of(dtype)] for dtype in strong), default=3)
+    if len(strong) > 1 or any(weak and rank[number_kind_of(dtype)] > limit for dtype, weak in types):
         names = ", ".join(repr(dtype.name + "*" * weak) for dtype, weak in types)
         raise errors.TypePromotionError(
             f"Input dtypes ({names}) have no available implicit dtype promotion path when "
@@ -335,13 +388,14 @@ def canonicalize_dtype(dtype, allow_extended_dtype: bool = False) -> np.dtype | 
 def finfo(dtype):
     """Limits of a floating dtype: `eps`, `max`, `min`, `tiny`, `bits` ... Same as: `numpy.finfo`."""
     dtype = canonicalize(dtype)
-    return ml_dtypes.finfo(dtype) if dtype == bfloat16 else np.finfo(dtype)
+    return ml_dtypes.finfo(dtype) if dtype == bfloat16 or is_narrow(dtype) else np.finfo(dtype)
 
 
 def iinfo(int_type):
     """Limits of an integer dtype: `max`, `min`, `bits`. Same as: `numpy.iinfo`."""
     is_value = not isinstance(int_type, type)  # NumPy's scalar types have attributes of that name
-    return np.iinfo(canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type))
+    dtype = canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type)
+    return ml_dtypes.iinfo(dtype) if is_narrow(dtype) else np.iinfo(dtype)
 
 
 def issubdtype(a, b) -> bool:
@@ -354,11 +408,10 @@ def issubdtype(a, b) -> bool:
     if isinstance(b, KeyDtype) or isinstance(b, type) and issubclass(b, extended):
         return False
     first, second = (_unwrap_dtype(one) for one in (a, b))
-    if isinstance(second, type) and second in (np.generic, np.number, np.inexact, np.floating) \
-            and _as_dtype(first) == bfloat16:
-        return True
-    if _as_dtype(first) == bfloat16:
-        return _as_dtype(second) == bfloat16
+    own = _as_dtype(first)
+    if own in _KINDS:
+        is_class = isinstance(second, type) and second is not object
+        return is_class and issubclass(_ABSTRACT_OF_KIND[_KINDS[own]], second) or _as_dtype(second) == own
     return bool(np.issubdtype(first, second))
 
 
@@ -375,14 +428,16 @@ def _as_dtype(x) -> np.dtype | None:
 
 
 def itemsize_bits(dtype) -> int:
-    """Bits of a number of this dtype.
+    """Bits of a number of this dtype; narrow ones are stored a byte each.
 
     Returns: int. Example: `itemsize_bits(np.int16)` is 16. Source: jax.dtypes.itemsize_bits."""
-    return 8 * canonicalize(dtype).itemsize
+    dtype = canonicalize(dtype)
+    info = finfo if is_narrow_float(dtype) else iinfo
+    return info(dtype).bits if is_narrow(dtype) else 8 * dtype.itemsize
 
 
 def scalar_type_of(x) -> type:
     """Python's type, `bool`, `int`, `float` or `complex`, of an array, number or dtype-like.
 
     Example: `scalar_type_of(np.zeros(3))` is float. Source: jax.dtypes.scalar_type_of."""
-    return PYTHON_OF_KIND[kind_of(type_of(x)[0])]
+    return PYTHON_OF_KIND[number_kind_of(type_of(x)[0])]

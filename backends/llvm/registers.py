@@ -1,8 +1,8 @@
 """LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
 
 In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register
-holds bool as i1, bfloat16 as its 16 bits, everything else as LLVM's own type. A complex number is a `Pair` of
-registers.
+holds bool as i1, bfloat16 as its 16 bits, narrow dtypes as bytes, everything else as LLVM's own type. A
+complex number is a `Pair` of registers.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def element_constant(dtype, value, lanes: int = 1) -> ir.Value | Pair:
         return Pair(element_constant(part, value.real, lanes), element_constant(part, value.imag, lanes))
     if dtype == dtypes.bfloat16:
         value = int(np.asarray(value, dtype).view(np.uint16))
+    elif dtypes.is_narrow(dtype):
+        value = int(np.asarray(value, dtype).view(np.uint8))
     elif dtypes.is_floating(dtype):
         value = float(value)
     else:

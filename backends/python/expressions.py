@@ -155,6 +155,8 @@ class Expressions:
     def _write(self, node: Expr) -> tuple[Text, bool]:
         """The text of an expression, and whether a name would say no more."""
         if node.op == "const":
+            if dtypes.is_narrow(node.dtype):
+                return self.number(node.attr.view(np.uint8), dtypes.uint8), True
             return self.number(node.attr, node.dtype), True
         if node.op == "result":
             return Text(self.results[node.attr]), True

@@ -38,6 +38,8 @@ def type_name(dtype) -> str:
     """The type of a scalar in registers."""
     if dtypes.is_half(dtype):
         return "np.float32"
+    if dtypes.is_narrow(np.dtype(dtype)):
+        return "np.uint8"
     return "np.bool_" if dtype == dtypes.bool_ else f"np.{np.dtype(dtype).name}"
 
 

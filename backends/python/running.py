@@ -53,16 +53,20 @@ def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
 
 
 def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]:
-    """A call whose 16-bit floats come and go as words. What lies in an input's memory is that input."""
-    given = [x.view(np.uint16) if dtypes.is_half(x.dtype) else x for x in inputs]
+    """A call whose 16-bit and narrow dtypes are words. What lies in an input's memory is that input."""
+    given = [x.view(f"u{x.dtype.itemsize}") if _is_word(x.dtype) else x for x in inputs]
     results = function(*given)
     results = map(np.asarray, results if isinstance(results, tuple) else (results,))
-    results = [result.view(buffer.dtype) if dtypes.is_half(buffer.dtype) else result
+    results = [result.view(buffer.dtype) if _is_word(buffer.dtype) else result
                for result, buffer in zip(results, program.outputs)]
     if not program.aliases:
         return results
     donated = {_address(x): x for x, b in zip(inputs, program.inputs) if b in program.aliases.values()}
     return [donated.get(_address(result), result) for result in results]
+
+
+def _is_word(dtype: np.dtype) -> bool:
+    return dtypes.is_half(dtype) or dtypes.is_narrow(dtype)
 
 
 def _address(x: np.ndarray) -> int:

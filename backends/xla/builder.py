@@ -169,6 +169,7 @@ class HloBuilder:
         if x.dtype == dtype:
             return x
         if dtype == dtypes.bool_:
+            x = self.convert(x, dtypes.float32) if dtypes.is_narrow(x.dtype) else x
             return self.compare("NE", x, self.full(0, x.shape, x.dtype))
         if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
             return self.convert(self.map("real", x), dtype)

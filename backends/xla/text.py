@@ -17,11 +17,18 @@ _ELEMENT_TYPES = {dtypes.bool_: "i1", dtypes.int8: "i8", dtypes.int16: "i16", dt
                   dtypes.int64: "i64", dtypes.uint8: "ui8", dtypes.uint16: "ui16", dtypes.uint32: "ui32",
                   dtypes.uint64: "ui64", dtypes.float16: "f16", dtypes.bfloat16: "bf16",
                   dtypes.float32: "f32", dtypes.float64: "f64", dtypes.complex64: "complex<f32>",
-                  dtypes.complex128: "complex<f64>"}
+                  dtypes.complex128: "complex<f64>",
+                  **{np.dtype(name): kind for name, kind in dict(
+                      float8_e3m4="f8E3M4", float8_e4m3="f8E4M3", float8_e4m3b11fnuz="f8E4M3B11FNUZ",
+                      float8_e4m3fn="f8E4M3FN", float8_e4m3fnuz="f8E4M3FNUZ", float8_e5m2="f8E5M2",
+                      float8_e5m2fnuz="f8E5M2FNUZ", int2="i2", int4="i4", uint2="ui2",
+                      uint4="ui4").items()}}
 
 
 def name_type(shape: Sequence[int], dtype: np.dtype) -> str:
-    """`tensor<3x4xf32>`."""
+    """`tensor<3x4xf32>`. Raises: TypeError for a dtype that XLA's CPU client does not take."""
+    if dtype not in _ELEMENT_TYPES:
+        raise TypeError(f"the backend xla has no arrays of dtype {np.dtype(dtype).name}")
     return f"tensor<{''.join(f'{extent}x' for extent in shape)}{_ELEMENT_TYPES[np.dtype(dtype)]}>"
 
 
@@ -43,7 +50,7 @@ def _format_element(element: Any) -> str:
     kind = element.dtype.kind
     if kind == "b":
         return "true" if element else "false"
-    if kind in "iu":
+    if kind in "iu" or dtypes.is_narrow(element.dtype) and not dtypes.is_narrow_float(element.dtype):
         return str(int(element))
     if kind == "c":
         return f"({_format_element(element.real)}, {_format_element(element.imag)})"

@@ -29,6 +29,7 @@ from jitcore.transforms.tangents import fill
 
 def _cumulative_aval(name: str, accepts: str, x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
     if dtypes.kind_of(x.dtype) not in accepts:
+        dtypes.reject_narrow(name, x.dtype)
         kind = "inexact" if accepts == "f" else "number"
         raise TypeError(
             f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of {kind}.")

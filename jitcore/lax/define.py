@@ -172,6 +172,7 @@ def _elementwise_aval(name: str, accepts: str, result, *avals: ShapedArray, **pa
     first = avals[0]
     dtype, shape, weak = first.dtype, first.shape, first.weak_type
     if dtypes.kind_of(dtype) not in accepts:
+        dtypes.reject_narrow(name, dtype)
         accepted = ", ".join(KIND_NAMES[kind] for kind in accepts)
         raise TypeError(f"{name} does not accept dtype {dtype.name} at position 0. "
                         f"Accepted dtypes at position 0 are subtypes of {accepted}.")

@@ -77,6 +77,7 @@ class Precision(enum.Enum):
 
 def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
                       preferred_element_type=None) -> ShapedArray:
+    dtypes.reject_narrow("dot_general", lhs.dtype, rhs.dtype)
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_side("lhs", lhs, lhs_contract, lhs_batch)
     _check_side("rhs", rhs, rhs_contract, rhs_batch)
@@ -278,11 +279,15 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
         dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), sequences of axes.
         precision: kept for backends with several; the CPU always computes in full precision.
         preferred_element_type: dtype to accumulate in and to return; by default the operands' common one.
+            Narrow operands need it.
     Returns: axes (batch, free of lhs, free of rhs).
     Raises: TypeError when the axes do not pair up.
     Source: StableHLO specification, dot_general."""
     dims = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in dimension_numbers)
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    if preferred is not None and not dtypes.is_narrow(preferred):
+        lhs, rhs = (convert_element_type(x, preferred) if dtypes.is_narrow(aval_of(x).dtype) else x
+                    for x in (lhs, rhs))
     return dot_general.primitive.bind(lhs, rhs, dimension_numbers=dims, precision=precision,
                                       preferred_element_type=preferred)
 

@@ -328,8 +328,13 @@ def _jvp_integer_pow(t, ans, x, *, y: int):
     return t if y == 1 else mul(t, mul(x if y == 2 else integer_pow(x, y - 1), float(y)))
 
 
+def _integer_pow_aval(x: ShapedArray, *, y: int) -> ShapedArray:
+    dtypes.reject_narrow("integer_pow", x.dtype)
+    return x
+
+
 @define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
-        family="elementwise", is_cheap=True, aval=lambda x, *, y: x, jvp=jvp_elementwise(_jvp_integer_pow),
+        family="elementwise", is_cheap=True, aval=_integer_pow_aval, jvp=jvp_elementwise(_jvp_integer_pow),
         lower=lambda builder, x, *, y: builder.integer_pow(x, y), batch=batch_elementwise)
 def integer_pow(x, y: int):
     """x to a static integer power, by repeated multiplication."""
@@ -340,9 +345,14 @@ def integer_pow(x, y: int):
 
 def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
     """astype with saturating float-to-integer conversion (NaN gives 0); complex to real drops the imaginary
-    part."""
+    part. Narrow integers wrap around as others do."""
+    if dtypes.is_narrow(x.dtype):
+        with np.errstate(invalid="ignore"):
+            x = x.astype(np.float32 if dtypes.is_narrow_float(x.dtype) else np.int8)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype):
         x = x.real if new_dtype != np.bool_ else x != 0
+    if dtypes.is_narrow(np.dtype(new_dtype)):
+        return _narrow(x, new_dtype)
     if dtypes.is_floating(x.dtype) and dtypes.is_integer(new_dtype):
         info = np.iinfo(new_dtype)
         wide = np.trunc(x.astype(np.float64))
@@ -351,6 +361,14 @@ def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
         converted = np.where(inside, wide, 0).astype(new_dtype)
         return np.where(np.isnan(wide), np.zeros_like(converted), np.where(inside, converted, limits))
     return x.astype(new_dtype)
+
+
+def _narrow(x: np.ndarray, new_dtype) -> np.ndarray:
+    if dtypes.is_floating(x.dtype) and not dtypes.is_narrow_float(new_dtype):
+        info = dtypes.iinfo(new_dtype)
+        x = np.clip(convert_dtype(x, np.int32), int(info.min), int(info.max))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return x.astype(np.float32 if dtypes.is_narrow_float(new_dtype) else np.int8).astype(new_dtype)
 
 
 def _jvp_convert(t, ans, x, **params):

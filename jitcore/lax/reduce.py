@@ -36,6 +36,7 @@ __all__ = ["argmax", "argmin", "reduce", "reduce_and", "reduce_max", "reduce_min
 # -- monoids --------------------------------------------------------------------------------------------
 def lowest_value(dtype):
     """The identity of max: -inf, the smallest integer, False."""
+    dtypes.reject_narrow("max", np.dtype(dtype))
     if dtypes.is_inexact(dtype):
         return np.array(-np.inf, dtype)
     return np.array(False) if dtype == dtypes.bool_ else np.array(np.iinfo(dtype).min, dtype)
@@ -43,6 +44,7 @@ def lowest_value(dtype):
 
 def highest_value(dtype):
     """The identity of min: inf, the largest integer, True."""
+    dtypes.reject_narrow("min", np.dtype(dtype))
     if dtypes.is_inexact(dtype):
         return np.array(np.inf, dtype)
     return np.array(True) if dtype == dtypes.bool_ else np.array(np.iinfo(dtype).max, dtype)
@@ -96,6 +98,7 @@ def _drop_axes(shape, axes) -> tuple:
 def _reduction_aval(name: str, accepts: str, x: ShapedArray, *, axes) -> ShapedArray:
     kind = dtypes.kind_of(x.dtype)
     if kind not in accepts:
+        dtypes.reject_narrow(name, x.dtype)
         if accepts == "biu":
             raise TypeError(f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.")
         raise TypeError(
@@ -305,6 +308,7 @@ def _arg_extremum_aval(x: ShapedArray, *, axes, index_dtype) -> ShapedArray:
         raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
     if not dtypes.is_integer(index_dtype):
         raise TypeError(f"index_dtype must be an integer type, but got {np.dtype(index_dtype).name}")
+    dtypes.reject_narrow("argmax or argmin", x.dtype)
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"argmax and argmin do not accept dtype {x.dtype.name}. "
                         "Accepted dtypes are subtypes of integer, floating, bool.")

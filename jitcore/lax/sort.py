@@ -26,6 +26,7 @@ def _sort_aval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: i
     if any(aval.shape != avals[0].shape for aval in avals):
         raise TypeError(
             f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in avals)}")
+    dtypes.reject_narrow("sort", *(key.dtype for key in avals[:num_keys]))
     return list(avals)
 
 
@@ -161,6 +162,7 @@ def argsort(operand, dimension: int = -1, is_stable: bool = True, index_dtype=dt
 
 # -- largest elements ---------------------------------------------------------------------------------------
 def _top_k_aval(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+    dtypes.reject_narrow("top_k", x.dtype)
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if dtypes.is_complex(x.dtype):

@@ -88,6 +88,7 @@ def _check_per_axis(name: str, values, ndim: int) -> None:
 def _reduce_window_aval(name: str, accepts: str, x: ShapedArray, *, window_dimensions, window_strides,
                         padding, base_dilation, window_dilation) -> ShapedArray:
     if dtypes.kind_of(x.dtype) not in accepts:
+        dtypes.reject_narrow(name, x.dtype)
         raise TypeError(
             f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number.")
     facts = {"window_dimensions": window_dimensions, "window_strides": window_strides, "padding": padding,

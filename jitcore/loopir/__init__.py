@@ -10,6 +10,8 @@ Modules:
     expr          Expressions of the loop program: pure, typed, hash-consed scalars, and places as affine
                   forms of axes.
     monoids       The monoids that reductions and scans combine with.
+    narrow        Conversions from and to narrow dtypes, which are bytes to every backend: their bits in
+                  32-bit arithmetic.
     picture       The picture of a loop program, as notebooks show it: kernels and calls as boxes, arrays as
                   edges.
     program       Statements of the loop program.

@@ -18,6 +18,7 @@ from jitcore import dtypes
 from jitcore.core.algebra import UNKNOWN, Affine, Interval, is_number
 from jitcore.core.primitive import registry
 from jitcore.lax.elementwise import convert_dtype
+from jitcore.loopir.narrow import convert_narrow
 
 _axis_serial = itertools.count()
 
@@ -395,6 +396,8 @@ class Graph:
         if x.op == "const":
             with np.errstate(all="ignore"):
                 return self.const(convert_dtype(np.asarray(x.attr), np.dtype(dtype)), dtype)
+        if dtypes.is_narrow(x.dtype) or dtypes.is_narrow(dtype):
+            return convert_narrow(self, x, dtype)
         return self.op("convert", x, dtype=dtype)
 
 

@@ -163,13 +163,27 @@ euler_gamma: float
 def finfo(dtype: DTypeLike) -> np.finfo[Any]: ...
 float16: ScalarType
 float32: ScalarType
+float4_e2m1fn: ScalarType
 float64: ScalarType
+float6_e2m3fn: ScalarType
+float6_e3m2fn: ScalarType
+float8_e3m4: ScalarType
+float8_e4m3: ScalarType
+float8_e4m3b11fnuz: ScalarType
+float8_e4m3fn: ScalarType
+float8_e4m3fnuz: ScalarType
+float8_e5m2: ScalarType
+float8_e5m2fnuz: ScalarType
+float8_e8m0fnu: ScalarType
 float_: ScalarType
 half: ScalarType
 def iinfo(int_type: DTypeLike) -> np.iinfo[Any]: ...
 inf: float
+int1: ScalarType
 int16: ScalarType
+int2: ScalarType
 int32: ScalarType
+int4: ScalarType
 int64: ScalarType
 int8: ScalarType
 int_: ScalarType
@@ -182,8 +196,11 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]: ...
 def result_type(*args: ArrayLike | DTypeLike) -> np.dtype[Any]: ...
 single: ScalarType
 uint: ScalarType
+uint1: ScalarType
 uint16: ScalarType
+uint2: ScalarType
 uint32: ScalarType
+uint4: ScalarType
 uint64: ScalarType
 uint8: ScalarType
 def array_repr(arr: Any, max_line_width: int | None = None, precision: int | None = None,

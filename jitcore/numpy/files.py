@@ -78,8 +78,17 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     Args:
         file: its path, or an open file. arr: array of any shape. allow_pickle: as NumPy's; no array needs it.
 
+    Raises: TypeError for narrow dtypes, whose name files do not tell.
     Example: `save("x.npy", jnp.arange(3))`. Source: numpy.save."""
-    np.save(file, np.asarray(arr), allow_pickle)
+    np.save(file, _to_storable(arr), allow_pickle)
+
+
+def _to_storable(x: Any) -> np.ndarray:
+    x = np.asarray(x)
+    if dtypes.is_narrow(x.dtype):
+        raise TypeError(f"files do not tell dtype {x.dtype.name}. To fix: save x.view(jnp.uint8), and view "
+                        f"what is loaded as jnp.{x.dtype.name}.")
+    return x
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -89,8 +98,8 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
         file: its path, or an open file. args: arrays, named `arr_0` and so on. kwds: arrays by names.
 
     Example: `savez("x.npz", a=jnp.arange(3))`; `load("x.npz")["a"]` is `[0, 1, 2]`. Source: numpy.savez."""
-    np.savez(file, *map(np.asarray, args), allow_pickle=allow_pickle,
-             **{name: np.asarray(value) for name, value in kwds.items()})
+    np.savez(file, *map(_to_storable, args), allow_pickle=allow_pickle,
+             **{name: _to_storable(value) for name, value in kwds.items()})
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:

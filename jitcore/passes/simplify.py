@@ -166,7 +166,7 @@ def _widens(narrow, wide) -> bool:
         return wide.itemsize > narrow.itemsize
     if kinds == ("c", "c") or kinds[0] == kinds[1] == "u" or kinds == ("i", "i") or kinds == ("u", "i"):
         return wide.itemsize > narrow.itemsize
-    return kinds[0] == "b"
+    return kinds[0] == "b" and kinds[1] != "V"
 
 
 def _reissue(walk: Walk, eqn: Equation, operand: Atom, **params) -> list[Atom]:

@@ -157,7 +157,7 @@ def check_reverse_inputs(name: str, leaves: Iterable[Array], *, holomorphic: boo
         dtype = leaf.dtype
         if holomorphic and not dtypes.is_complex(dtype):
             raise derivatives.input_dtype_error(name, dtypes.name_of(dtype), holomorphic=True)
-        if not (allow_int or dtypes.is_inexact(dtype)):
+        if not (allow_int or dtypes.has_derivatives(dtype)):
             raise derivatives.input_dtype_error(name, dtypes.name_of(dtype))
 
 

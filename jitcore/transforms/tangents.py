@@ -29,7 +29,7 @@ class Zero(NamedTuple):
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
     """The type of a derivative of (or by) a value of this type."""
-    return aval if dtypes.is_inexact(aval.dtype) else ShapedArray(aval.shape, dtypes.float0)
+    return aval if dtypes.has_derivatives(aval.dtype) else ShapedArray(aval.shape, dtypes.float0)
 
 
 def zero_like(value) -> Zero:
@@ -39,7 +39,7 @@ def zero_like(value) -> Zero:
 
 def has_tangent(value) -> bool:
     """Whether a value can have a tangent other than zero."""
-    return dtypes.is_inexact(aval_of(value).dtype)
+    return dtypes.has_derivatives(aval_of(value).dtype)
 
 
 def is_zero(derivative) -> bool:
@@ -74,7 +74,13 @@ def add_derivatives(a, b) -> Any:
         return a
     if isinstance(a, Masked) and isinstance(b, Masked):
         return _add_masked(a, b)
-    return registry["add_any"].bind(unmask(a), unmask(b))
+    a, b = unmask(a), unmask(b)
+    dtype = aval_of(a).dtype
+    if not dtypes.is_narrow(dtype):
+        return registry["add_any"].bind(a, b)
+    convert = registry["convert_element_type"].bind
+    total = registry["add_any"].bind(*(convert(x, new_dtype=dtypes.float32, weak_type=False) for x in (a, b)))
+    return convert(total, new_dtype=dtype, weak_type=False)
 
 
 # -- masks --------------------------------------------------------------------------------------------------

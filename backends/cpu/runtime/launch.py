@@ -384,7 +384,7 @@ def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
 
 #: Names of the dtypes of outputs, which plans name by number.
 _DTYPES = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64 "
-           "complex64 complex128").split()
+           "complex64 complex128").split() + [dtype.name for dtype in dtypes.NARROW]
 
 
 def encode_plan(plan: CallPlan, code_key: bytes | None) -> bytes:
@@ -422,7 +422,7 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
         if not (is_array and -1 <= source < num_inputs):
             raise ValueError("the plan of a call is damaged")
         name = _DTYPES[dtype]
-        outputs.append(Output(source, shape, dtypes.bfloat16 if name == "bfloat16" else np.dtype(name)))
+        outputs.append(Output(source, shape, dtypes.canonicalize(name)))
     plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts, owners)
     return plan, code_key if any(code_key) else None
 

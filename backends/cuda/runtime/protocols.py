@@ -57,7 +57,7 @@ def describe(buffer: Any) -> dict[str, Any]:
     """What `__cuda_array_interface__` is. Raises: AttributeError on a device in software, and for a dtype
     without a name."""
     stream = buffer.memory.runtime.stream
-    if buffer.dtype.kind not in _KINDS:
+    if buffer.dtype.kind not in _KINDS or dtypes.is_narrow(buffer.dtype):
         raise AttributeError(f"__cuda_array_interface__ has no name for {buffer.dtype}")
     buffer.memory.is_shared = True
     return {"shape": buffer.shape, "typestr": buffer.dtype.str, "data": (buffer.address, True),
@@ -67,7 +67,7 @@ def describe(buffer: Any) -> dict[str, Any]:
 def export(buffer: Any, stream: int | None = None, dl_device: tuple[int, int] | None = None,
            copy: bool | None = None, max_version: tuple[int, int] | None = None) -> Any:
     """What `__dlpack__` gives. Raises: BufferError for a copy, another device, a dtype without a number."""
-    kind = _BFLOAT if buffer.dtype == dtypes.bfloat16 else _KINDS.get(buffer.dtype.kind)
+    kind = _BFLOAT if buffer.dtype == dtypes.bfloat16 else _KINDS.get(dtypes.kind_of(buffer.dtype))
     place = DLPACK_CUDA, buffer.device.id
     if kind is None or copy or dl_device not in (None, place):
         raise BufferError(f"an array of {buffer.dtype} on {buffer.device} is not exported so: no copy is "

@@ -108,6 +108,7 @@ def _check_groups(images, features, in_per_group, out_features, feature_groups: 
 def _conv_aval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides, padding, lhs_dilation, rhs_dilation,
                dimension_numbers, feature_group_count, batch_group_count, precision=None,
                preferred_element_type=None) -> ShapedArray:
+    dtypes.reject_narrow("conv_general_dilated", lhs.dtype, rhs.dtype)
     if lhs.dtype != rhs.dtype:
         raise TypeError("lax.conv_general_dilated requires arguments to have the same dtypes, "
                         f"got {lhs.dtype.name}, {rhs.dtype.name}.")

@@ -174,6 +174,7 @@ def scatter_aval(name: str, accepts: str, x: ShapedArray, indices: ShapedArray, 
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, "
                         f"got {x.dtype.name}, {updates.dtype.name}.")
     if dtypes.kind_of(x.dtype) not in accepts:
+        dtypes.reject_narrow(name, x.dtype)
         raise TypeError(f"{name} does not accept dtype {x.dtype.name}.")
     _check_common("scatter", x, indices, dnums.inserted_window_dims, dnums.scatter_dims_to_operand_dims,
                   dnums.operand_batching_dims, dnums.scatter_indices_batching_dims,

@@ -359,7 +359,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: C
     return attach
 
 
-@_scatter_family("scatter", None, "biufc", jvp=jvp_linear(0, 2), transpose=_transpose_scatter)
+@_scatter_family("scatter", None, "biufcV", jvp=jvp_linear(0, 2), transpose=_transpose_scatter)
 def scatter(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
             indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """operand with slices replaced by updates; of slices that overlap, the last stays.

@@ -63,6 +63,9 @@ uint8, uint16, uint32, uint64 = (_define_scalar_type(f"uint{n}", np.dtype(f"uint
                                  for n in (8, 16, 32, 64))
 float16, float32, float64 = (_define_scalar_type(f"float{n}", np.dtype(f"float{n}")) for n in (16, 32, 64))
 bfloat16 = _define_scalar_type("bfloat16", dtypes.bfloat16)
+(float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn,
+ float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, int1, int2, int4, uint1, uint2, uint4) = (
+    _define_scalar_type(of.name, of) for of in dtypes.NARROW)
 complex64, complex128 = (_define_scalar_type(f"complex{n}", np.dtype(f"complex{n}")) for n in (64, 128))
 half, single, double, csingle, cdouble = float16, float32, float64, complex64, complex128
 
@@ -90,7 +93,7 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
              "real floating": "f", "complex floating": "c", "numeric": "iufc"}
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str) and one in kinds:
-            if dtypes.kind_of(dtype) in kinds[one]:
+            if dtypes.number_kind_of(dtype) in kinds[one]:
                 return True
         elif isinstance(one, str):
             raise ValueError(
@@ -107,7 +110,10 @@ def can_cast(from_, to, casting: str = "safe") -> "bool":  # noqa: UP037
 
 __all__ = ["ScalarType", "bfloat16", "bool", "bool_", "can_cast", "cdouble", "character", "complex128",
            "complex64", "complex_", "complexfloating", "csingle", "double", "dtype", "e", "euler_gamma",
-           "finfo", "flexible", "float16", "float32", "float64", "float_", "floating", "generic", "half",
-           "iinfo", "inexact", "inf", "int16", "int32", "int64", "int8", "int_", "integer", "isdtype",
-           "issubdtype", "nan", "newaxis", "number", "object_", "pi", "promote_types", "result_type",
-           "signedinteger", "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger"]
+           "finfo", "flexible", "float16", "float32", "float4_e2m1fn", "float64", "float6_e2m3fn",
+           "float6_e3m2fn", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn",
+           "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_", "floating",
+           "generic", "half", "iinfo", "inexact", "inf", "int1", "int16", "int2", "int32", "int4", "int64",
+           "int8", "int_", "integer", "isdtype", "issubdtype", "nan", "newaxis", "number", "object_", "pi",
+           "promote_types", "result_type", "signedinteger", "single", "uint", "uint1", "uint16", "uint2",
+           "uint32", "uint4", "uint64", "uint8", "unsignedinteger"]

@@ -26,6 +26,7 @@ def _round_with(name: str, function, x):
     """x rounded by a float primitive; integers and bools are whole already."""
     x = ensure_array(name, x)
     if not dtypes.is_inexact(x.dtype):
+        dtypes.reject_narrow(name, x.dtype)
         return x
     return apply_elementwise(function.primitive, (x,))
 
@@ -75,6 +76,7 @@ def round(a, decimals: int = 0, out=None):
     Same as: `numpy.round`."""
     reject_out("round", out)
     a = ensure_array("round", a)
+    dtypes.reject_narrow("round", a.dtype)
     if decimals == 0 and not dtypes.is_inexact(a.dtype):
         return a
     if not dtypes.is_inexact(a.dtype):
