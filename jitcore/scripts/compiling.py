@@ -109,7 +109,10 @@ def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Jo
             raise
         entry = compile_entry(own[0], values, rebuilt, varying, alone.keys())
     told = describe_entry(entry, rebuilt, own, rest, job)
-    return told._replace(ignored=fresh, counter=rest.counter, own=frozenset(alone.values()))
+    renewed = frozenset(rest.results).difference(rest.parameters, rest.unsure_results) | fresh
+    if not job.is_module:
+        renewed |= {*outline.code.co_varnames} - outline.live[rest.head_block]
+    return told._replace(ignored=fresh, counter=rest.counter, own=frozenset(alone.values()), renewed=renewed)
 
 
 #: In reasons that do not hold for arrays that nobody else has.
@@ -240,7 +243,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     data = dump_constants(constants, rebuilt, own)
     packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
-                    *stored, consts, None if is_whole else kept, frozenset(), frozenset(), None, packs)
+                    *stored, consts, None if is_whole else kept, *[frozenset()] * 3, None, packs)
 
 
 class _Pickler(pickle.Pickler):

@@ -127,7 +127,7 @@ class FrameFate(Fate):
     def do(self, frame: FrameType, ahead: Ahead, count: int) -> tuple[int, dict[str, Any]] | None:
         """Runs the program for so many iterations, see `Region.run`."""
         variables = frame.f_locals
-        if not are_own(frame, self.region.program.own):
+        if not are_own(frame, self.region.program.own, self.region.program.renewed):
             return None
         values = self.region.read(variables, ahead.list_values(count))
         if self.region.find_lists(variables, values, ahead.sources) is None:
@@ -146,7 +146,7 @@ class FrameFate(Fate):
     def rehearse(self, frame: FrameType, ahead: Ahead, count: int) -> Trial | None:
         """Does iterations on copies; None where Python would do something else then than the same ones."""
         region, copies = self.region, Copies()
-        if not are_own(frame, region.program.own):
+        if not are_own(frame, region.program.own, region.program.renewed):
             return None
         given = region.read(frame.f_locals, ahead.list_values(count))
         lists = region.find_lists(frame.f_locals, given, ahead.sources)

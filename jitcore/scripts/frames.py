@@ -42,9 +42,15 @@ _OF_FUNCTION = _count_own()
 _OF_MODULE = sys.getrefcount({"value": object()}["value"]) + 1
 
 
-def are_own(frame: FrameType, names: Iterable[str]) -> bool:
-    """Whether nobody but these variables has their arrays, or parts of them."""
+def are_own(frame: FrameType, names: Iterable[str], dead: Iterable[str]) -> bool:
+    """Whether nobody but these variables has their arrays, or parts of them. dead: variables that do not count,
+    as nobody reads them any more."""
     variables = frame.f_locals
     alone = _OF_MODULE if variables is frame.f_globals else _OF_FUNCTION
-    return all(name in variables and getattr(variables[name], "base", None) is None
-               and _count_references(frame, name) <= alone for name in names)
+
+    def is_own(value: Any, name: str) -> bool:
+        others = sum(variables.get(other) is value for other in dead)
+        found = _count_references(frame, name) - 1  # that of `value` here
+        return getattr(value, "base", None) is None and found <= alone + others * (alone - 1)
+
+    return all(name in variables and is_own(variables[name], name) for name in names)

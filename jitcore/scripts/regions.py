@@ -55,7 +55,8 @@ class FromDisk(NamedTuple):
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
             first; kept: the inputs that are passed, or None for all.
-        ignored: parameters whose values do not matter; own: those whose arrays nobody else may have.
+        ignored: parameters whose values do not matter; own: those whose arrays nobody else may have;
+            renewed: other variables, whose values nobody reads before they get new ones.
         counter: variable with the number of the iteration, or None. packs: whether lists are copied at each
             call.
     """
@@ -74,6 +75,7 @@ class FromDisk(NamedTuple):
     kept: tuple[int, ...] | None
     ignored: frozenset[str]
     own: frozenset[str]
+    renewed: frozenset[str]
     counter: str | None
     packs: bool
 
