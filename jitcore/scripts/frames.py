@@ -43,8 +43,8 @@ _OF_MODULE = sys.getrefcount({"value": object()}["value"]) + 1
 
 
 def are_own(frame: FrameType, names: Iterable[str], dead: Iterable[str]) -> bool:
-    """Whether nobody but these variables has their arrays, or parts of them. dead: variables that do not count,
-    as nobody reads them any more."""
+    """Whether nobody but these variables has their arrays, or parts of them. dead: variables whose values
+    nobody reads any more, and that do not count."""
     variables = frame.f_locals
     alone = _OF_MODULE if variables is frame.f_globals else _OF_FUNCTION
 
