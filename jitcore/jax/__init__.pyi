@@ -40,11 +40,19 @@ from jitcore import vmap as vmap
 from jitcore import Array as Array
 from jitcore import check_tracer_leaks as check_tracer_leaks
 from jitcore import checking_leaks as checking_leaks
+from jitcore import debug_infs as debug_infs
 from jitcore import debug_nans as debug_nans
+from jitcore import default_matmul_precision as default_matmul_precision
+from jitcore import default_prng_impl as default_prng_impl
 from jitcore import disable_jit as disable_jit
 from jitcore import enable_checks as enable_checks
+from jitcore import enable_custom_prng as enable_custom_prng
 from jitcore import enable_x64 as enable_x64
+from jitcore import explain_cache_misses as explain_cache_misses
+from jitcore import log_compiles as log_compiles
+from jitcore import no_tracing as no_tracing
 from jitcore import numpy_dtype_promotion as numpy_dtype_promotion
+from jitcore import numpy_rank_promotion as numpy_rank_promotion
 from jitcore import threefry_partitionable as threefry_partitionable
 from jitcore import ShapeDtypeStruct as ShapeDtypeStruct
 from jitcore import ensure_compile_time_eval as ensure_compile_time_eval
@@ -58,6 +66,7 @@ from jitcore import devices as devices
 from jitcore import host_count as host_count
 from jitcore import host_id as host_id
 from jitcore import host_ids as host_ids
+from jitcore import live_arrays as live_arrays
 from jitcore import local_device_count as local_device_count
 from jitcore import local_devices as local_devices
 from jitcore import make_array_from_callback as make_array_from_callback
