@@ -273,5 +273,5 @@ PROPERTIES = {
 }
 
 #: Where aliases of types stand.
-ALIASES = {"ConvGeneralDilatedDimensionNumbers": "jitcore.lax.conv_shapes",
+ALIASES = {"ConvGeneralDilatedDimensionNumbers": "jitcore.lax.convolution.conv_shapes",
            "DotDimensionNumbers": "jitcore.lax.derived", "PrecisionLike": "jitcore.lax.derived"}

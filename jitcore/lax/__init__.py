@@ -10,9 +10,7 @@ Modules:
     bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
     compress       `compress`: the elements where a mask holds, side by side.
     control_flow/  Primitives that hold programs: conditions, loops, checks, and calls of Python.
-    conv           Convolution: `conv_general_dilated` and its special cases.
-    conv_shapes    Convolutions by patches: each place's window as features, filters that differ from place to
-                   place; and the shapes of convolutions and window reductions.
+    convolution/   Convolutions: the primitive with its rules, and what is made of it.
     cumulative     Cumulative reductions along one axis: sum, product, extrema, logsumexp.
     define         What functions of lax are made of: constructors of primitives, and static arguments in
                    canonical form.
@@ -66,8 +64,8 @@ from jitcore.lax.control_flow.implicit import custom_linear_solve, custom_root
 from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.lax.control_flow.scan import map, scan
 from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
-from jitcore.lax.conv import *
-from jitcore.lax.conv_shapes import *
+from jitcore.lax.convolution.conv import *
+from jitcore.lax.convolution.conv_shapes import *
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from jitcore.lax.derived import *
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general

@@ -7,7 +7,7 @@ In: a jaxpr. Out: the same program, in which
   another. Transpositions that leave them so are read through dimension numbers, others are computed;
 - a vector times a matrix that little arithmetic makes of others, or that is no such stack, is a sum of
   products, which loops compute where they read those: each element is read once;
-- a convolution has one of the two layouts of `lax.conv.plain_layouts`, no padding, no dilated images and no
+- a convolution has one of the two `plain_layouts` of `lax`, no padding, no dilated images and no
   groups of images: `pad`, `transpose` and `reshape` do that before, in loops that fuse with what computes the
   images;
 - operands have the dtype that is summed in, so that halves become float32 where they are computed; but for
@@ -22,7 +22,7 @@ import functools
 
 from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
-from jitcore.lax.conv import ConvDimensionNumbers, is_plain_convolution, plain_layouts
+from jitcore.lax.convolution.conv import ConvDimensionNumbers, is_plain_convolution, plain_layouts
 from jitcore.lax.dot import accumulation_dtype, free_dims, order_contraction, runs_together
 from jitcore.passes.tuning import DEFAULT, Tuning
 from jitcore.passes.walk import Walk, rewrite_equations

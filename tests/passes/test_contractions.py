@@ -6,7 +6,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import lax, make_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.lax.conv import is_plain_convolution
+from jitcore.lax.convolution.conv import is_plain_convolution
 from jitcore.passes import run_pipeline
 from jitcore.passes.contractions import keep_halves, normalize_contractions
 

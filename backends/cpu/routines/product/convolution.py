@@ -21,7 +21,7 @@ from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, P
 from jitcore.backends.cpu.routines.product.parts import list_parts
 from jitcore.backends.cpu.routines.product.routine import ProductRoutine
 from jitcore.core.jaxpr import Equation
-from jitcore.lax.conv import is_plain_convolution
+from jitcore.lax.convolution.conv import is_plain_convolution
 from jitcore.lax.define import product
 
 #: Nested indices of items (group, image, positions but the last) and of segments (window but its last axis).
