@@ -9,7 +9,7 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.lax.convolution.conv import ConvDimensionNumbers as ConvDimensionNumbers
 from jitcore.lax.convolution.conv_shapes import (
-                                                 ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers)
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers)
 from jitcore.lax.derived import (DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset,
                                  DotDimensionNumbers as DotDimensionNumbers, PrecisionLike as PrecisionLike,
                                  RaggedDotDimensionNumbers as RaggedDotDimensionNumbers)
