@@ -132,13 +132,13 @@ class COO(_Matrix):
         return COO((self.data, self.col, self.row), shape=self.shape[::-1])
 
 
-def _compress(places: Array, extent: int) -> Array:
+def compress_rows(places: Array, extent: int) -> Array:
     """Where the entries of each row begin, and the last ones end: [extent + 1]."""
     counts = jnp.zeros(extent, places.dtype).at[places].add(1, mode="drop")
     return jnp.concatenate([jnp.zeros(1, places.dtype), jnp.cumsum(counts, dtype=places.dtype)])
 
 
-def _expand(indptr: Array, count: int) -> Array:
+def expand_rows(indptr: Array, count: int) -> Array:
     """The row of each entry; those behind the last are in none."""
     places = jnp.arange(count, dtype=indptr.dtype)
     return (jnp.searchsorted(indptr, places, side="right") - 1).astype(indptr.dtype)
@@ -159,10 +159,10 @@ class CSR(_Matrix):
     @classmethod
     def _of_bcoo(cls, mat: BCOO) -> CSR:
         row, column = mat.indices[:, 0], mat.indices[:, 1]
-        return cls((mat.data, column, _compress(row, mat.shape[0])), shape=mat.shape)
+        return cls((mat.data, column, compress_rows(row, mat.shape[0])), shape=mat.shape)
 
     def to_bcoo(self) -> BCOO:
-        row = _expand(self.indptr, self.nse)
+        row = expand_rows(self.indptr, self.nse)
         return BCOO((self.data, jnp.stack([row, self.indices.astype(row.dtype)], -1)), shape=self.shape)
 
     def _transpose(self) -> CSC:
