@@ -107,13 +107,16 @@ _EXPORTS = {
     "jitcore.array": ("Array",),
     "jitcore.autojitted": ("AutojitWarning",),
     "jitcore.jitted.comparison": ("compare",),
-    "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
-                       "enable_x64", "numpy_dtype_promotion", "threefry_partitionable"),
+    "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_infs", "debug_nans",
+                       "default_matmul_precision", "default_prng_impl", "disable_jit", "enable_checks",
+                       "enable_custom_prng", "enable_x64", "explain_cache_misses", "log_compiles",
+                       "no_tracing", "numpy_dtype_promotion", "numpy_rank_promotion",
+                       "threefry_partitionable"),
     "jitcore.core.jaxpr": ("ShapeDtypeStruct",),
     "jitcore.core.trace": ("ensure_compile_time_eval",),
     "jitcore.device": ("Device", "Shard", "SingleDeviceSharding", "default_backend", "default_device",
                         "device_count", "devices", "host_count", "host_id", "host_ids",
-                        "local_device_count", "local_devices", "make_array_from_callback",
+                        "live_arrays", "local_device_count", "local_devices", "make_array_from_callback",
                         "make_array_from_process_local_data", "make_array_from_single_device_arrays",
                         "make_mesh", "print_environment_info", "process_count", "process_index",
                         "process_indices"),
@@ -152,18 +155,22 @@ if TYPE_CHECKING:
     from jitcore.array import Array as Array
     from jitcore.autojitted import AutojitWarning as AutojitWarning
     from jitcore.jitted.comparison import compare as compare
-    from jitcore.config import (check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
-                                debug_nans as debug_nans, disable_jit as disable_jit,
-                                enable_checks as enable_checks, enable_x64 as enable_x64,
-                                numpy_dtype_promotion as numpy_dtype_promotion,
-                                threefry_partitionable as threefry_partitionable)
+    from jitcore.config import (
+        check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks, debug_infs as debug_infs,
+        debug_nans as debug_nans, default_matmul_precision as default_matmul_precision,
+        default_prng_impl as default_prng_impl, disable_jit as disable_jit, enable_checks as enable_checks,
+        enable_custom_prng as enable_custom_prng, enable_x64 as enable_x64,
+        explain_cache_misses as explain_cache_misses, log_compiles as log_compiles, no_tracing as no_tracing,
+        numpy_dtype_promotion as numpy_dtype_promotion, numpy_rank_promotion as numpy_rank_promotion,
+        threefry_partitionable as threefry_partitionable,
+    )
     from jitcore.core.jaxpr import ShapeDtypeStruct as ShapeDtypeStruct
     from jitcore.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
     from jitcore.device import (
         Device as Device, Shard as Shard, SingleDeviceSharding as SingleDeviceSharding,
         default_backend as default_backend, default_device as default_device, device_count as device_count,
         devices as devices, host_count as host_count, host_id as host_id, host_ids as host_ids,
-        local_device_count as local_device_count, local_devices as local_devices,
+        live_arrays as live_arrays, local_device_count as local_device_count, local_devices as local_devices,
         make_array_from_callback as make_array_from_callback,
         make_array_from_process_local_data as make_array_from_process_local_data,
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,

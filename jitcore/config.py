@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 difflib = LazyModule("difflib")
 
-__all__ = ["FLAGS", "Config", "Flag", "config", "check_tracer_leaks", "checking_leaks", "debug_nans",
-           "disable_jit", "enable_checks", "enable_x64", "numpy_dtype_promotion",
+__all__ = ["FLAGS", "Config", "Flag", "check_tracer_leaks", "checking_leaks",
+           "config", "debug_infs", "debug_nans", "default_matmul_precision", "default_prng_impl",
+           "disable_jit", "enable_checks", "enable_custom_prng", "enable_x64", "explain_cache_misses",
+           "log_compiles", "no_tracing", "numpy_dtype_promotion", "numpy_rank_promotion",
            "threefry_partitionable"]
 
 
@@ -72,6 +74,10 @@ _ROWS = (
          "An error inside jitcore is raised while code is rewritten, where else Python's own way is taken."),
     Flag("debug_nans", bool, False, True,
          "Raise FloatingPointError as soon as an operation or a compiled function produces a NaN."),
+    Flag("debug_infs", bool, False, True,
+         "Raise FloatingPointError as soon as an operation or a compiled function produces an infinity."),
+    Flag("no_tracing", bool, False, False,
+         "jit raises RuntimeError where it would trace a function; what is compiled already runs."),
     Flag("num_threads", int, 0, False,
          "Threads of a parallel kernel; 0: OMP_NUM_THREADS, else one for each core this process may use.",
          process_wide=True),
@@ -102,6 +108,10 @@ _ROWS = (
     Flag("log", str, "", False,
          "Lines on standard error about what is compiled and why: 'info', or 'debug' for all; '' for none.",
          choices=("", "info", "debug")),
+    Flag("log_compiles", bool, False, False,
+         "What is traced and compiled is logged as warnings, which Python shows unless told otherwise."),
+    Flag("explain_cache_misses", bool, False, False,
+         "Why no known signature served a call is logged as a warning."),
     Flag("code_map", str, "", False,
          "How profilers and debuggers learn names of compiled code: 'perf' writes /tmp/perf-PID.map, "
          "'jitdump' ./jit-PID.dump, 'gdb' registers it with GDB, 'all' does all of it; '' nothing.",
@@ -110,6 +120,16 @@ _ROWS = (
          "Tracebacks that reach the user show no frames of jitcore or of the compiler."),
     Flag("numpy_dtype_promotion", str, "standard", True,
          "'strict' refuses to promote implicitly between different dtypes.", choices=("standard", "strict")),
+    Flag("numpy_rank_promotion", str, "allow", True,
+         "What happens where arrays of different ranks are broadcast: nothing, a warning or a ValueError.",
+         choices=("allow", "warn", "raise")),
+    Flag("default_matmul_precision", str, "", False,
+         "The least precision of products. They have the highest always, so that none changes anything.",
+         choices=("", "default", "high", "highest", "bfloat16", "tensorfloat32", "float32")),
+    Flag("default_prng_impl", str, "threefry2x32", False,
+         "How keys that name no implementation draw: by Threefry, the one that there is.",
+         choices=("threefry2x32",)),
+    Flag("enable_custom_prng", bool, False, True, "`random.PRNGKey` gives typed keys, as `random.key` does."),
 )
 
 FLAGS: dict[str, Flag] = {flag.name: flag for flag in _ROWS}
@@ -370,6 +390,46 @@ def threefry_partitionable(enable: bool = True) -> AbstractContextManager[None]:
 def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     """Context manager: raise at the first NaN, in this thread."""
     return config.override(debug_nans=enable)
+
+
+def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: raise at the first infinity, in this thread."""
+    return config.override(debug_infs=enable)
+
+
+def no_tracing(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: `jit` raises where it would trace, in this thread."""
+    return config.override(no_tracing=enable)
+
+
+def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: traces and compiles of this thread are logged as warnings."""
+    return config.override(log_compiles=enable)
+
+
+def explain_cache_misses(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: the reasons of this thread's cache misses are logged as warnings."""
+    return config.override(explain_cache_misses=enable)
+
+
+def default_matmul_precision(precision: str | None = None) -> AbstractContextManager[None]:
+    """Context manager: the least precision of products; they have the highest whatever it is."""
+    return config.override(default_matmul_precision=precision or "")
+
+
+def default_prng_impl(impl: str = "threefry2x32") -> AbstractContextManager[None]:
+    """Context manager: how keys draw; "threefry2x32" is the one way that there is."""
+    return config.override(default_prng_impl=impl)
+
+
+def enable_custom_prng(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: `random.PRNGKey` gives typed keys, in this thread."""
+    return config.override(enable_custom_prng=enable)
+
+
+def numpy_rank_promotion(mode: str = "allow") -> AbstractContextManager[None]:
+    """Context manager: whether arrays of different ranks are broadcast, "allow", "warn" or "raise"."""
+    return config.override(numpy_rank_promotion=mode)
 
 
 def numpy_dtype_promotion(mode: str = "standard") -> AbstractContextManager[None]:

@@ -6,6 +6,7 @@ parts.
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import math
 import platform
@@ -31,6 +32,16 @@ def devices(backend: str | None = None) -> list[Device]:
 
     Raises: BackendNotFoundError."""
     return list(find_backend(backend).devices())
+
+
+def live_arrays(platform: str | None = None) -> list[Array]:
+    """The Arrays with values that are alive and lie on a backend or platform, on the default one without a
+    name. Garbage that waits for its collection is among them.
+
+    Raises: BackendNotFoundError."""
+    there = set(find_backend(platform).devices())
+    return [x for x in gc.get_objects() if isinstance(x, ConcreteArray) and not x.is_deleted()
+            and not there.isdisjoint(x.devices())]
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:

@@ -103,11 +103,14 @@ class Initializer(Protocol):
 
 
 def wrap(head: str, parameters: list[str], tail: str) -> str:
-    """A signature in lines that go on below the opening parenthesis."""
+    """A signature in lines that go on below the opening parenthesis, or by four spaces if that is too far."""
     line = f"{head}({', '.join(parameters)}){tail}"
     if len(line) <= WIDTH:
         return line
-    lines, indent = [f"{head}("], " " * (len(head) + 1)
+    indent = " " * (len(head) + 1)
+    if len(indent) + max(map(len, parameters)) + 1 > WIDTH:
+        indent = " " * 4
+    lines = [f"{head}("]
     for i, one in enumerate(parameters):
         one += ", " if i < len(parameters) - 1 else f"){tail}"
         if len(lines[-1]) + len(one.rstrip()) > WIDTH:

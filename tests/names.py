@@ -35,7 +35,9 @@ class Compared(NamedTuple):
 
 
 def list_names(module: ModuleType) -> list[str]:
-    """Public names that a module says are its own, else all of JAX's that it has."""
+    """Public names that a module, or the table of those without a list of their own, says it promises."""
+    if (promised := DATA["promised"].get(module.__name__)) is not None:
+        return promised
     return [name for name in dir(module)
             if not name.startswith("_") and not name.endswith("_p") and name != "annotations"
             and not isinstance(value := getattr(module, name), ModuleType)

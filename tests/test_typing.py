@@ -82,6 +82,7 @@ CALLS = {
     "numpy.put_along_axis": lambda: jnp.put_along_axis(VECTOR, INTEGERS[1:], 1, 0, inplace=False),
     "numpy.piecewise": lambda: jnp.piecewise(VECTOR, [VECTOR > 1], [1.0, 2.0]), "numpy.clip": lambda: jnp.clip(VECTOR, 0, 1),
     "numpy.dsplit": lambda: jnp.dsplit(jnp.ones((1, 1, 2)), 2), "numpy.histogramdd": lambda: jnp.histogramdd(FLOATS),
+    "numpy.unpackbits": lambda: jnp.unpackbits(VECTOR.astype("uint8")),
     "numpy.polydiv": lambda: jnp.polydiv(INTEGERS, VECTOR), "numpy.result_type": lambda: jnp.result_type(VECTOR, "int8"),
     "numpy.ravel_multi_index": lambda: jnp.ravel_multi_index((1, 1), (2, 2)), "numpy.unravel_index": lambda:
     jnp.unravel_index(1, (2, 2)), "numpy.linalg.tensorsolve": lambda: jnp.linalg.tensorsolve(FLOATS, VECTOR),

@@ -16,6 +16,7 @@ import linecache
 import os
 import sys
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterable
 from itertools import islice
 from opcode import opname
@@ -128,6 +129,12 @@ def find_user_frame() -> FrameType | None:
     while frame is not None and _carries[frame.f_globals.get("__name__")]:
         frame = frame.f_back
     return frame
+
+
+def warn_user(message: str) -> None:
+    """A warning at the user's line; none where no code of a user is under way."""
+    if (frame := find_user_frame()) is not None:
+        warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
 def read_segment(info: SourceInfo) -> str:

@@ -75,6 +75,8 @@ class EvalTrace(Trace):
         out_avals = primitive.aval(*avals, **params)
         with np.errstate(all="ignore"):
             outs = primitive.eager(*values, **params)
+        if config.debug_nans or config.debug_infs:
+            check_values(primitive.name, outs if primitive.multiple_results else [outs])
         if primitive.multiple_results:
             return [wrap_result(out, aval, lent) for out, aval in zip(outs, out_avals)]
         return wrap_result(outs, out_avals, lent)
@@ -151,6 +153,16 @@ def wrap_result(value, aval: ShapedArray, lent: Sequence[np.ndarray] = ()) -> Co
     if lent and any(np.may_share_memory(value, array) for array in lent):
         value = copy_data(value)
     return ConcreteArray(value, aval.weak_type)
+
+
+def check_values(name: str, values: Sequence[np.ndarray]) -> None:
+    """Raises: FloatingPointError naming what made a NaN, or an infinity, where the flags forbid it."""
+    for value in values:
+        if np.result_type(value).kind not in "biu":
+            if config.debug_nans and np.isnan(value).any():
+                raise FloatingPointError(f"invalid value (nan) encountered in {name}")
+            if config.debug_infs and np.isinf(value).any():
+                raise FloatingPointError(f"invalid value (inf) encountered in {name}")
 
 
 class _Context(threading.local):

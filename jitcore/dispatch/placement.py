@@ -9,7 +9,6 @@ the memory.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from jitcore import errors, tree_util
 from jitcore.array import ConcreteArray, copy_data
-from jitcore.core.source import find_user_frame
+from jitcore.core.source import warn_user
 from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.options import UNSPECIFIED, JitOptions
 from jitcore.dispatch.program import Program
@@ -187,9 +186,7 @@ def delete_donated(positions: Sequence[int], leaves: Sequence[Any]) -> None:
 
 def warn_unusable(program: Program) -> None:
     """Warns, at the user's line, when a donated argument is read but no result can take over its memory."""
-    frame = find_user_frame()
-    if program.unusable and frame is not None:
+    if program.unusable:
         texts = ", ".join(aval.long() for aval in program.unusable)
-        message = (f"Some donated buffers were not usable: {texts}.\n"
-                   f"No result of {program.traced.fun_name} has that shape and dtype.")
-        warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno)
+        warn_user(f"Some donated buffers were not usable: {texts}.\n"
+                  f"No result of {program.traced.fun_name} has that shape and dtype.")

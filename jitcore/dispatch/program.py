@@ -20,7 +20,7 @@ from jitcore import passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
 from jitcore.config import RecentlyUsed, config, drop_oldest
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_read
-from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
+from jitcore.core.trace import Tracer, check_values, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.fast_call import make_rebuilder
 from jitcore.dispatch.options import JitOptions
@@ -261,7 +261,7 @@ class Program:
             run = partial(run, *consts)
         if taken != list(range(len(avals))):
             run = _select_arguments(run, taken)
-        return _check_nans(run, self.traced.fun_name) if config.debug_nans else run
+        return _check_values(run, self.traced.fun_name) if config.debug_nans or config.debug_infs else run
 
     def bind_to_host(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({})
                      ) -> Callable[..., list[np.ndarray]]:
@@ -296,12 +296,10 @@ def _select_arguments(run: Callable, positions: list[int]) -> Callable:
     return lambda *values: run(*select(values))
 
 
-def _check_nans(run: Callable, fun_name: str) -> Callable:
+def _check_values(run: Callable, fun_name: str) -> Callable:
     def run_checked(*values):
         outs = run(*values)
-        for out in outs:
-            if out.dtype.kind not in "biu" and np.isnan(out).any():
-                raise FloatingPointError(f"invalid value (nan) encountered in {fun_name}")
+        check_values(fun_name, outs)
         return outs
 
     return run_checked

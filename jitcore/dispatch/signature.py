@@ -16,7 +16,7 @@ import numpy as np
 
 from jitcore import dtypes, tree_util
 from jitcore.array import Array, ConcreteArray, DeviceArray
-from jitcore.config import config
+from jitcore.config import FLAGS, config
 from jitcore.core.jaxpr import ShapedArray, ShapeDtypeStruct
 from jitcore.core.source import list_positional, read_signature
 from jitcore.dispatch.backend import adopt_array
@@ -284,7 +284,7 @@ class MissLog:
 
 def _compare(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
     lines = [f"config flag {name}: was {old.flags[name]!r}, is {value!r}"
-             for name, value in new.flags.items() if old.flags[name] != value]
+             for name, value in new.flags.items() if FLAGS[name].affects_trace and old.flags[name] != value]
     if old.structure != new.structure:
         before, after = (miss.restore_call().make_in_tree() for miss in (old, new))
         lines.append(f"structure of (args, kwargs): was {before}, is {after}")

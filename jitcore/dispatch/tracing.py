@@ -94,8 +94,11 @@ def trace_call(fun: Callable, call: CallSignature, avals: Sequence[ShapedArray] 
                transform: str = "jit", rewrite: bool = False) -> TracedFunction:
     """Traces `fun` for this call. avals: of the leaves, when they are not those of the call.
 
-    Raises: JitcoreTypeError when the function returns something that is no array; whatever `fun` raises."""
+    Raises: JitcoreTypeError when the function returns something that is no array; RuntimeError under
+        `no_tracing`; whatever `fun` raises."""
     info = CallDebugInfo(fun, call, transform)
+    if config.no_tracing:
+        raise RuntimeError(f"re-tracing function {info.fun_name} for `{transform}`, but 'no_tracing' is set")
     run = fun
     if rewrite or config.rewrite:
         # It reads bytecode, and is loaded where it is asked for.

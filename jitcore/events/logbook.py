@@ -2,7 +2,9 @@
 
 In: events. Out: a record for each that has ended: of level INFO for what one wants to know of a program that
 is slow (first calls, misses with their reasons, compiles, fallbacks), DEBUG for the rest. Records go where
-the program sends them; under the flag `log` (`JITCORE_LOG=info` or `debug`) also to standard error.
+the program sends them; under the flag `log` (`JITCORE_LOG=info` or `debug`) also to standard error. Of level
+WARNING, which Python shows by itself, are traces and compiles under `log_compiles`, and misses under
+`explain_cache_misses`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from jitcore.config import config
 from jitcore.events.publishing import Event
 
 logger = logging.getLogger("jitcore")
+_COMPILING = frozenset(("first call", "trace", "compile"))
 _INFORMING = frozenset(("first call", "miss", "compile", "fallback"))
 
 
@@ -37,10 +40,13 @@ def read(event: Event) -> None:
     if event.seconds is None or event.kind == "kernel":
         return
     level = logging.INFO if event.kind in _INFORMING else logging.DEBUG
+    if (config.log_compiles and event.kind in _COMPILING
+            or config.explain_cache_misses and event.kind == "miss"):
+        level = logging.WARNING
     if config.log and level >= logging.getLevelName(config.log.upper()):
         record = logger.makeRecord(logger.name, level, "", 0, format_event(event), (), None)
         _handler.handle(record)
-    if logger.isEnabledFor(level):
+    if logger.isEnabledFor(level) and (logger.hasHandlers() or not config.log):
         logger.log(level, "%s", format_event(event), extra={"event": event})
 
 

@@ -106,7 +106,7 @@ def time_kernels(wanted: bool) -> None:
 def _is_logged() -> bool:
     """Whether lines are asked for: by the flag, or of Python's `logging`, which who asks has imported."""
     logging = sys.modules.get("logging")
-    return bool(config.log) or (
+    return bool(config.log) or config.log_compiles or config.explain_cache_misses or (
         logging is not None and logging.getLogger("jitcore").isEnabledFor(logging.INFO))
 
 

@@ -35,8 +35,8 @@ from jitcore.lax.elementwise import (abs_, add, convert_element_type, div, eq, g
 from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.shape import broadcast, full_like
 
-__all__ = ["bessel_i0e", "bessel_i1e", "betainc", "digamma", "erf", "erf_inv", "erfc", "igamma",
-           "igamma_grad_a", "igammac", "lgamma", "log_ndtr", "ndtri", "polygamma", "zeta"]
+__all__ = ["bessel_i0e", "bessel_i1e", "betainc", "digamma", "erf", "erf_inv", "erfc", "erfcx",
+           "igamma", "igamma_grad_a", "igammac", "lgamma", "log_ndtr", "ndtri", "polygamma", "zeta"]
 
 special = LazyFunctions("scipy.special")
 #: The family: on floats, of which halves are computed in float32.
@@ -176,6 +176,12 @@ def erf(x):
          jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))
 def erfc(x):
     """1 - erf(x), accurate for large x."""
+
+
+@_smooth(impl=special.erfcx, domain=(-3, 3), cost=40, scipy="erfcx",
+         jvp=lambda t, ans, x: mul(t, mul(sub(mul(x, ans), 1 / math.sqrt(math.pi)), 2.0)))
+def erfcx(x):
+    """exp(x * x) erfc(x), accurate where erfc(x) vanishes."""
 
 
 @_smooth(impl=special.erfinv, domain=(-0.95, 0.95), cost=24, scipy="erfinv",

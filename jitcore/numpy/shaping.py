@@ -310,7 +310,31 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
     return convert_dtype(x, dtypes.canonicalize_for(float if dtype is None else dtype, x.dtype))
 
 
+# -- bits ---------------------------------------------------------------------------------------------------
+def unpackbits(a, axis: int | None = None, count: int | None = None, bitorder: str = "big"):
+    """The bits of bytes along an axis, of the flat array for None. Same as: `numpy.unpackbits`.
+
+    Args:
+        count: how many are kept, or, if negative, how many are dropped at the end; a larger one adds zeros.
+    Raises: TypeError for what is not uint8."""
+    a = ensure_array("unpackbits", a)
+    if a.dtype != np.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    if bitorder not in ("big", "little"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+    a, axis = (reshape(a, (-1,)), 0) if axis is None else (a, canonicalize_axis(axis, a.ndim))
+    places = np.arange(8, dtype=np.uint8)[:: -1 if bitorder == "big" else 1]
+    bits = moveaxis(a, axis, -1)[..., None] >> places & np.uint8(1)
+    bits = reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
+    if count is not None:
+        extent = bits.shape[-1]
+        added = builtins.max(count - extent, 0)
+        bits = lax.pad(bits, np.uint8(0), [(0, 0, 0)] * (bits.ndim - 1) + [(0, added, 0)])
+        bits = bits[..., : count if count >= 0 else extent + count]
+    return moveaxis(bits, -1, axis)
+
+
 __all__ = ["astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
            "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis", "ndim",
            "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90", "shape", "size",
-           "squeeze", "swapaxes", "tile", "transpose"]
+           "squeeze", "swapaxes", "tile", "transpose", "unpackbits"]

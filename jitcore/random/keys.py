@@ -12,6 +12,7 @@ import numpy as np
 
 from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
+from jitcore.config import config
 from jitcore.core.jaxpr import aval_of
 from jitcore.dtypes import KeyDtype
 from jitcore.lax.joining import split as split_axis
@@ -182,9 +183,11 @@ def key(seed, *, impl: str | None = None, dtype: str | KeyDtype | None = None) -
 
 
 def PRNGKey(seed, *, impl: str | None = None) -> Array:  # noqa: N802  JAX's name
-    """A raw key of an integer seed, uint32[2]; otherwise as `key`."""
+    """A raw key of an integer seed, uint32[2], or a typed one under `enable_custom_prng`; otherwise as
+    `key`."""
     _check_implementation(impl)
-    return _seed("PRNGKey", seed)
+    words = _seed("PRNGKey", seed)
+    return PRNGKeyArray(words) if config.enable_custom_prng else words
 
 
 def _seed(name: str, seed) -> Array:

@@ -17,6 +17,7 @@ Modules:
     signal            Signals with SciPy's names and arguments (`jitcore.scipy.signal`): convolution, trends,
                       spectra.
     sparse/           Systems of which only products with vectors are known (`jitcore.scipy.sparse`).
+    spatial/          Geometry (`jitcore.scipy.spatial`).
     special           Special functions with NumPy's broadcasting and promotion (`jitcore.scipy.special`).
     special_matrices  Matrices of a known form, under SciPy's names (`jitcore.scipy.linalg`).
     stats/            Distributions of `jitcore.scipy.stats`, one module each, and ranks of samples.
@@ -25,10 +26,10 @@ Modules:
 from jitcore.core.source import bound_module
 from jitcore.docstrings import document
 from jitcore.scipy import (cluster, fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse,
-                           special, stats)
+                           spatial, special, stats)
 
 __all__ = ["cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse",
-           "special", "stats"]
+           "spatial", "special", "stats"]
 
 for _module in (cluster.vq, fft, linalg, ndimage, optimize, signal, special):
     bound_module(_module, _module.__all__)

@@ -166,6 +166,7 @@ CASES |= {
     "dsplit": [case(real(2, 3, 4), 2)], "unstack": [case(X), case(X, axis=1)],
     "flip": [case(X), case(X, 0), case(X, (0, 1))], "fliplr": [case(X)], "flipud": [case(X)],
     "rot90": [case(X), case(X, 2), case(X, 3), case(X, -1)], "roll": [case(X, 1), case(X, -2, 1), case(X, (1, 2), (0, 1))],
+    "unpackbits": [case(np.arange(0, 240, 20, dtype=np.uint8))],
     "tile": [case(V, 2), case(X, (2, 1)), case(V, (2, 2))],
     "repeat": [case(X, 2), case(X, 3, 1), case(V, 2, total_repeat_length=6)],
     "astype": [case(X, "int32"), case(I, "float32"), case(X, "bool")], "shape": [case(X)], "ndim": [case(X)],

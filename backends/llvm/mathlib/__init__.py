@@ -91,6 +91,7 @@ FUNCTIONS = {
     "atanh": Function(1, "hyperbolic.build_atanh", 1.5, 1.4),
     "erf": Function(1, "error.build_erf", 1.3, 1.3),
     "erfc": Function(1, "error.build_erfc", 1.8, 1.8),
+    "erfcx": Function(1, "error.build_erfcx", 2.0, 2.0),
     "erf_inv": Function(1, "error.build_erf_inv", 4.0, 4.0),
     "lgamma": Function(1, "gamma.build_lgamma", 0.51, 3.0, absolute=8.0),
     "digamma": Function(1, "gamma.build_digamma", 0.51, 4.0, absolute=8.0),

@@ -5,9 +5,12 @@ Method: erf is odd: in pieces where registers hold tables, else x + x P(x**2) up
 beyond 1/2 is exp(-x**2) times a polynomial in (x - 4) / (x + 4) divided by 1 + 2 x; x**2 keeps its
 rounding error.
 """
+import math
+
 from jitcore.backends.llvm.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.llvm.mathlib.double_word import (fast_two_sum, multiply_words, split_quotient,
                                                        two_product, two_sum)
+from jitcore.backends.llvm.mathlib.emitter import Constant
 from jitcore.backends.llvm.mathlib.exponential import scale, split_exp
 from jitcore.backends.llvm.mathlib.logarithmic import evaluate_positive_log
 from jitcore.backends.llvm.mathlib.piecewise import evaluate_pieces
@@ -60,3 +63,38 @@ def build_erfc(e, x):
     product, product_low = multiply_words(e, quotient, quotient_low, *fast_two_sum(e.const(1.0), rise))
     far = scale(e, product + product_low, power)
     return e.select(e.abs(x) > 0.5, e.select(x > 0.0, far, 2.0 - far), 1.0 - evaluate_near(e, x))
+
+
+_INVERSE_ROOT_OF_PI = Constant("0.56418958354775628694807945156077258584405062932900")
+#: -1/2, 1*3/4, -1*3*5/8 ...: erfcx(x) sqrt(pi) x - 1 for large x, in powers of 1 / x**2 from the first on.
+_FAR = tuple(math.prod(range(1, 2 * k, 2)) / (-2) ** k for k in range(1, 8))
+
+
+def evaluate_far_erfcx(e, x):
+    """A series in 1 / x**2 over x sqrt(pi), whose leading product keeps its rounding error."""
+    factor, factor_low = _INVERSE_ROOT_OF_PI.split(e.bits, 2)
+    inverse = 1.0 / x
+    largest = e.pick((2 - 2.0**-23) * 2.0**127, (2 - 2.0**-52) * 2.0**1023)
+    rest = e.fma(-inverse, e.at_most(x, largest), 1.0) * inverse
+    first = inverse * factor
+    low = e.fma(inverse, factor, -first) + e.fma(inverse, factor_low, rest * factor)
+    square = inverse * inverse
+    return first + e.fma(first * square, e.poly(square, _FAR), low)
+
+
+def build_erfcx(e, x):
+    """erfc's quotient without its exponential up to 10 or 28, a series in 1 / x**2 beyond; near zero
+    exp(x**2), whose x**2 keeps its rounding error, times 1 - erf(x); left of it 2 exp(x**2) - erfcx(-x)."""
+    limit, size = e.pick(10.5, 28.0), e.abs(x)
+    magnitude = e.at_most(size, limit)
+    t = (magnitude - 4.0) / (magnitude + 4.0)
+    constant, *rest = COEFFICIENTS["erfc", e.bits]
+    numerator = fast_two_sum(e.const(constant), t * e.poly(t, rest))
+    right, right_low = split_quotient(e, *numerator, *two_sum(e.const(1.0), magnitude + magnitude))
+    square, square_low = two_product(e, magnitude, magnitude)
+    rise, power = split_exp(e, square, square_low)
+    growth, growth_low = fast_two_sum(e.const(1.0), rise)
+    left = scale(e, growth + growth + (growth_low + growth_low), power)
+    positive = e.select(size > limit, evaluate_far_erfcx(e, size), right + right_low)
+    near = 1.0 - evaluate_near(e, x)
+    return e.select(size > 0.5, e.select(x > 0.0, positive, left - positive), e.fma(near, rise, near))

@@ -124,6 +124,64 @@ def bcoo_dot_general(lhs: Any, rhs: Any, *, dimension_numbers: tuple, precision:
     return out if preferred_element_type is None else out.astype(preferred_element_type)
 
 
+def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *,  # noqa: N803  JAX's names
+                             dimension_numbers: tuple) -> Any:
+    """The entries at given places of the product of two dense arrays, no others of which are computed.
+
+    Args:
+        A, B, dimension_numbers: as for `lax.dot_general`.
+        indices: [*batch, nse, n_sparse], of a sparse array that has the shape of the product.
+
+    Returns: the data of that array, [*batch, nse, *dense axes]; zeros for places outside.
+    Cost: nse products of what is contracted, for each place of dense axes.
+    Source: `jax.experimental.sparse.bcoo_dot_general_sampled`.
+
+    Example:
+        >>> import jitcore.numpy as jnp
+        >>> from jitcore.experimental import sparse
+        >>> places = jnp.array([[0, 0], [1, 1]])
+        >>> a = jnp.array([[1., 2.], [3., 4.]])
+        >>> numbers = ((1,), (0,)), ((), ())
+        >>> sparse.bcoo_dot_general_sampled(a, a, places, dimension_numbers=numbers).tolist()
+        [7.0, 22.0]"""
+    lhs, rhs, indices = jnp.asarray(A), jnp.asarray(B), jnp.asarray(indices)
+    (left, right), (left_batch, right_batch) = dimension_numbers
+    left, left_batch = ([canonicalize_axis(a, lhs.ndim) for a in axes] for axes in (left, left_batch))
+    right, right_batch = ([canonicalize_axis(a, rhs.ndim) for a in axes] for axes in (right, right_batch))
+    left_rest = [axis for axis in range(lhs.ndim) if axis not in (*left, *left_batch)]
+    right_rest = [axis for axis in range(rhs.ndim) if axis not in (*right, *right_batch)]
+    entries = indices.shape[:-1]
+    columns = [np.arange(extent).reshape(-1, *(1,) * (len(entries) - n - 1))
+               for n, extent in enumerate(entries[:-1])]
+    columns += [indices[..., column] for column in range(indices.shape[-1])]
+    batch = len(left_batch)
+    axes = [f"{n}" for n in range(batch + len(left_rest) + len(right_rest))]  # of the product
+    if len(columns) > len(axes):
+        raise ValueError(f"bcoo_dot_general_sampled: indices of shape {indices.shape} for a product of "
+                         f"{len(axes)} axes")
+    letter = {name: chr(ord("a") + n) for n, name in enumerate([*axes, *(f"c{n}" for n in range(len(left)))])}
+    entry = "".join(chr(ord("A") + n) for n in range(len(entries)))
+    sums = "".join(letter[f"c{n}"] for n in range(len(left)))
+
+    def read_rows(operand, own: list[int], order: Axes):
+        """Those of an operand, of which the product's axes `own` come first; and the letters of its axes."""
+        operand = jnp.transpose(operand, order)
+        chosen = [columns[axis] for axis in own if axis < len(columns)]
+        dense = "".join(letter[f"{axis}"] for axis in own if axis >= len(columns))
+        if not chosen:
+            return operand, dense + sums
+        chosen = [jnp.broadcast_to(column, entries) for column in chosen]
+        return operand.at[tuple(chosen)].get(mode="fill", fill_value=0), entry + dense + sums
+
+    own = [*range(batch), *range(batch, batch + len(left_rest))]
+    rows, names = read_rows(lhs, own, [*left_batch, *left_rest, *left])
+    own = [*range(batch), *range(batch + len(left_rest), len(axes))]
+    others, other_names = read_rows(rhs, own, [*right_batch, *right_rest, *right])
+    result = (entry if columns else "") + "".join(letter[name] for name in axes[len(columns):])
+    out = jnp.einsum(f"{names},{other_names}->{result}", rows, others)
+    return out if columns else jnp.broadcast_to(out, (*entries, *out.shape))
+
+
 def matmul(lhs: Any, rhs: Any) -> Any:
     """`lhs @ rhs`. Raises: TypeError for scalars; ValueError for extents that differ."""
     lhs, rhs = (x if is_sparse(x) else jnp.asarray(x) for x in (lhs, rhs))
@@ -139,4 +197,4 @@ def matmul(lhs: Any, rhs: Any) -> Any:
     return out
 
 
-__all__ = ["bcoo_dot_general", "matmul"]
+__all__ = ["bcoo_dot_general", "bcoo_dot_general_sampled", "matmul"]

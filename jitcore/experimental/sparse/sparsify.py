@@ -20,12 +20,13 @@ from jitcore.experimental.sparse.products import bcoo_dot_general
 from jitcore.lax.control_flow import control
 from jitcore.lax.control_flow.loops import Loop
 from jitcore.lax.define import define
-from jitcore.transforms.autodiff import value_and_grad as value_and_grad_dense
+from jitcore.transforms.autodiff import (jacfwd as jacfwd_dense, jacrev as jacrev_dense,
+                                         value_and_grad as value_and_grad_dense)
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
-from jitcore.tree_util import tree_flatten, tree_map
+from jitcore.tree_util import tree_flatten, tree_leaves, tree_map
 
-__all__ = ["grad", "sparsify", "todense", "value_and_grad"]
+__all__ = ["grad", "jacfwd", "jacobian", "jacrev", "sparsify", "todense", "value_and_grad"]
 
 
 @define("todense", impl=lambda x: x, aval=lambda x: x, jvp=jvp_linear(), batch=rebind(), same_elements=True,
@@ -213,30 +214,107 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
         >>> from jitcore.experimental import sparse
         >>> sparse.value_and_grad(lambda m: (m @ jnp.ones(2)).sum())(sparse.eye(2))[1]
         BCOO(float32[2, 2], nse=2)"""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
     @functools.wraps(fun)
     @source.api_boundary
     def differentiated(*args, **kwargs):
-        chosen = {n % len(args) for n in numbers}
-        given = [tree_map(lambda x: x.data if is_sparse(x) else x, arg, is_leaf=is_sparse) if n in chosen
-                 else arg
-                 for n, arg in enumerate(args)]
-
-        def restore(arg, values):
-            return tree_map(lambda x, v: x.with_data(v) if is_sparse(x) else v, arg, values,
-                            is_leaf=is_sparse)
-
-        def call(*values, **keywords):
-            return fun(*(restore(arg, value) if n in chosen else arg
-                         for n, (arg, value) in enumerate(zip(args, values))), **keywords)
-
+        call, given, restore = _by_values(fun, argnums, args)
         value, found = value_and_grad_dense(call, argnums, has_aux, **options)(*given, **kwargs)
-        if isinstance(argnums, int):
-            return value, restore(args[argnums], found)
-        return value, tuple(restore(args[n], ct) for n, ct in zip(numbers, found))
+        return value, restore(found)
 
     return differentiated
+
+
+def _by_values(fun: Callable, argnums: int | Sequence[int], args: tuple) -> tuple[Callable, list, Callable]:
+    """A function of the values of sparse arguments; those values; and what makes sparse arrays of derivatives
+    by them, whose axes in front are those of the function's result."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    chosen = {n % len(args) for n in numbers}
+    given = [tree_map(lambda x: x.data if is_sparse(x) else x, arg, is_leaf=is_sparse) if n in chosen else arg
+             for n, arg in enumerate(args)]
+
+    def put_back(x, values):
+        if not is_sparse(x):
+            return values
+        in_front = jnp.shape(values)[: jnp.ndim(values) - x.data.ndim]
+        if not in_front:
+            return x.with_data(values)
+        indices = jnp.broadcast_to(x.indices, (*in_front, *x.indices.shape))
+        return x.with_entries(values, indices, x.sparse_shape, x.indices_sorted, x.unique_indices)
+
+    def restore_one(arg, values):
+        return tree_map(put_back, arg, values, is_leaf=is_sparse)
+
+    def call(*values, **keywords):
+        return fun(*(restore_one(arg, value) if n in chosen else arg
+                     for n, (arg, value) in enumerate(zip(args, values))), **keywords)
+
+    def restore(found):
+        if isinstance(argnums, int):
+            return restore_one(args[argnums], found)
+        return tuple(restore_one(args[n], ct) for n, ct in zip(numbers, found))
+
+    return call, given, restore
+
+
+def _find_jacobian(find: Callable, fun: Callable, argnums: int | Sequence[int], has_aux: bool,
+                   options: dict) -> Callable:
+    @functools.wraps(fun)
+    @source.api_boundary
+    def differentiated(*args, **kwargs):
+        call, given, restore = _by_values(fun, argnums, args)
+        structures = []
+
+        def call_flat(*values, **keywords):
+            out = call(*values, **keywords)
+            out, aux = out if has_aux else (out, None)
+            if any(map(is_sparse, tree_leaves(out, is_leaf=is_sparse))):
+                raise NotImplementedError("Jacobians of functions whose results are sparse.\nTo fix: return "
+                                          "todense() of them.")
+            leaves, structure = tree_flatten(out)
+            structures.append(structure)
+            return (leaves, aux) if has_aux else leaves
+
+        found = find(call_flat, argnums, has_aux, **options)(*given, **kwargs)
+        found, aux = found if has_aux else (found, None)
+        out = structures[-1].unflatten(map(restore, found))
+        return (out, aux) if has_aux else out
+
+    return differentiated
+
+
+def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           **options: Any) -> Callable:
+    """`jitcore.jacfwd`, whose arguments may be sparse: the Jacobian by one has entries at its places, and the
+    axes of the result, which is dense, in front as batch axes.
+
+    Args, Returns, Raises: as for `jitcore.jacfwd`. Source: `jax.experimental.sparse.jacfwd`.
+
+    Example:
+        >>> import jitcore.numpy as jnp
+        >>> from jitcore.experimental import sparse
+        >>> sparse.jacfwd(lambda m: m @ jnp.ones(2))(sparse.eye(2))
+        BCOO(float32[2, 2, 2], nse=2, n_batch=1)"""
+    return _find_jacobian(jacfwd_dense, fun, argnums, has_aux, options)
+
+
+def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+           **options: Any) -> Callable:
+    """`jitcore.jacrev`, whose arguments may be sparse: see `jacfwd`.
+
+    Source: `jax.experimental.sparse.jacrev`.
+
+    Example:
+        >>> import jitcore.numpy as jnp
+        >>> from jitcore.experimental import sparse
+        >>> sparse.jacrev(lambda m: m @ jnp.ones(2))(sparse.eye(2)).data.shape
+        (2, 2)"""
+    return _find_jacobian(jacrev_dense, fun, argnums, has_aux, options)
+
+
+def jacobian(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False,
+             **options: Any) -> Callable:
+    """Another name of `jacrev`. Source: `jax.experimental.sparse.jacobian`."""
+    return jacrev(fun, argnums, has_aux, **options)
 
 
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any) -> Callable:

@@ -15,11 +15,13 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
+from jitcore.core.source import warn_user
 from jitcore.core.symbolic import DimExpr
-from jitcore.core.trace import (NOT_HERE, Tracer, context, eval_trace, origin_of, own_ndarray, to_numpy,
-                                user_snippet)
+from jitcore.core.trace import (NOT_HERE, Tracer, check_values, context, eval_trace, origin_of, own_ndarray,
+                                to_numpy, user_snippet)
 from jitcore.errors import arguments
 from jitcore.lax.define import canonicalize_axis, cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
@@ -159,10 +161,21 @@ def _join_extents(extents: tuple, shapes):
     return joint
 
 
+def join_shapes(*shapes: tuple) -> tuple:
+    """The shape that operands broadcast to; `config.numpy_rank_promotion` says whether ranks may differ."""
+    if config.numpy_rank_promotion != "allow" and len({len(shape) for shape in shapes if shape}) > 1:
+        found = " ".join(map(str, filter(None, shapes)))
+        if config.numpy_rank_promotion == "raise":
+            raise ValueError(f"Operands could not be broadcast together on shapes {found} and with the "
+                             "config option numpy_rank_promotion='raise'.")
+        warn_user(f"Following NumPy automatic rank promotion on shapes {found}.")
+    return broadcast_shapes(*shapes)
+
+
 def broadcast_operands(*operands) -> list:
     """Operands whose arrays have one shape; scalars stay scalars."""
     shapes = [shape_of(x) for x in operands]
-    shape = broadcast_shapes(*shapes)
+    shape = join_shapes(*shapes)
     return [x if own in (shape, ()) else broadcast_array(x, shape) for x, own in zip(operands, shapes)]
 
 
@@ -190,9 +203,11 @@ def _apply_now(primitive: Primitive, operands: Sequence) -> ConcreteArray:
     weak = all(is_weak(x) for x in operands)
     dtype, weak = _elementwise_result(primitive, values[0].dtype, len(values), weak)
     if len(values) > 1:
-        broadcast_shapes(*[value.shape for value in values])
+        join_shapes(*[value.shape for value in values])
     with np.errstate(all="ignore"):
         out = np.asarray(primitive.impl(*values))
+    if config.debug_nans or config.debug_infs:
+        check_values(primitive.name, [out])
     if out.dtype != dtype:
         out = out.astype(dtype)
     if any(x.__class__ is np.ndarray and np.may_share_memory(out, x) for x in operands):
@@ -219,7 +234,7 @@ def apply_select(condition, on_true, on_false):
     if context.trace is eval_trace and not any(isinstance(x, NOT_HERE) for x in operands):
         which, yes, no = map(to_numpy, operands)
         if yes.dtype == no.dtype:  # else `select_n` tells what is wrong
-            shape = broadcast_shapes(which.shape, yes.shape, no.shape)
+            shape = join_shapes(which.shape, yes.shape, no.shape)
             out = np.ascontiguousarray(np.where(which, yes, no)).reshape(shape)
             return ConcreteArray(out, is_weak(on_true) and is_weak(on_false))
     condition, on_true, on_false = broadcast_operands(*operands)

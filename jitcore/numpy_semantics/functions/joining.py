@@ -42,6 +42,7 @@ rows("append", count=2, convert=to_common, is_scalar=False)
 
 
 rows("insert", also=["values"], convert=to_first)
+rows("unpackbits", is_scalar=False)
 
 
 @adapts(np.delete, convert=as_operands)

@@ -29,7 +29,7 @@ WAYS = frozenset("""overwrite_input overwrite_a overwrite_b overwrite_x casting 
     workers plan lwork lapack_driver driver""".split())
 #: Parameters of functions written in C, which NumPy before 2.4 does not tell.
 IN_C = {"dot": "a b out", "vdot": "a b", "inner": "a b", "concatenate": "arrays axis out dtype casting",
-        "lexsort": "keys axis", "putmask": "a mask values"}
+        "lexsort": "keys axis", "putmask": "a mask values", "unpackbits": "a axis count bitorder"}
 #: Methods that change the array, where the functions of these names give a new one.
 _IN_PLACE = frozenset(["partition", "resize", "sort"])
 _PLAIN = (str, int, float, np.generic)

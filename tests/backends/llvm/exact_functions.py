@@ -73,6 +73,7 @@ REFERENCE = {
     "asinh": mp.asinh, "acosh": mp.acosh, "atanh": mp.atanh,
     "erf": lambda x: mp.erf(x) if abs(x) < 40 else mp.sign(x),
     "erfc": lambda x: mp.erfc(x) if abs(x) < 40 else 1 - mp.sign(x) + (TINY if x > 0 else 0),
+    "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x) if x < 1e5 else (1 - 1 / (2 * x * x)) / (x * mp.sqrt(mp.pi)),
     "bessel_i0e": functools.partial(exact_bessel, 0), "bessel_i1e": functools.partial(exact_bessel, 1),
     "ndtri": exact_ndtri, "log_ndtr": exact_log_ndtr, "zeta": exact_zeta, "polygamma": exact_polygamma,
     "erf_inv": mp.erfinv, "lgamma": exact_lgamma, "digamma": lambda x: mp.psi(0, x),
@@ -84,7 +85,7 @@ DOMAIN = {
     "log": (0, math.inf), "log2": (0, math.inf), "log10": (0, math.inf), "log1p": (-1, math.inf),
     "shared_sqrt": (0, math.inf), "multiplied_sqrt": (0, math.inf), "rsqrt": (0, math.inf), "asin": (-1, 1), "acos": (-1, 1), "acosh": (1, math.inf),
     "atanh": (-1, 1), "erf_inv": (-1, 1), "ndtri": (0, 1), "lgamma": (-1000, 1e300), "digamma": (-1000, 1e300),
-    "sinh": (-1000, 1000), "cosh": (-1000, 1000), "exp": (-1000, 1000), "exp2": (-2000, 2000),
+    "erfcx": (-100, math.inf), "sinh": (-1000, 1000), "cosh": (-1000, 1000), "exp": (-1000, 1000), "exp2": (-2000, 2000),
     "expm1": (-1000, 1000), "logistic": (-1000, 1000), "tanh": (-1000, 1000),
 }
 COSTLY = ("erf_inv", "lgamma", "digamma", "bessel_i0e", "bessel_i1e", "ndtri", "log_ndtr", "zeta", "polygamma")
