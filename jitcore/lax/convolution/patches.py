@@ -14,16 +14,8 @@ import numpy as np
 
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
-
-<<<<<<<< HEAD:jitcore/lax/convolution/patches.py
 from jitcore.lax.convolution.general import (ConvDimensionNumbers, conv_dimension_numbers,
                                              conv_general_dilated, transposed_padding)
-
-========
-from jitcore.lax.convolution.general import (ConvDimensionNumbers, conv_dimension_numbers,
-                                             conv_general_dilated, transposed_padding)
-
->>>>>>>> h-h:jitcore/lax/convolution/conv_shapes.py
 from jitcore.lax.dot import dot_general
 from jitcore.lax.shape import transpose
 from jitcore.lax.window import count_windows, dilated_extent, padtype_to_pads
