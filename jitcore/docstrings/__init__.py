@@ -12,12 +12,17 @@ and find functions without.
 from __future__ import annotations
 
 import functools
-import inspect
-import textwrap
 from collections.abc import Iterable
-from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jitcore.process.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# What only help needs.
+inspect, pathlib, textwrap = LazyModule("inspect"), LazyModule("pathlib"), LazyModule("textwrap")
 
 _WIDTH = 100
 _SHARED = ("Source:", "Returns:", "Raises:")
@@ -125,4 +130,4 @@ def read_parameters() -> dict[str, str]:
 
 
 def _locate(module: str) -> Path:
-    return Path(__file__).parent / f"{module.removeprefix('jitcore.')}.txt"
+    return pathlib.Path(__file__).parent / f"{module.removeprefix('jitcore.')}.txt"

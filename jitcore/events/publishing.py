@@ -26,11 +26,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
 
 from jitcore.config import config
 from jitcore.process.concurrency import Lock
-from jitcore.process.effort import collect_rarely
+from jitcore.process.lazy import LazyModule
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+effort = LazyModule("jitcore.process.effort")  # scripts that find all on disk do without
 
 __all__ = ["Event", "add_reader", "add_timer", "compiling", "publish", "remove_reader", "span",
            "time_kernels"]
@@ -164,5 +169,5 @@ def span(kind: str, name: str = "", place: str = "", **facts: Any) -> Iterator[d
 @contextmanager
 def compiling(kind: str, name: str, place: str = "", **facts: Any) -> Iterator[None]:
     """`span`, in which Python looks for garbage rarely."""
-    with collect_rarely(), span(kind, name, place, **facts):
+    with effort.collect_rarely(), span(kind, name, place, **facts):
         yield

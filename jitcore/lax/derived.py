@@ -324,14 +324,16 @@ def rng_uniform(a, b, shape: Sequence[int]) -> Array:
     def draw(low, high):
         low, high = np.asarray(low), np.asarray(high)
         if kind.kind in "iu":
-            return _GENERATOR.integers(low, high, shape, kind)
-        numbers = _GENERATOR.random(shape, np.float32 if kind.itemsize == 2 else kind)
+            return _open_generator().integers(low, high, shape, kind)
+        numbers = _open_generator().random(shape, np.float32 if kind.itemsize == 2 else kind)
         return np.asarray(low + (high - low) * numbers, kind)
 
     return io_callback(draw, ShapeDtypeStruct(shape, kind), a, b)
 
 
-_GENERATOR = np.random.default_rng()
+@functools.cache
+def _open_generator() -> np.random.Generator:
+    return np.random.default_rng()
 
 
 # -- products of groups
