@@ -2,42 +2,108 @@
 __version__: str
 __version_info__: tuple[int, ...]
 
-from jitcore import (Array as Array, Device as Device, Mesh as Mesh, NamedSharding as NamedSharding, P as P,
-                     ShapeDtypeStruct as ShapeDtypeStruct, Shard as Shard,
-                     SingleDeviceSharding as SingleDeviceSharding, block_until_ready as block_until_ready,
-                     check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
-                     checkpoint as checkpoint, checkpoint_policies as checkpoint_policies,
-                     clear_caches as clear_caches, closure_convert as closure_convert, config as config,
-                     copy_to_host_async as copy_to_host_async, custom_gradient as custom_gradient,
-                     custom_jvp as custom_jvp, custom_vjp as custom_vjp, debug_infs as debug_infs,
-                     debug_nans as debug_nans, default_backend as default_backend,
-                     default_device as default_device, default_matmul_precision as default_matmul_precision,
-                     default_prng_impl as default_prng_impl, device_count as device_count,
-                     device_get as device_get, device_put as device_put, devices as devices,
-                     disable_jit as disable_jit, ds as ds, effects_barrier as effects_barrier,
-                     enable_checks as enable_checks, enable_custom_prng as enable_custom_prng,
-                     enable_x64 as enable_x64, ensure_compile_time_eval as ensure_compile_time_eval,
-                     eval_shape as eval_shape, explain_cache_misses as explain_cache_misses, float0 as float0,
-                     fwd_and_bwd as fwd_and_bwd, grad as grad, hessian as hessian, host_count as host_count,
-                     host_id as host_id, host_ids as host_ids, jacfwd as jacfwd, jacobian as jacobian,
-                     jacrev as jacrev, jit as jit, jvp as jvp, linear_transpose as linear_transpose,
-                     linearize as linearize, live_arrays as live_arrays,
-                     local_device_count as local_device_count, local_devices as local_devices,
-                     log_compiles as log_compiles, make_array_from_callback as make_array_from_callback,
-                     make_array_from_process_local_data as make_array_from_process_local_data,
-                     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
-                     make_jaxpr as make_jaxpr, make_mesh as make_mesh, named_call as named_call,
-                     named_scope as named_scope, no_tracing as no_tracing,
-                     numpy_dtype_promotion as numpy_dtype_promotion,
-                     numpy_rank_promotion as numpy_rank_promotion,
-                     print_environment_info as print_environment_info, process_count as process_count,
-                     process_index as process_index, process_indices as process_indices, profiler as profiler,
-                     pure_callback as pure_callback, remat as remat, reshard as reshard, set_mesh as set_mesh,
-                     shard_map as shard_map, threefry_partitionable as threefry_partitionable,
-                     typeof as typeof, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap)
-from jitcore.jax import (ad_checkpoint as ad_checkpoint, custom_batching as custom_batching,
-                         custom_derivatives as custom_derivatives, debug as debug, distributed as distributed,
-                         dtypes as dtypes, errors as errors, experimental as experimental, export as export,
-                         flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy,
-                         ops as ops, random as random, scipy as scipy, sharding as sharding, stages as stages,
-                         test_util as test_util, tree as tree, tree_util as tree_util, typing as typing)
+from jitcore import config as config
+from jitcore import profiler as profiler
+from jitcore import block_until_ready as block_until_ready
+from jitcore import checkpoint as checkpoint
+from jitcore import checkpoint_policies as checkpoint_policies
+from jitcore import clear_caches as clear_caches
+from jitcore import closure_convert as closure_convert
+from jitcore import copy_to_host_async as copy_to_host_async
+from jitcore import custom_gradient as custom_gradient
+from jitcore import custom_jvp as custom_jvp
+from jitcore import custom_vjp as custom_vjp
+from jitcore import device_get as device_get
+from jitcore import device_put as device_put
+from jitcore import ds as ds
+from jitcore import effects_barrier as effects_barrier
+from jitcore import eval_shape as eval_shape
+from jitcore import fwd_and_bwd as fwd_and_bwd
+from jitcore import grad as grad
+from jitcore import hessian as hessian
+from jitcore import jacfwd as jacfwd
+from jitcore import jacobian as jacobian
+from jitcore import jacrev as jacrev
+from jitcore import jit as jit
+from jitcore import jvp as jvp
+from jitcore import linear_transpose as linear_transpose
+from jitcore import linearize as linearize
+from jitcore import make_jaxpr as make_jaxpr
+from jitcore import named_call as named_call
+from jitcore import named_scope as named_scope
+from jitcore import remat as remat
+from jitcore import reshard as reshard
+from jitcore import typeof as typeof
+from jitcore import value_and_grad as value_and_grad
+from jitcore import vjp as vjp
+from jitcore import vmap as vmap
+from jitcore import Array as Array
+from jitcore import check_tracer_leaks as check_tracer_leaks
+from jitcore import checking_leaks as checking_leaks
+from jitcore import debug_infs as debug_infs
+from jitcore import debug_nans as debug_nans
+from jitcore import default_matmul_precision as default_matmul_precision
+from jitcore import default_prng_impl as default_prng_impl
+from jitcore import disable_jit as disable_jit
+from jitcore import enable_checks as enable_checks
+from jitcore import enable_custom_prng as enable_custom_prng
+from jitcore import enable_x64 as enable_x64
+from jitcore import explain_cache_misses as explain_cache_misses
+from jitcore import log_compiles as log_compiles
+from jitcore import no_tracing as no_tracing
+from jitcore import numpy_dtype_promotion as numpy_dtype_promotion
+from jitcore import numpy_rank_promotion as numpy_rank_promotion
+from jitcore import threefry_partitionable as threefry_partitionable
+from jitcore import ShapeDtypeStruct as ShapeDtypeStruct
+from jitcore import ensure_compile_time_eval as ensure_compile_time_eval
+from jitcore import Device as Device
+from jitcore import Shard as Shard
+from jitcore import SingleDeviceSharding as SingleDeviceSharding
+from jitcore import default_backend as default_backend
+from jitcore import default_device as default_device
+from jitcore import device_count as device_count
+from jitcore import devices as devices
+from jitcore import host_count as host_count
+from jitcore import host_id as host_id
+from jitcore import host_ids as host_ids
+from jitcore import live_arrays as live_arrays
+from jitcore import local_device_count as local_device_count
+from jitcore import local_devices as local_devices
+from jitcore import make_array_from_callback as make_array_from_callback
+from jitcore import make_array_from_process_local_data as make_array_from_process_local_data
+from jitcore import make_array_from_single_device_arrays as make_array_from_single_device_arrays
+from jitcore import make_mesh as make_mesh
+from jitcore import print_environment_info as print_environment_info
+from jitcore import process_count as process_count
+from jitcore import process_index as process_index
+from jitcore import process_indices as process_indices
+from jitcore import float0 as float0
+from jitcore import pure_callback as pure_callback
+from jitcore import shard_map as shard_map
+from jitcore import Mesh as Mesh
+from jitcore import NamedSharding as NamedSharding
+from jitcore import P as P
+from jitcore import set_mesh as set_mesh
+from jitcore.jax import ad_checkpoint as ad_checkpoint
+from jitcore.jax import custom_batching as custom_batching
+from jitcore.jax import custom_derivatives as custom_derivatives
+from jitcore.jax import debug as debug
+from jitcore.jax import distributed as distributed
+from jitcore.jax import dtypes as dtypes
+from jitcore.jax import errors as errors
+from jitcore.jax import experimental as experimental
+from jitcore.jax import export as export
+from jitcore.jax import flatten_util as flatten_util
+from jitcore.jax import image as image
+from jitcore.jax import lax as lax
+from jitcore.jax import nn as nn
+from jitcore.jax import numpy as numpy
+from jitcore.jax import ops as ops
+from jitcore.jax import random as random
+from jitcore.jax import scipy as scipy
+from jitcore.jax import sharding as sharding
+from jitcore.jax import stages as stages
+from jitcore.jax import test_util as test_util
+from jitcore.jax import tree as tree
+from jitcore.jax import tree_util as tree_util
+from jitcore.jax import typing as typing

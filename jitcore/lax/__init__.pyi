@@ -8,8 +8,8 @@ import numpy as np
 
 from jitcore.array import Array
 from jitcore.lax.convolution.general import ConvDimensionNumbers as ConvDimensionNumbers
-from jitcore.lax.convolution.patches import \
-    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
+from jitcore.lax.convolution.patches import (
+    ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers)
 from jitcore.lax.derived import (DotAlgorithm as DotAlgorithm, DotAlgorithmPreset as DotAlgorithmPreset,
                                  DotDimensionNumbers as DotDimensionNumbers, PrecisionLike as PrecisionLike,
                                  RaggedDotDimensionNumbers as RaggedDotDimensionNumbers)
@@ -19,8 +19,9 @@ from jitcore.lax.fft import FftType as FftType
 from jitcore.lax.indexing.dimension_numbers import (GatherDimensionNumbers as GatherDimensionNumbers,
                                                     GatherScatterMode as GatherScatterMode,
                                                     ScatterDimensionNumbers as ScatterDimensionNumbers)
-from jitcore.lax.linalg.updates import (EighImplementation as EighImplementation,
-                                        EigImplementation as EigImplementation, SvdAlgorithm as SvdAlgorithm)
+from jitcore.lax.linalg.updates import (EigImplementation as EigImplementation,
+                                        EighImplementation as EighImplementation,
+                                        SvdAlgorithm as SvdAlgorithm)
 from jitcore.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 
 _Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]

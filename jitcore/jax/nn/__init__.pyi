@@ -1,3 +1,3 @@
 # ruff: noqa: F403, I001
-from jitcore.jax.nn import initializers as initializers
 from jitcore.nn import *
+from jitcore.jax.nn import initializers as initializers

@@ -1,3 +1,4 @@
 # ruff: noqa: F403, I001
-from jitcore.jax.numpy import fft as fft, linalg as linalg
 from jitcore.numpy import *
+from jitcore.jax.numpy import fft as fft
+from jitcore.jax.numpy import linalg as linalg
