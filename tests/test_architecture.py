@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[1]
 
 #: The layers, lowest first; the names in one row may import each other.
 LAYERS = (
-    ("errors", "docstrings"),
+    ("errors",),
     ("process",),
+    ("docstrings",),
     ("hypertext",),
     ("config",),
     ("events",),
