@@ -43,8 +43,8 @@ UNLIMITED = 1e9
 class Options(NamedTuple):
     """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled.
     fastmath, contract, thread_work: see `dispatch.backend.CompileOptions`. placement: where programs run, as
-    options of `jit`. tuning: by which tiers are chosen. prints: whether programs print; else plain Python
-    does calls that do."""
+    options of `jit`. prints: whether programs print; else plain Python does calls that do. tuning: by which
+    tiers are chosen."""
 
     strict: bool = False
     static_argnames: tuple[str, ...] = ()
@@ -53,8 +53,8 @@ class Options(NamedTuple):
     contract: bool = False
     placement: tuple[tuple[str, Any], ...] = ()
     thread_work: int | None = None
-    tuning: Tuning = Tuning()
     prints: bool = True
+    tuning: Tuning = Tuning()
 
     @property
     def of_program(self) -> JitOptions:
