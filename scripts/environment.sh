@@ -15,11 +15,11 @@ find_python() {
     return 1
 }
 
-# prepare_environment FOLDER EXTRA PYTHON: nothing to do where an earlier call did it and setup.cfg is unchanged.
+# prepare_environment FOLDER EXTRA PYTHON, the extra perhaps empty: nothing to do where an earlier call did it and setup.cfg is unchanged.
 prepare_environment() {
-    local folder=$1 extra=$2 python=$3 stamp="$1/installed-$2"
+    local folder=$1 extra=$2 python=$3 stamp="$1/installed${2:+-$2}"
     [ "$stamp" -nt setup.cfg ] && return
-    echo "Installing jitcore[$extra] into $folder ..."
+    echo "Installing jitcore${extra:+[$extra]} into $folder ..."
     if [ ! -x "$folder/bin/python" ]; then
         # Some distributions leave out what venv needs to install pip; the pip at hand can do that as well.
         "$python" -m venv "$folder" >/dev/null 2>&1 || {
@@ -27,7 +27,7 @@ prepare_environment() {
             "$python" -m pip --python "$folder/bin/python" install --quiet pip
         }
     fi
-    "$folder/bin/python" -m pip install --quiet --editable ".[$extra]" || return
+    "$folder/bin/python" -m pip install --quiet --editable ".${extra:+[$extra]}" || return
     touch "$stamp"
 }
 
