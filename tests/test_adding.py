@@ -1,7 +1,6 @@
 """The worked examples of docs/architecture.md: each diff applies, touches the files that the page names, and passes the
 tests that it names, on a copy of the project."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -10,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.docs_scripts import load_script
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -74,20 +75,13 @@ def test_copy_passes_the_tests_that_the_page_names(copy):
         assert f"PASSED {file}::" in printed, f"no test of {file} ran"
 
 
-def load_remake():
-    spec = importlib.util.spec_from_file_location("remake", EXAMPLES / "remake.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_an_example_is_made_anew_from_a_tree(tmp_path):
     """Of a tree with one example, that example."""
     for name in ("jitcore", "backends", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "setup.cfg", tmp_path)
     run(tmp_path, "git", "apply", "-C1", str(EXAMPLES / "pass.diff"))
-    remake = load_remake()
+    remake = load_script("examples/remake")
     made = remake.read_text("pass") + "".join(remake.find_differences(tmp_path))
     kept = (EXAMPLES / "pass.diff").read_text(encoding="utf-8")
     assert re.sub("^@@.*", "", made, flags=re.M) == re.sub("^@@.*", "", kept, flags=re.M)

@@ -1,21 +1,15 @@
 """The map of the house: the picture and the tables are those of the code, and rooms and files are not too large."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
+from tests.docs_scripts import load_script
+
 ROOT = Path(__file__).parents[1]
 
 
-def load_map():
-    spec = importlib.util.spec_from_file_location("draw_map", ROOT / "docs" / "draw_map.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-MAP = load_map()
+MAP = load_script("draw_map")
 
 
 @pytest.mark.parametrize("path, text", MAP.render().items(), ids=lambda x: str(x.relative_to(ROOT)) if isinstance(x, Path) else "")

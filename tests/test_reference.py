@@ -1,23 +1,17 @@
 """The pages of the API reference: every public function has a section, with its signature, example and source."""
 
 import ast
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.docs_scripts import load_script
+
 ROOT = Path(__file__).parents[1]
 
 
-def load_reference():
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-reference = load_reference()
+reference = load_script("reference")
 
 
 @pytest.mark.parametrize("module", reference.list_modules())

@@ -243,7 +243,7 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     data = dump_constants(constants, rebuilt, own)
     packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
-                    *stored, consts, None if is_whole else kept, *[frozenset()] * 3, None, packs)
+                    *stored, consts, None if is_whole else kept, packs)
 
 
 class _Pickler(pickle.Pickler):

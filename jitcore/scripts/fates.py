@@ -126,13 +126,17 @@ class FrameFate(Fate):
 
     def do(self, frame: FrameType, ahead: Ahead, count: int) -> tuple[int, dict[str, Any]] | None:
         """Runs the program for so many iterations, see `Region.run`."""
-        variables = frame.f_locals
-        if not are_own(frame, self.region.program.own, self.region.program.renewed):
+        found = self._read(frame, ahead, count)
+        return None if found is None else self.region.run(found[0])
+
+    def _read(self, frame: FrameType, ahead: Ahead, count: int) -> tuple[list, dict[str, list]] | None:
+        """(what the program gets, lists that it appends to); None where others may see what it writes."""
+        region, variables = self.region, frame.f_locals
+        if not are_own(frame, region.program.own, region.program.renewed):  # while nobody here has them, too
             return None
-        values = self.region.read(variables, ahead.list_values(count))
-        if self.region.find_lists(variables, values, ahead.sources) is None:
-            return None
-        return self.region.run(values)
+        values = region.read(variables, ahead.list_values(count))
+        lists = region.find_lists(variables, values, ahead.sources)
+        return None if lists is None else (values, lists)
 
     def write(self, frame: FrameType, results: dict[str, Any]) -> None:
         """What a program has come to, into a frame."""
@@ -146,15 +150,15 @@ class FrameFate(Fate):
     def rehearse(self, frame: FrameType, ahead: Ahead, count: int) -> Trial | None:
         """Does iterations on copies; None where Python would do something else then than the same ones."""
         region, copies = self.region, Copies()
-        if not are_own(frame, region.program.own, region.program.renewed):
+        told = self._read(frame, ahead, count)
+        if told is None:
             return None
-        given = region.read(frame.f_locals, ahead.list_values(count))
-        lists = region.find_lists(frame.f_locals, given, ahead.sources)
+        given, lists = told
         try:
             names = (*region.program.parameters, *[""] * len(given))
             values = [copies.copy(value, name in region.program.own) for name, value in zip(names, given)]
             call = region.define(copies.find_by(region.find, region.read_names))
-            found = copies.run(region.run, values, call) if lists is not None else None
+            found = copies.run(region.run, values, call)
         except Unchecked:
             self.untried = 0
             return None

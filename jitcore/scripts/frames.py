@@ -26,20 +26,18 @@ def write_variables(frame: FrameType, values: Mapping[str, Any]) -> None:
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
 
 
-def _count_references(frame: FrameType, name: str) -> int:
-    """Of a variable's value."""
-    return sys.getrefcount(frame.f_locals[name])
+def _count_of_function() -> int:
+    value = object()  # noqa: F841  which only this variable has
+    return sys.getrefcount(sys._getframe().f_locals["value"])
 
 
-def _count_own() -> int:
-    value = object()  # which only this variable has
-    frame = sys._getframe()
-    return _count_references(frame, "value") if value else 0
+def _count_of_module() -> int:
+    variables = {"value": object()}
+    return sys.getrefcount(variables["value"])
 
 
-#: References to what only a variable of a function's frame has, and one of a module: those that a look takes.
-_OF_FUNCTION = _count_own()
-_OF_MODULE = sys.getrefcount({"value": object()}["value"]) + 1
+#: References to what only a variable of a function's frame has, or one of a module, and who counts them.
+_OF_FUNCTION, _OF_MODULE = _count_of_function(), _count_of_module()
 
 
 def are_own(frame: FrameType, names: Iterable[str], dead: Iterable[str]) -> bool:
@@ -48,9 +46,11 @@ def are_own(frame: FrameType, names: Iterable[str], dead: Iterable[str]) -> bool
     variables = frame.f_locals
     alone = _OF_MODULE if variables is frame.f_globals else _OF_FUNCTION
 
-    def is_own(value: Any, name: str) -> bool:
-        others = sum(variables.get(other) is value for other in dead)
-        found = _count_references(frame, name) - 1  # that of `value` here
-        return getattr(value, "base", None) is None and found <= alone + others * (alone - 1)
+    def is_own(name: str) -> bool:
+        more = sys.getrefcount(variables[name]) - alone
+        if more > 0:  # which is rare, and there may be many of the dead
+            value = variables[name]
+            more -= (alone - 1) * sum(variables.get(other) is value for other in dead)
+        return more <= 0 and getattr(variables[name], "base", None) is None
 
-    return all(name in variables and is_own(variables[name], name) for name in names)
+    return all(name in variables and is_own(name) for name in names)

@@ -55,10 +55,10 @@ class FromDisk(NamedTuple):
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
             first; kept: the inputs that are passed, or None for all.
+        packs: whether lists are copied at each call.
         ignored: parameters whose values do not matter; own: those whose arrays nobody else may have;
             renewed: other variables, whose values nobody reads before they get new ones.
-        counter: variable with the number of the iteration, or None. packs: whether lists are copied at each
-            call.
+        counter: variable with the number of the iteration, or None.
     """
 
     parameters: tuple[str, ...]
@@ -73,11 +73,11 @@ class FromDisk(NamedTuple):
     stored: bytes
     consts: tuple
     kept: tuple[int, ...] | None
-    ignored: frozenset[str]
-    own: frozenset[str]
-    renewed: frozenset[str]
-    counter: str | None
     packs: bool
+    ignored: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+    renewed: frozenset[str] = frozenset()
+    counter: str | None = None
 
 
 _HOLDERS = (list, tuple)
