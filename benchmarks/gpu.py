@@ -34,6 +34,10 @@ LARGE = 100_000_000
 #: Seconds of a batch of calls, batches, and most calls of one.
 BATCH, BATCHES, MOST_CALLS = 0.03, 5, 2000
 PEERS = ("jitcore", "JAX", "CuPy", "torch.compile")
+#: Seconds after which another library starts no further row.
+MOST_SECONDS = 60
+#: Of measured processes: memory is for all of them, and what is compiled is.
+ENVIRONMENT = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JITCORE_CACHE_DIR": ""}
 
 
 class Bar(NamedTuple):
@@ -150,15 +154,18 @@ def run_section(
     device, rate = run_fresh(measure_copy)
     is_real = "emulated" not in device
     lines = [["row", "time", "of a copy", *(f"to {peer}" for peer in PEERS[1:]), "bar", "result"]]
-    failed, environment = False, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "JITCORE_CACHE_DIR": ""}
+    others = {peer: _measure_other(peer, names, show) for peer in _OTHERS if is_real}
+    failed = False
     for name in names:
         show(name)
         try:
-            seconds, moved, problem = run_fresh(measure, name, environment=environment)
+            ours, moved, problem = run_fresh(measure, name, environment=ENVIRONMENT)
         except RuntimeError as error:
-            seconds, moved, problem = {}, 0, str(error)
+            ours, moved, problem = None, 0, str(error)
         failed |= bool(problem)
         bar = _ENTRY_OF_NAME[name][1] if is_real else Bar()
+        seconds = {peer: found[name] for peer, found in others.items() if name in found}
+        seconds |= {} if ours is None else {"jitcore": ours}
         lines.append([name, *_format_row(seconds, moved, rate, bar), problem or "right"])
     told = f"{device}; a copy reads and writes {rate / 1e9:.0f} GB/s"
     told += "" if is_real else ". Few elements, and no bars: the times of the device in software say nothing."
@@ -201,16 +208,23 @@ def measure_copy() -> tuple[str, float]:
     return f"{device.device_kind}, jitcore {jitcore.__version__}", 2 * nbytes / seconds
 
 
-def measure(name: str) -> tuple[dict[str, float], int, str]:
-    """(seconds by library, bytes, what is wrong) of one row."""
-    row, _, make_torch = _ENTRY_OF_NAME[name]
+def measure(name: str) -> tuple[float, int, str]:
+    """(seconds, bytes, what is wrong) of one row."""
+    row = _ENTRY_OF_NAME[name][0]
     is_emulated = _find_device().backend == EMULATED
     problem = find_problem(row)
     inputs = row.make_inputs(row.tiny if is_emulated else row.size)
-    seconds = {"jitcore": _time_tracing("jitcore", row, inputs)}
+    seconds, found = _time_tracing("jitcore", row, inputs)
     if not is_emulated:
-        seconds |= _time_others(row, inputs, make_torch)
+        problem = problem or _compare_with_processor(row, inputs, found)
     return seconds, row.bytes_moved(*inputs) if row.bytes_moved else 0, problem
+
+
+def _compare_with_processor(row: Workload, inputs: tuple, found: Any) -> str:
+    """What is wrong with the result for all elements: small ones need few blocks and few rounds."""
+    import jitcore
+
+    return find_difference(row, found, jitcore.jit(row.program(jitcore), backend="cpu")(*inputs))
 
 
 def find_problem(row: Workload) -> str:
@@ -222,7 +236,8 @@ def find_problem(row: Workload) -> str:
                            compute_reference(row, inputs))
 
 
-def _time_tracing(package: str, row: Workload, inputs: tuple) -> float:
+def _time_tracing(package: str, row: Workload, inputs: tuple) -> tuple[float, Any]:
+    """(seconds, the result)."""
     peer = TracingPeer(package, package)
     api = peer.load_api()
     device = _find_device() if package == "jitcore" else api.devices()[0]
@@ -233,25 +248,34 @@ def _time_tracing(package: str, row: Workload, inputs: tuple) -> float:
     def run():
         last[:] = [function(*placed)]
 
-    return time_calls(run, lambda: api.block_until_ready(last[0]))
+    return time_calls(run, lambda: api.block_until_ready(last[0])), last[0]
 
 
-def _time_others(row: Workload, inputs: tuple, make_torch: Callable | None) -> dict[str, float]:
-    """Of the libraries that are installed, find the GPU and can run the row."""
-    found = {}
-    attempts = {"JAX": lambda: _time_jax(row, inputs), "CuPy": lambda: _time_cupy(row, inputs),
-                "torch.compile": lambda: _time_torch(make_torch, inputs)}
-    for peer, attempt in attempts.items():
-        try:
-            seconds = attempt()
-        except Exception:  # whatever a library raises that lacks something
-            continue
-        if seconds is not None:
-            found[peer] = seconds
+def _measure_other(peer: str, names: Sequence[str], show: Callable[[str], None]) -> dict[str, float]:
+    """Seconds of rows by another library; none where it does not work at all."""
+    show(peer)
+    try:
+        return run_fresh(measure_other, peer, *names, environment=ENVIRONMENT)
+    except RuntimeError:
+        return {}
+
+
+def measure_other(peer: str, *names: str) -> dict[str, float]:
+    """Seconds of the rows that a library can run, by name, of those that it gets to in time."""
+    found, end = {}, perf_counter() + MOST_SECONDS
+    for name in names:
+        row, _, make_torch = _ENTRY_OF_NAME[name]
+        if perf_counter() < end:
+            try:
+                seconds = _OTHERS[peer](row, row.make_inputs(row.size), make_torch)
+            except Exception:  # whatever a library raises that lacks something
+                continue
+            if seconds is not None:
+                found[name] = seconds
     return found
 
 
-def _time_jax(row: Workload, inputs: tuple) -> float | None:
+def _time_jax(row: Workload, inputs: tuple, make_torch: Callable | None) -> float | None:
     if importlib.util.find_spec("jax") is None:
         return None
     import jax
@@ -259,10 +283,10 @@ def _time_jax(row: Workload, inputs: tuple) -> float | None:
     if jax.devices()[0].platform != "gpu":
         return None
     with jax.enable_x64(row.dtype == "f64"):
-        return _time_tracing("jax", row, inputs)
+        return _time_tracing("jax", row, inputs)[0]
 
 
-def _time_cupy(row: Workload, inputs: tuple) -> float | None:
+def _time_cupy(row: Workload, inputs: tuple, make_torch: Callable | None) -> float | None:
     if importlib.util.find_spec("cupy") is None:
         return None
     import cupy
@@ -273,14 +297,17 @@ def _time_cupy(row: Workload, inputs: tuple) -> float | None:
     return time_calls(lambda: function(*placed), cupy.cuda.Device().synchronize)
 
 
-def _time_torch(make: Callable | None, inputs: tuple) -> float | None:
-    if make is None or importlib.util.find_spec("torch") is None:
+def _time_torch(row: Workload, inputs: tuple, make_torch: Callable | None) -> float | None:
+    if make_torch is None or importlib.util.find_spec("torch") is None:
         return None
     import torch
 
-    function = torch.compile(make(torch))
+    function = torch.compile(make_torch(torch))
     placed = [torch.from_numpy(x).cuda() for x in inputs]
     return time_calls(lambda: function(*placed), torch.cuda.synchronize)
+
+
+_OTHERS = {"JAX": _time_jax, "CuPy": _time_cupy, "torch.compile": _time_torch}
 
 
 def time_calls(run: Callable[[], Any], wait: Callable[[], Any]) -> float:

@@ -100,7 +100,7 @@ _ROWS = (
     Flag("gpu_memory_kept", int, 4 << 30, False,
          "Bytes of a GPU kept for later arrays, from its first use on; at most a quarter of its memory.",
          process_wide=True),
-    Flag("gpu_libraries", bool, False, False,
+    Flag("gpu_libraries", bool, True, False,
          "Whether cuSOLVER, cuBLAS and cuFFT compute on GPUs what they have, where bindings are installed.",
          process_wide=True),
     Flag("announce_compiles", bool, True, False,
@@ -123,8 +123,8 @@ _ROWS = (
     Flag("numpy_rank_promotion", str, "allow", True,
          "What happens where arrays of different ranks are broadcast: nothing, a warning or a ValueError.",
          choices=("allow", "warn", "raise")),
-    Flag("default_matmul_precision", str, "", False,
-         "The least precision of products. They have the highest always, so that none changes anything.",
+    Flag("default_matmul_precision", str, "", True,
+         "The precision of products that name none, on TPUs and of NVIDIA's libraries; processors have one.",
          choices=("", "default", "high", "highest", "bfloat16", "tensorfloat32", "float32")),
     Flag("default_prng_impl", str, "threefry2x32", False,
          "How keys that name no implementation draw: by Threefry, the one that there is.",
@@ -413,7 +413,7 @@ def explain_cache_misses(enable: bool = True) -> AbstractContextManager[None]:
 
 
 def default_matmul_precision(precision: str | None = None) -> AbstractContextManager[None]:
-    """Context manager: the least precision of products; they have the highest whatever it is."""
+    """Context manager: the precision of products that name none, on devices that have several."""
     return config.override(default_matmul_precision=precision or "")
 
 

@@ -379,7 +379,11 @@ def test_bars_of_gpus(bar, told):
 def test_rows_of_gpus_are_right_on_the_device_in_software(name):
     with config.override(default_backend=gpu.EMULATED):
         seconds, _, problem = gpu.measure(name)
-    assert list(seconds) == ["jitcore"] and problem == ""
+    assert seconds > 0 and problem == ""
+
+
+def test_libraries_without_a_gpu_measure_no_row_of_gpus():
+    assert gpu.measure_other("JAX", "x + 1, 4 elements f32") == {}
 
 
 def test_calls_are_awaited_once_in_a_batch():

@@ -46,6 +46,10 @@ class Tuning:
     most_moved: int = 4 << 20
 
     # -- kernels (`cuda.render`) --------------------------------------------------------------------------
+    #: Rounds of a thread's part of a reduction that are written out together, if one has so many operations:
+    #: NVIDIA's assembler does that with shorter ones.
+    rounds: int = 4
+    least_unrolled: int = 16
     #: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
     most_inlined_calls: int = 8
     #: Extents from which on products go by tiles; tiles that keep a GPU busy: where there are fewer of the

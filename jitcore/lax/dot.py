@@ -10,11 +10,13 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
+from jitcore.config import config
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import define, product, to_operands
 from jitcore.lax.elementwise import convert_element_type
@@ -73,6 +75,27 @@ class Precision(enum.Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+
+#: Other names of precisions, as JAX has them.
+_PRECISIONS = {"default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+               "high": Precision.HIGH, "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH,
+               "highest": Precision.HIGHEST, "float32": Precision.HIGHEST}
+
+
+def canonicalize_precision(precision: Any) -> Precision | None:
+    """What a product is told: the higher one of a pair; for None the one that is set for all.
+
+    Raises: ValueError for what is no precision."""
+    if precision is None:
+        precision = config.default_matmul_precision or None
+    given = precision if isinstance(precision, (tuple, list)) else (precision,)
+    found = [_PRECISIONS.get(one, one) if isinstance(one, str) else one for one in given]
+    if not all(one is None or isinstance(one, Precision) for one in found):
+        names = ", ".join(map(repr, _PRECISIONS))
+        raise ValueError(f"precision must be None, a lax.Precision, one of {names}, or a pair of these, "
+                         f"got {precision!r}.")
+    return max((one for one in found if one is not None), key=lambda one: one.value, default=None)
 
 
 def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
@@ -277,7 +300,8 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
 
     Args:
         dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), sequences of axes.
-        precision: kept for backends with several; the CPU always computes in full precision.
+        precision: a `Precision`, or a name of one such as "tensorfloat32", for devices with several: TPUs,
+            and cuBLAS, which rounds to TF32 what names less than "highest". Processors have one.
         preferred_element_type: dtype to accumulate in and to return; by default the operands' common one.
             Narrow operands need it.
     Returns: axes (batch, free of lhs, free of rhs).
@@ -288,7 +312,8 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     if preferred is not None and not dtypes.is_narrow(preferred):
         lhs, rhs = (convert_element_type(x, preferred) if dtypes.is_narrow(aval_of(x).dtype) else x
                     for x in (lhs, rhs))
-    return dot_general.primitive.bind(lhs, rhs, dimension_numbers=dims, precision=precision,
+    return dot_general.primitive.bind(lhs, rhs, dimension_numbers=dims,
+                                      precision=canonicalize_precision(precision),
                                       preferred_element_type=preferred)
 
 

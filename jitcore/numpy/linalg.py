@@ -374,7 +374,7 @@ def multi_dot(arrays, *, precision=None):
             raise ValueError(f"multi_dot: all inputs must be 1D or 2D, got {x.ndim}D")
     left = terms[0][0] if arrays[0].ndim == 2 else ""
     right = terms[-1][-1] if arrays[-1].ndim == 2 else ""
-    return products.einsum(f"{','.join(terms)}->{left}{right}", *arrays)
+    return products.einsum(f"{','.join(terms)}->{left}{right}", *arrays, precision=precision)
 
 
 def trace(x, /, *, offset: int = 0, dtype=None):

@@ -21,7 +21,7 @@ from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.ufuncs.arithmetic import conjugate, multiply, subtract
 
 
-def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None) -> Array:
+def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None, precision=None) -> Array:
     """The sum of products over the labels that `out_labels` lacks; each operand has each label at most once.
 
     dtype: of the accumulation and the result."""
@@ -36,7 +36,7 @@ def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None) -> Array:
     numbers = tuple(tuple(tuple(labels.index(one) for one in group) for labels in (a_labels, b_labels))
                     for group in (contracted, batch))
     dtype = dtypes.result_type(a.dtype, b.dtype) if dtype is None else dtype
-    out = lax.dot_general(a, b, numbers, preferred_element_type=dtype)
+    out = lax.dot_general(a, b, numbers, precision, dtype)
     natural = batch + [label for label in (*a_labels, *b_labels) if label not in shared]
     return _permute(out, [natural.index(label) for label in out_labels])
 
@@ -78,7 +78,7 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     a_labels += ["k"] if a.ndim - len(a_labels) == 1 else ["m", "k"]
     b_labels += ["k"] if b.ndim - len(b_labels) == 1 else ["k", "n"]
     out = [*range(rank), *(["m"] if "m" in a_labels else []), *(["n"] if "n" in b_labels else [])]
-    return contract_pair(a, b, a_labels, b_labels, out, dtype)
+    return contract_pair(a, b, a_labels, b_labels, out, dtype, precision)
 
 
 def _label_batch(x, count: int, batch: tuple) -> tuple[Array, list]:
@@ -97,7 +97,7 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     b_axis = max(b.ndim - 2, 0)
     if a.shape[-1] != b.shape[b_axis]:
         raise TypeError(f"dot: the contracted extents differ, got shapes {a.shape} and {b.shape}.")
-    return lax.dot_general(a, b, (((a.ndim - 1,), (b_axis,)), ((), ())), preferred_element_type=dtype)
+    return lax.dot_general(a, b, (((a.ndim - 1,), (b_axis,)), ((), ())), precision, dtype)
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
@@ -111,8 +111,8 @@ def inner(a, b, *, precision=None, preferred_element_type=None):
     """Sum of products over the last axes of both. Same as: `numpy.inner`."""
     a, b, dtype = _prepare("inner", a, b, preferred_element_type)
     if not a.ndim or not b.ndim:
-        return dot(a, b, preferred_element_type=preferred_element_type)
-    return tensordot(a, b, (-1, -1), preferred_element_type=dtype)
+        return dot(a, b, precision=precision, preferred_element_type=preferred_element_type)
+    return tensordot(a, b, (-1, -1), precision=precision, preferred_element_type=dtype)
 
 
 def outer(a, b, out=None):
@@ -137,7 +137,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
         a_axes, b_axes = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     a_axes = tuple(canonicalize_axis(i, a.ndim) for i in a_axes)
     b_axes = tuple(canonicalize_axis(i, b.ndim) for i in b_axes)
-    return lax.dot_general(a, b, ((a_axes, b_axes), ((), ())), preferred_element_type=dtype)
+    return lax.dot_general(a, b, ((a_axes, b_axes), ((), ())), precision, dtype)
 
 
 def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=None):
@@ -149,7 +149,7 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = (broadcast_array(x, shape) for x in (x1, x2))
     labels = list(range(len(shape)))
-    return contract_pair(x1, x2, labels, labels, labels[:-1], dtype)
+    return contract_pair(x1, x2, labels, labels, labels[:-1], dtype, precision)
 
 
 def _move_axis_last(x, axis: int):
@@ -229,7 +229,7 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
     for positions, _, expression, *_ in contractions:
         # opt_einsum names the operands of a step in the order of popping: from the last position down.
         chosen = [arrays.pop(i) for i in sorted(positions, reverse=True)]
-        arrays.append(_contract_expression(expression, chosen, dtype))
+        arrays.append(_contract_expression(expression, chosen, dtype, precision))
     return convert_dtype(arrays[0], dtype, weak)
 
 
@@ -246,7 +246,7 @@ def _left_to_right(operands):
     return [(0, 1)] + [(0, i) for i in range(count - 2, 0, -1)] if count > 1 else [(0,)]
 
 
-def _contract_expression(expression: str, arrays: list, dtype) -> Array:
+def _contract_expression(expression: str, arrays: list, dtype, precision) -> Array:
     inputs, output = expression.split("->")
     terms = inputs.split(",")
     taken = [_take_diagonals(x, term) for x, term in zip(arrays, terms)]
@@ -255,7 +255,7 @@ def _contract_expression(expression: str, arrays: list, dtype) -> Array:
         return _permute(x, [labels.index(label) for label in output])
     (a, a_labels), (b, b_labels) = taken
     a, a_labels, b, b_labels = _drop_broadcast_axes(a, a_labels, b, b_labels)
-    return contract_pair(a, b, a_labels, b_labels, list(output), dtype)
+    return contract_pair(a, b, a_labels, b_labels, list(output), dtype, precision)
 
 
 def _drop_broadcast_axes(a, a_labels: list, b, b_labels: list):

@@ -15,6 +15,7 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from jitcore.backends.cuda.runtime.driver import CudaError
@@ -39,11 +40,22 @@ MAX_PLANS = 32
 
 
 class Bindings(NamedTuple):
-    """The functions of a library. handle: what they get first; None where they get none."""
+    """The functions of a library. handle: what they get first; None where they get none. enter: makes the
+    context in which they use the runtime's stream."""
 
     package: str
     module: Any
     handle: int | None
+    enter: Callable[[], AbstractContextManager] = contextlib.nullcontext
+
+
+class _Stream(NamedTuple):
+    """A stream as other packages take it."""
+
+    handle: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
 
 
 class Libraries:
@@ -80,6 +92,12 @@ class Libraries:
             module.get_version()
             return Bindings(package, module, None)
         found = Bindings(package, module, module.create())
+        if package == "cupy":  # each of its functions goes to the stream that is CuPy's current one
+            streams = importlib.import_module("cupy").cuda
+            stream = (streams.Stream.from_external(_Stream(self.runtime.stream))
+                      if hasattr(streams.Stream, "from_external")
+                      else streams.ExternalStream(self.runtime.stream))  # before CuPy 14
+            found = found._replace(enter=lambda: stream)
         self._apply(found, "setStream", self.runtime.stream)
         if library == "cublas":
             self._apply(found, "setMathMode", _MATH_MODE)
@@ -89,7 +107,8 @@ class Libraries:
         """name: C's, without the library's; nvmath-python writes it in small letters."""
         name = re.sub("[A-Z]", r"_\g<0>", name).lower() if bindings.package == "nvmath" else name
         first = () if bindings.handle is None else (bindings.handle,)
-        return getattr(bindings.module, name)(*first, *arguments)
+        with bindings.enter():
+            return getattr(bindings.module, name)(*first, *arguments)
 
     def call(self, library: str, name: str, *arguments: Any) -> Any:
         """What a function of a library gives. Raises: CudaError."""

@@ -21,7 +21,7 @@ from jitcore.backends.cuda.libraries import routines
 from jitcore.backends.cuda.libraries.bindings import Libraries, Routine
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, ShapedArray, Var, sub_jaxprs
-from jitcore.lax.dot import free_dims
+from jitcore.lax.dot import Precision, free_dims
 from jitcore.lax.fft import FftType
 from jitcore.passes import PIPELINE, run_pipeline
 from jitcore.passes.walk import Walk, rewrite_equations
@@ -246,7 +246,8 @@ def _dot_general(left, right, *, dimension_numbers, precision=None, preferred_el
     count, m, n, k = map(math.prod, (batch, down, across, k))
     return routines.GEMM.bind(left, right, outs=(((*batch, *down, *across), out_dtype),), dtype=dtype,
                               out_dtype=out_dtype, count=count, m=m, n=n, k=k,
-                              turned=(left_turned, right_turned))
+                              turned=(left_turned, right_turned),
+                              is_rounded=precision not in (None, Precision.HIGHEST))
 
 
 def _lay_out(x, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> tuple[Any, bool]:

@@ -27,8 +27,8 @@ _DEFAULT_ALGORITHM = -1
 #: By dtype: the letter in names of functions, and cudaDataType_t.
 TYPES = {"float32": ("s", 0), "float64": ("d", 1), "complex64": ("c", 4), "complex128": ("z", 5),
          "float16": ("", 2), "bfloat16": ("", 14)}
-#: cublasComputeType_t: 32 bit, without TF32, and 64 bit.
-_COMPUTE_32F, _COMPUTE_64F = 68, 70
+#: cublasComputeType_t: 32 bit, the same with factors rounded to TF32, and 64 bit.
+_COMPUTE_32F, _COMPUTE_TF32, _COMPUTE_64F = 68, 77, 70
 FORWARD, INVERSE = -1, 1
 
 
@@ -129,10 +129,12 @@ def _trsm(libraries, a, b, x, *, dtype, count: int, rows: int, columns: int, is_
 
 
 def _gemm(libraries, left, right, product, *, dtype, out_dtype, count: int, m: int, n: int, k: int,
-          turned: tuple[bool, bool]) -> None:
-    """turned: whether a factor lies there as its transpose. The library's left factor is our right one."""
+          turned: tuple[bool, bool], is_rounded: bool) -> None:
+    """turned: whether a factor lies there as its transpose. is_rounded: whether factors may be rounded to
+    TF32. The library's left factor is our right one."""
     kind, out_kind = TYPES[dtype.name][1], TYPES[out_dtype.name][1]
-    compute = _COMPUTE_64F if dtype.name in ("float64", "complex128") else _COMPUTE_32F
+    single = _COMPUTE_TF32 if is_rounded and not dtypes.is_half(dtype) else _COMPUTE_32F
+    compute = _COMPUTE_64F if dtype.name in ("float64", "complex128") else single
     scale = np.array([1, 0], np.float32 if dtypes.is_half(dtype) else dtype)
     one, zero = scale.ctypes.data, scale.ctypes.data + scale.itemsize
     first, second = (TRANSPOSE if is_turned else NO_TRANSPOSE for is_turned in turned[::-1])

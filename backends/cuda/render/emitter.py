@@ -39,6 +39,7 @@ class KernelEmitter(ExpressionEmitter):
         for argument in function.args[: len(buffers)] if is_apart else ():
             argument.add_attribute("noalias")
         super().__init__(function, options, contraction)
+        self.together: tuple[int, Callable] | None = None
         self.addresses = dict(zip(buffers, function.args))
         self.sizes = dict(zip(sizes, function.args[len(buffers) :]))
         self.moving: dict[Buffer, ir.Value] = {}  # buffers that change places, and where their address is
@@ -46,6 +47,31 @@ class KernelEmitter(ExpressionEmitter):
     def finish(self) -> None:
         self.b.ret_void()
         super().finish()
+
+    def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
+        """The same loop, with rounds written out together where `together` says how."""
+        b, first = self.b, start
+        if self.together is not None:
+            rounds, read = self.together
+            pace = b.mul(step, I64(rounds))
+            first = b.add(start, b.mul(b.sdiv(b.sub(stop, start), pace), pace))
+            with self.for_range(start, first, pace) as i:
+                places, known, tables = [b.add(i, b.mul(step, I64(n))) for n in range(rounds)], self.values, []
+                for place in places:
+                    self.values = dict(known)
+                    read(place)
+                    tables.append(self.values)
+                for place, self.values in zip(places, tables):
+                    body(place)
+        super().loop(first, stop, step, body)
+
+    @contextlib.contextmanager
+    def in_rounds(self, rounds: int, read: Callable[[ir.Value], None]) -> Iterator[None]:
+        """Loops with so many rounds written out together: addresses are computed once for them, and they wait
+        for memory together. read: what is read in the round of a place, before what computes with it."""
+        self.together = rounds, read
+        yield
+        self.together = None
 
     def load_size(self, size) -> ir.Value:
         return self.sizes[size]

@@ -21,7 +21,7 @@ from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I1, I64, element_constant
 from jitcore.backends.llvm.statements import StatementRenderer
-from jitcore.loopir.expr import Axis
+from jitcore.loopir.expr import Axis, walk
 from jitcore.loopir.monoids import is_summed
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.traversal import peel
@@ -167,10 +167,25 @@ class ItemRenderer(StatementRenderer):
         found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
         if lanes == 1:
             stop = high if team.active is None else e.b.select(team.active, high, low)
-            self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
+            with self._in_rounds(e, reduce) if is_plain else contextlib.nullcontext():
+                self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
         else:
             self._sweep_lanes(e, team, reduce, found, low, high, lanes)
         self._combine(e, team, found)
+
+    def _in_rounds(self, e: KernelEmitter, reduce: Reduce) -> contextlib.AbstractContextManager:
+        """Rounds of a thread's part of a reduction are written out together, if one is many operations."""
+        nodes, axis = list(walk(reduce.values)), reduce.axes[0]
+        if len(nodes) < self.tuning.least_unrolled:
+            return contextlib.nullcontext()
+
+        def read(place):
+            e.axis_values[axis] = place
+            for node in nodes:
+                if node.op == "load" and axis in node.axes:
+                    e.expr(node)
+
+        return e.in_rounds(self.tuning.rounds, read)
 
     def _sweep_lanes(self, e: KernelEmitter, team: Team, reduce: Reduce, found: list[Accumulator],
                      low: ir.Value, high: ir.Value, lanes: int) -> None:

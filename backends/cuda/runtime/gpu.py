@@ -32,8 +32,8 @@ from jitcore.errors import build_error
 
 #: Bytes of one half of the pinned memory through which arrays go to a GPU.
 HALF = 2 << 20
-#: Pinned memory is cut at multiples of this.
-PIECE = 64
+#: Pinned memory, and a GPU's, is cut at multiples of these.
+PIECE, GRAIN = 64, 512
 #: The pool keeps at most this part of a GPU's memory when nobody uses it.
 MAX_KEPT_PART = 1 / 4
 _BYTES_OF_LOG = 8192
@@ -66,6 +66,10 @@ class GpuRuntime:
         self._stream = self._call("cuStreamCreate", _NON_BLOCKING)
         self.stream = int(self._stream)
         self._pool = self._make_pool()
+        #: Bytes at addresses; of these what nobody uses, by bytes.
+        self._sizes: dict[int, int] = {}
+        self._spare: dict[int, deque[int]] = {}
+        self._kept = 0
         self._modules: weakref.WeakValueDictionary[bytes, Module] = weakref.WeakValueDictionary()
         self.libraries = Libraries(self)
         self._stages, self._events = Spares(), Spares()
@@ -172,7 +176,8 @@ class GpuRuntime:
         pool = self._call("cuMemPoolCreate", properties)
         total = self._ask("cuDeviceTotalMem", self._device)
         # without it, memory goes back at each synchronization: a millisecond for 400 MB
-        kept = driver.cuuint64_t(min(config.gpu_memory_kept, int(total * MAX_KEPT_PART)))
+        self._most_kept = min(config.gpu_memory_kept, int(total * MAX_KEPT_PART))
+        kept = driver.cuuint64_t(self._most_kept)
         self._call("cuMemPoolSetAttribute", pool, self._pool_attribute("RELEASE_THRESHOLD"), kept)
         return pool
 
@@ -180,13 +185,22 @@ class GpuRuntime:
         return getattr(self._driver.CUmemPool_attribute, f"CU_MEMPOOL_ATTR_{name}")
 
     def _count_held(self) -> int:
-        return int(self._call("cuMemPoolGetAttribute", self._pool, self._pool_attribute("USED_MEM_CURRENT")))
+        used = self._call("cuMemPoolGetAttribute", self._pool, self._pool_attribute("USED_MEM_CURRENT"))
+        return int(used) - self._kept
 
     def allocate(self, nbytes: int) -> int:
         """Raises: CudaMemoryError telling how much there is."""
-        wanted = max(nbytes, 1)
-        status, address = self._driver.cuMemAllocFromPoolAsync(wanted, self._pool, self._stream)
-        return int(self._allocate_slowly(wanted) if status else address)
+        wanted = -(-max(nbytes, 1) // GRAIN) * GRAIN
+        spare = self._spare.get(wanted)
+        if spare:
+            with contextlib.suppress(IndexError):  # another thread was faster
+                address = spare.pop()
+                self._kept -= wanted
+                return address
+        status, found = self._driver.cuMemAllocFromPoolAsync(wanted, self._pool, self._stream)
+        address = int(self._allocate_slowly(wanted) if status else found)
+        self._sizes[address] = wanted
+        return address
 
     def _allocate_slowly(self, nbytes: int) -> Any:
         """Where there is no room: what is garbage goes, and what the pool keeps."""
@@ -212,12 +226,27 @@ class GpuRuntime:
 
     def trim(self) -> None:
         """Waits, and gives back what nobody uses."""
+        for spare in list(self._spare.values()):
+            while spare:
+                self._give_back_one(spare)
         self.synchronize()
         self._call("cuMemPoolTrimTo", self._pool, 0)
 
     def free(self, address: int) -> None:
-        """Behind what the stream has been given."""
-        self.quietly(self._run, "cuMemFreeAsync", address, self._stream)
+        """Behind what the stream has been given. What is asked for next is often as large, and then the stream
+        comes to it later: it is kept for that, as the driver's pool may have to put pieces together."""
+        size = self._sizes[address]
+        spare = self._spare.setdefault(size, deque())
+        spare.append(address)
+        self._kept += size  # nothing comes between the parts of a statement that calls nothing
+        if self._kept > self._most_kept:
+            self._give_back_one(spare)
+
+    def _give_back_one(self, spare: deque[int]) -> None:
+        with contextlib.suppress(IndexError):  # another thread was faster
+            address = spare.popleft()
+            self._kept -= self._sizes.pop(address)
+            self.quietly(self._run, "cuMemFreeAsync", address, self._stream)
 
     # -- copies ---------------------------------------------------------------------------------------------
     def copy_in(self, address: int, array: np.ndarray) -> None:

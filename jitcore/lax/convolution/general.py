@@ -16,7 +16,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import define, to_operands
-from jitcore.lax.dot import accumulation_dtype, matrix_product
+from jitcore.lax.dot import accumulation_dtype, canonicalize_precision, matrix_product
 from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.pad import pad_ndarray
 from jitcore.lax.shape import reshape, rev
@@ -383,7 +383,8 @@ def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
                                                padding=tuple(map(tuple, padding)), lhs_dilation=lhs_dilation,
                                                rhs_dilation=rhs_dilation, dimension_numbers=spec,
                                                feature_group_count=feature_group_count,
-                                               batch_group_count=batch_group_count, precision=precision,
+                                               batch_group_count=batch_group_count,
+                                               precision=canonicalize_precision(precision),
                                                preferred_element_type=preferred)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from jitcore.backends.cuda.libraries import bindings
-from jitcore.config import config
 
 
 @pytest.fixture(autouse=True)
@@ -13,8 +12,3 @@ def libraries_as_wanted(request, monkeypatch):
     """Off for modules that do not say that they want them."""
     if not getattr(request.module, "WANTS_LIBRARIES", False):
         monkeypatch.setattr(bindings, "BINDINGS", dict.fromkeys(bindings.BINDINGS, ()))
-        yield
-        return
-    config.update("gpu_libraries", True)
-    yield
-    config.update("gpu_libraries", False)

@@ -11,7 +11,7 @@ import ctypes
 import itertools
 import re
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -72,6 +72,8 @@ class FakeLibrary(ModuleType):
             if name in self.broken:
                 raise LibraryError(f"{name}: STATUS")
             assert self.driver.get_current(), "no context"
+            if self.package == "cupy" and arguments:  # whatever a handle has been told before
+                self.streams[arguments[0]] = FakeStream.current
             return run(*arguments)
 
         return call
@@ -223,7 +225,7 @@ class FakeLibrary(ModuleType):
                               b_stride, beta, c, c_type, ldc, c_stride, count, compute, algorithm):
         assert algorithm == -1 and self.math_mode == 16 and a_type == b_type
         dtype, out = np.dtype(TYPES[a_type]), np.dtype(TYPES[c_type])
-        assert compute == (70 if dtype in (np.float64, np.complex128) else 68)
+        assert compute in ((70,) if dtype in (np.float64, np.complex128) else (68, 77))
         scale = dtype if dtype.itemsize > 2 else np.float32
         assert self.view(alpha, scale, 1)[0] == 1 and self.view(beta, scale, 1)[0] == 0
 
@@ -307,11 +309,37 @@ class FakeLibrary(ModuleType):
         self._exec("z2d", *arguments)
 
 
+class FakeStream:
+    """CuPy's, of which the one that is entered is the current one."""
+
+    current = 0
+
+    def __init__(self, handle: int):
+        self.handle, self.before = handle, []
+
+    @classmethod
+    def from_external(cls, stream: Any) -> FakeStream:
+        return cls(stream.__cuda_stream__()[1])
+
+    def __enter__(self):
+        self.before.append(FakeStream.current)
+        FakeStream.current = self.handle
+
+    def __exit__(self, *error):
+        FakeStream.current = self.before.pop()
+
+
+#: Of CuPy 14, and of those before.
+STREAMS = SimpleNamespace(Stream=FakeStream), SimpleNamespace(Stream=object, ExternalStream=FakeStream)
+
+
 def install(monkeypatch, driver: Any, *packages: str) -> dict[str, FakeLibrary]:
     """Puts faked bindings where they would be imported from; the others are absent. By "package library"."""
     found = {}
     for package, modules in MODULES.items():
-        monkeypatch.setitem(sys.modules, package, ModuleType(package) if package in packages else None)
+        module = ModuleType(package)
+        module.cuda = STREAMS[len(packages) > 1]
+        monkeypatch.setitem(sys.modules, package, module if package in packages else None)
         for library, name in modules.items():
             if package in packages:
                 found[f"{package} {library}"] = FakeLibrary(library, package, driver)

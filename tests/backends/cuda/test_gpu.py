@@ -167,7 +167,28 @@ def test_memory_is_freed_in_the_order_of_the_stream():
     runtime.copy(second, first, 16)
     runtime.free(first)  # while the copy waits
     np.testing.assert_array_equal(get(runtime, second), [1, 2, 3, 4])
-    assert set(driver.sizes) == {second}
+    assert set(driver.sizes) == {first, second} and runtime.facts()["held"] == driver.sizes[second]
+    runtime.trim()
+    assert set(driver.sizes) == {second} and runtime.facts()["held"] == driver.sizes[second]
+
+
+def test_memory_is_kept_for_what_is_as_large():
+    before = config.gpu_memory_kept
+    config.update("gpu_memory_kept", 3000)
+    driver, runtime = make()
+    config.update("gpu_memory_kept", before)
+    first, other = runtime.allocate(100), runtime.allocate(2000)
+    runtime.free(first)
+    assert runtime.allocate(500) == first != runtime.allocate(512)
+    runtime.free(other)
+    assert runtime.allocate(4000) != other == runtime.allocate(1600)
+    assert driver.count()["cuMemAllocFromPoolAsync"] == 4 and not driver.count()["cuMemFreeAsync"]
+    held = runtime.facts()["held"]
+    runtime.free(first)
+    runtime.free(other)
+    assert driver.count()["cuMemFreeAsync"] == 0 and runtime.facts()["held"] == held - 512 - 2048
+    runtime.free(next(address for address, size in driver.sizes.items() if size == 4096))
+    assert driver.count()["cuMemFreeAsync"] == 1  # 3000 bytes are kept, no more
 
 
 def test_what_does_not_fit_is_told_and_everything_stays_usable():
@@ -251,8 +272,8 @@ def test_a_launch_is_one_call():
     for _ in range(3):
         runtime.launch(kernel, ONE, ONE, numbers(address, address, 1))
     runtime.free(runtime.allocate(100))
-    assert [name for name, _ in driver.calls[start:]] == [
-        "cuLaunchKernel", "cuLaunchKernel", "cuLaunchKernel", "cuMemAllocFromPoolAsync", "cuMemFreeAsync"]
+    runtime.free(runtime.allocate(100))
+    assert [name for name, _ in driver.calls[start:]] == ["cuLaunchKernel"] * 3 + ["cuMemAllocFromPoolAsync"]
 
 
 def test_equal_texts_are_one_module_which_goes_with_its_last_user():

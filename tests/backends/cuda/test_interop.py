@@ -221,34 +221,39 @@ def test_dlpack_gives_the_same_memory(gpu, stream, waits):
     assert len(gpu.queues[1]) == waits
 
 
+def count_held(array) -> int:
+    return array.buffer.memory.runtime.facts()["held"]
+
+
 def test_memory_is_kept_for_readers_and_freed_when_all_streams_are_done(gpu):
     array = put(np.arange(4, dtype=np.float32)).block_until_ready()
-    capsule, address = array.__dlpack__(stream=-1), array.buffer.address
+    capsule, address, held = array.__dlpack__(stream=-1), array.buffer.address, count_held(array)
+    runtime = array.buffer.memory.runtime
     del array
     gc.collect()
-    assert address in gpu.sizes
+    assert runtime.facts()["held"] == held
     gpu.queues[1].append(lambda: seen.append(gpu.view(address, np.float32, 4).copy()))
     seen: list = []
     start = len(gpu.calls)
     del capsule  # which nobody has read
     gc.collect()
-    assert address not in gpu.sizes
-    assert [name for name, _ in gpu.calls[start:] if name != "cuCtxGetCurrent"] == ["cuCtxSynchronize", "cuMemFreeAsync"]
+    assert [name for name, _ in gpu.calls[start:] if name != "cuCtxGetCurrent"] == ["cuCtxSynchronize"]
+    assert runtime.facts()["held"] < held
     np.testing.assert_array_equal(seen, [[0, 1, 2, 3]])
 
 
 def test_a_reader_says_when_it_has_done(gpu):
     array = put(np.arange(4, dtype=np.float32))
-    capsule, address = array.__dlpack__(stream=-1), array.buffer.address
+    capsule, runtime, held = array.__dlpack__(stream=-1), array.buffer.memory.runtime, count_held(array)
     managed = protocols._Managed.from_address(protocols._open_capsule(capsule, b"dltensor"))
     name = ctypes.c_char_p(b"used_dltensor")
     ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), name)
     del array, capsule
     gc.collect()
-    assert address in gpu.sizes
+    assert runtime.facts()["held"] == held
     managed.deleter(ctypes.addressof(managed))
     gc.collect()
-    assert address not in gpu.sizes
+    assert runtime.facts()["held"] < held
 
 
 def test_what_cannot_be_exported_is_refused(gpu):

@@ -12,7 +12,7 @@ from tests.backends.cuda.kernel_faults import KINDS, Subject, list_faults, list_
 MATTERS = {
     "a barrier left out": ("sum", "sum of columns", "transposed", "product of matrices", "compress", "sort",
                             "sort by digits"),
-    "an access one element away": ("selu", "transposed", "gather", "argmax of rows"),
+    "an access one element away": ("selu", "transposed", "gather", "sum of columns"),
     "a condition turned round, or one off": ("strided", "gather"),
     "a guard left out": ("selu", "gather", "counts"),
     "an atomic update in two steps": ("counts", "count", "extremes", "add to rows"),

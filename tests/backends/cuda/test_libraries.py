@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import re
 import threading
@@ -229,6 +230,19 @@ def test_halves_are_multiplied_as_they_are(gpu, small, monkeypatch):
     compare(lambda x, y: (x @ y) @ x, (x, y), as_they_are)
     kinds = [(a[8], a[17]) for name, a in library.calls if name.startswith("gemm")]
     assert kinds == [(2, 2)] * 4  # two products in each of two calls
+
+
+@pytest.mark.parametrize("precision, compute", [(None, 68), ("highest", 68), ("float32", 68), ("high", 77), ("tensorfloat32", 77),
+                                                ("default", 77), (lax.Precision.HIGH, 77), (("default", "highest"), 68)])
+def test_products_are_rounded_if_asked_for(gpu, small, monkeypatch, precision, compute):
+    (library, *_) = install(monkeypatch, gpu, "nvmath").values()
+    x, y = draw(9, 10).astype(F32), draw(10, 9).astype(F32)
+    for multiply in (jnp.matmul, jnp.dot, functools.partial(jnp.einsum, "ij,jk"), functools.partial(jnp.tensordot, axes=1)):
+        jit(functools.partial(multiply, precision=precision), backend="cuda")(x, y)
+    with jitcore.default_matmul_precision("tensorfloat32"):
+        jit(lambda x, y: jnp.inner(x, y.T, precision=precision), backend="cuda")(x, y)
+    kinds = [a[-2] for name, a in library.calls if name.startswith("gemm")]
+    assert kinds == [compute] * 4 + [77 if precision is None else compute]
 
 
 @pytest.mark.parametrize("packages, broken, used", [
