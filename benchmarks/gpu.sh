@@ -17,7 +17,8 @@ options=(--numprocesses "${JOBS:-$(nproc)}" -q --no-header -p no:cacheprovider -
 run_step doctor timeout 30 "$PYTHON" -m jitcore doctor
 if [ "$backend" = gpu ]; then
     run_step "tests of the GPU" timeout 60 "$PYTHON" -m pytest -q --no-header tests/backends/cuda/test_on_gpu.py
-    run_step suite timeout 240 "$PYTHON" -m pytest "${options[@]}" --backend gpu \
+    # JAX, to compare with, on the processor: on GPUs it rounds products to TF32
+    run_step suite timeout 240 env JAX_PLATFORMS=cpu "$PYTHON" -m pytest "${options[@]}" --backend gpu \
         tests/seeds tests/lax tests/transforms tests/rewrite tests/test_nn.py tests/test_random.py tests/test_callbacks.py
 else
     run_step suite timeout 240 "$PYTHON" -m pytest "${options[@]}" --backend "$backend" tests/seeds tests/lax

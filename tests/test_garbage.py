@@ -7,7 +7,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
-from jitcore.process.effort import collect_rarely
+from jitcore.events.publishing import collect_rarely
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ Kinds, by the place that tells them:
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 import threading
@@ -29,13 +30,10 @@ from time import perf_counter
 
 from jitcore.config import config
 from jitcore.process.concurrency import Lock
-from jitcore.process.lazy import LazyModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-effort = LazyModule("jitcore.process.effort")  # scripts that find all on disk do without
 
 __all__ = ["Event", "add_reader", "add_timer", "compiling", "publish", "remove_reader", "span",
            "time_kernels"]
@@ -166,8 +164,31 @@ def span(kind: str, name: str = "", place: str = "", **facts: Any) -> Iterator[d
             reader(event)
 
 
+#: Objects after which Python looks for garbage among the young ones meanwhile. Programs are tens of thousands
+#: of them, and Python would go through all the modules of the process, too, again and again: a fifth of a
+#: first call.
+_YOUNG = 100_000
+
+
+@contextmanager
+def collect_rarely() -> Iterator[None]:
+    """Within, and in all threads as it is the process's: Python looks for garbage less often, not never.
+
+    What the user has set stays: a collector that is off, thresholds that are higher, others set meanwhile."""
+    before = gc.get_threshold()
+    if not 0 < before[0] < _YOUNG:
+        yield
+        return
+    gc.set_threshold(_YOUNG, *before[1:])
+    try:
+        yield
+    finally:
+        if gc.get_threshold()[0] == _YOUNG:
+            gc.set_threshold(*before)
+
+
 @contextmanager
 def compiling(kind: str, name: str, place: str = "", **facts: Any) -> Iterator[None]:
     """`span`, in which Python looks for garbage rarely."""
-    with effort.collect_rarely(), span(kind, name, place, **facts):
+    with collect_rarely(), span(kind, name, place, **facts):
         yield

@@ -5,17 +5,12 @@ that has used up what it was given. A step is about a microsecond of a processor
 not measured: the same attempt ends at the same place on every machine. Outside of attempts nothing is
 counted.
 
-`collect_rarely` keeps Python's garbage collector away meanwhile: programs are tens of thousands of objects,
-and Python, which looks for garbage among the young ones after every few hundred, would go through all the
-modules of the process too, again and again: a fifth of a first call.
-
 `counters` tell how often programs were traced and compiled in this process: what tests of caches assert.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import threading
 from collections.abc import Iterator
 from time import perf_counter, thread_time
@@ -100,27 +95,6 @@ def metered(limit: float) -> Iterator[Meter]:
         _current.meter = around
         if around is not None:
             around.left -= meter.spent
-
-
-#: Objects after which it looks meanwhile.
-_YOUNG = 100_000
-
-
-@contextlib.contextmanager
-def collect_rarely() -> Iterator[None]:
-    """Within, and in all threads as it is the process's: Python looks for garbage less often, not never.
-
-    What the user has set stays: a collector that is off, thresholds that are higher, others set meanwhile."""
-    before = gc.get_threshold()
-    if not 0 < before[0] < _YOUNG:
-        yield
-        return
-    gc.set_threshold(_YOUNG, *before[1:])
-    try:
-        yield
-    finally:
-        if gc.get_threshold()[0] == _YOUNG:
-            gc.set_threshold(*before)
 
 
 # -- counts -------------------------------------------------------------------------------------------------

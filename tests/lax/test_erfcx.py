@@ -36,5 +36,6 @@ def test_slopes():
     np.testing.assert_allclose(slopes, (scipy.special.erfcx(x + 1e-6) - scipy.special.erfcx(x - 1e-6)) / 2e-6, rtol=1e-6)
 
 
+@pytest.mark.cpu
 def test_code_is_native():
     assert "erfcx" in jit(lax.erfcx).lower(jitcore.ShapeDtypeStruct((9,), np.float32)).compile().as_text("llvm")

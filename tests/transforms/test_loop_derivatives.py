@@ -546,6 +546,7 @@ for f in (jit(grad(loop)), jit(grad(search))):
 """
 
 
+@pytest.mark.cpu
 def test_memory_of_long_loops_is_bounded():
     """20,000 states of 8 KB would take 160 MB, and the residuals as much again."""
     result = subprocess.run([sys.executable, "-c", MEMORY_PROGRAM.format(count=20_000)], text=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import subprocess
 import sys
@@ -160,7 +161,7 @@ def test_errors_that_stay(runtime, script, words):
             except Exception as error:
                 print(error, flush=True)
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=100, cwd=ROOT)
     assert all(word in done.stdout for word in words) and not done.stderr, done.stdout + done.stderr
 
 
@@ -240,6 +241,16 @@ def test_large_products(runtime, dtype, rtol):
     wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
     np.testing.assert_allclose(found, x.astype(wide) @ y.T.astype(wide), rtol=rtol)
     assert np.array_equal(found, np.asarray(multiply(x, y)))
+
+
+def test_products_are_rounded_where_precision_says_so(runtime):
+    if runtime.libraries.find("cublas") is None:
+        pytest.skip(runtime.libraries.describe())
+    x, y = (np.random.default_rng(n).standard_normal((1024, 1024), np.float32) for n in (0, 1))
+    exact = x.astype(np.float64) @ y
+    errors = {precision: np.abs(jit(functools.partial(jnp.matmul, precision=precision), backend="cuda")(x, y) - exact).max()
+              for precision in (None, "highest", "tensorfloat32")}
+    assert max(errors[None], errors["highest"]) < 1e-3 < errors["tensorfloat32"] < 0.5
 
 
 @pytest.mark.parametrize("n", [3, 65, 700])
