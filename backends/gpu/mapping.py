@@ -120,7 +120,8 @@ def cut_pieces(kernel: Kernel, tuning: Tuning) -> None:
         return
     _, sweep = split
     first, *others = [int(axis.extent) for axis in sweep.axes]
-    length = max(tuning.least_piece, round_up(-(-first * math.prod(others) // tuning.most_pieces)))
+    most = tuning.most_scan_pieces if isinstance(sweep, Scan) else tuning.most_pieces
+    length = max(tuning.least_piece, round_up(-(-first * math.prod(others) // most)))
     sweep.block = max(1, length // max(math.prod(others), 1))
     for buffer in sweep.block_results:
         buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
@@ -195,12 +196,14 @@ def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int, 
 
 
 def count_elements(axis: Axis, body: list, access_bytes: int, tuning: Tuning) -> int:
-    """Elements along an axis that a thread may read and write in one access, of stores and one reduction."""
-    stores = [store for s in body for store in s.stores]
-    if any(store.is_update or store.mask is not None or axis not in store.offset.axes() for store in stores):
+    """Elements along an axis that a thread may read and write in one access, of stores and one sweep."""
+    stores, targets = ([one for s in body for one in getattr(s, name)] for name in ("stores", "targets"))
+    if any(store.is_update or store.mask is not None for store in stores):
+        return 1
+    if any(axis not in offset.axes() for _, offset in targets):
         return 1
     nodes = walk([root for s in body for root in s.roots])
-    accesses = [(s.buffer, s.offset) for s in stores] + [node.attr for node in nodes if node.op == "load"]
+    accesses = targets + [node.attr for node in nodes if node.op == "load"]
     widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=access_bytes)
     count = min(max(access_bytes // widest, 1), tuning.most_elements)
     is_fine = all(is_aligned(index, axis, count) for _, index in accesses if axis in index.axes())

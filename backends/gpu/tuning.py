@@ -33,6 +33,10 @@ class Tuning:
     piece_team: int = 256
     least_piece: int = 4096
     most_pieces: int = 1024
+    #: The same of scans, whose pieces are written, too.
+    most_scan_pieces: int = 4096
+    #: Elements of a thread in a tile of a scan.
+    scan_elements: int = 16
 
     # -- control flow (`cuda.render.loops`, `cuda.program`) -----------------------------------------------
     #: Operations of a round that one thread does, and that one block does, before several are launched.

@@ -85,8 +85,7 @@ class KernelEmitter(ExpressionEmitter):
     # -- lanes --------------------------------------------------------------------------------------------
     def load_lanes(self, buffer: Buffer, index: Index) -> ir.Value | Pair:
         if not self._is_whole(index):
-            found = [self.load_scalar(buffer, index) for _ in self._each_lane()]
-            return map_parts(lambda *parts: join_lanes(self.b, parts), *found)
+            return self.join_lanes([self.load_scalar(buffer, index) for _ in self._each_lane()])
         kind = self._memory_lanes(buffer)
         pointer = self._first_pointer(buffer, index, kind)
         value = self.b.load(pointer, align=self._alignment(buffer))
@@ -97,8 +96,7 @@ class KernelEmitter(ExpressionEmitter):
     def store_lanes(self, buffer: Buffer, index: Index, value: ir.Value | Pair) -> None:
         value = value if lane_count(value) > 1 else splat(self.b, value, self.lanes)
         if not self._is_whole(index):
-            for lane in map(I32, self._each_lane()):
-                part = map_parts(lambda part: self.b.extract_element(part, lane), value)  # noqa: B023
+            for part, _ in zip(self.split_lanes(value), self._each_lane()):
                 self.store_scalar(buffer, index, part)
             return
         if buffer.dtype == dtypes.bool_:  # lanes of i1 are bits in memory
@@ -113,6 +111,27 @@ class KernelEmitter(ExpressionEmitter):
         self.lanes, self.vector_axis = lanes, axis
         yield
         self.lanes, self.vector_axis = 1, None
+
+    @contextlib.contextmanager
+    def at(self, axis: Axis, place: ir.Value, lanes: int) -> Iterator[None]:
+        """Code for so many neighbours from a place on; what it computes is not known behind it."""
+        self.axis_values[axis], saved, self.values = place, self.values, dict(self.values)
+        with self.in_lanes(axis, lanes) if lanes > 1 else contextlib.nullcontext():
+            yield
+        self.values = saved
+
+    def split_lanes(self, value: ir.Value | Pair) -> list[ir.Value | Pair]:
+        """The value of each lane."""
+        if lane_count(value) == 1:
+            return [value]
+        return [map_parts(lambda part: self.b.extract_element(part, I32(lane)), value)  # noqa: B023
+                for lane in range(lane_count(value))]
+
+    def join_lanes(self, values: Sequence[ir.Value | Pair]) -> ir.Value | Pair:
+        """Lanes of so many values; one stays as it is."""
+        if len(values) == 1:
+            return values[0]
+        return map_parts(lambda *parts: join_lanes(self.b, parts), *values)
 
     def _is_whole(self, index: Index) -> bool:
         """Whether lanes are neighbours, from a place on that is a multiple of them."""

@@ -19,7 +19,7 @@ from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import Accesses, count_elements
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.options import RenderOptions
-from jitcore.backends.llvm.registers import I1, I64, element_constant
+from jitcore.backends.llvm.registers import I1, I64, Pair, element_constant
 from jitcore.backends.llvm.statements import StatementRenderer
 from jitcore.loopir.expr import Axis, walk
 from jitcore.loopir.monoids import is_summed
@@ -146,11 +146,12 @@ class ItemRenderer(StatementRenderer):
             places = {}
             for mask, slot in held.items():
                 one = b.zext(e.read_slot(slot), I64)
-                upto, all_of_them = team.scan("add", dtypes.int64, one, slots)
+                (before,), all_of_them = team.scan("add", dtypes.int64, [one], slots)
                 old = e.read_slot(counts[mask])
-                places[mask] = b.add(old, b.sub(upto, one))
+                places[mask] = b.add(old, before)
                 e.write_slot(counts[mask], b.add(old, all_of_them))
-            team.synchronize()  # elements may go to where others of this round were read
+            if team.is_in_warp:  # elements may go to where others of this round were read; warps have waited
+                team.synchronize()
             for store, slot in zip(packed, values):
                 place = b.add(e.index(store.offset), places[store.mask])
                 with e.if_then(e.read_slot(held[store.mask])):
@@ -213,25 +214,38 @@ class ItemRenderer(StatementRenderer):
 
     # -- scans and updates --------------------------------------------------------------------------------
     def share_scan(self, e: KernelEmitter, team: Team, scan: Scan, start: ir.Value, stop: ir.Value,
-                    before: ir.Value | None = None) -> None:
-        """The positions [start, stop), counted from the end in a reversed scan, a round of the team at a
-        time. before: the combination of what comes before."""
-        extent = e.size(scan.axis.extent)
-        self.hoist(e, [scan], {scan.axis})
+                   before: ir.Value | Pair | None = None) -> None:
+        """The positions [start, stop), counted from the end in a reversed scan. before: the combination of
+        what comes before."""
+        b, axis, extent = e.b, scan.axis, int(scan.axis.extent)
+        self.hoist(e, [scan], {axis})
+        lanes = count_elements(axis, [scan], self.vector_bytes, self.tuning)
+        length = min(extent, int(scan.block)) if scan.block_results else extent
 
-        def go_to(place):
-            e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, place), I64(1)) if scan.reverse else place
+        def scan_part(start, stop, before, lanes, length):
+            def at(place):
+                place = b.sub(b.sub(e.size(axis.extent), place), I64(lanes)) if scan.reverse else place
+                return e.at(axis, place, lanes)
 
-        def read(place):
-            go_to(place)
-            return e.expr(scan.value)
+            def read(place):
+                with at(place):
+                    return e.split_lanes(e.expr_in_lanes(scan.value))[:: -1 if scan.reverse else 1]
 
-        def note(place, exists, combine):
-            go_to(place)
-            with e.if_then(exists):
-                e.store(scan.buffer, scan.offset, combine())
+            def note(place, values):
+                with at(place):
+                    e.store(scan.buffer, scan.offset, e.join_lanes(values[:: -1 if scan.reverse else 1]))
 
-        team.scan_range(scan.op, scan.value.dtype, start, stop, before, read, note)
+            return team.scan_range(scan.op, scan.value.dtype, start, stop, before, read, note,
+                                   length, lanes, self.tuning.scan_elements)
+
+        if extent % lanes == 0:
+            return scan_part(start, stop, before, lanes, length)
+        # what is no whole number of lanes lies at the end of the axis, where a reversed scan begins
+        rest = b.srem(b.sub(stop, start), I64(lanes))
+        middle = b.add(start, rest) if scan.reverse else b.sub(stop, rest)
+        parts = [(lanes, length), (1, lanes - 1)][:: -1 if scan.reverse else 1]
+        before = scan_part(start, middle, before, *parts[0])
+        scan_part(middle, stop, before, *parts[1])
 
     def emit_statement(self, e: KernelEmitter, statement) -> None:
         if not isinstance(statement, Store):

@@ -233,11 +233,15 @@ class KernelRenderer(ItemRenderer):
         def place(i):
             return b.sub(b.sub(count, I64(1)), i) if scan.reverse else i
 
-        def note(number, exists, combine):
+        def read(number):
+            return [parts.read(e, totals, place(number))]
+
+        def note(number, values):
             following = b.add(number, I64(1))
             with e.if_then(b.icmp_signed("<", following, count)):
-                parts.write(e, before, place(following), combine())
+                parts.write(e, before, place(following), *values)
 
         with e.if_then(team.is_first()):
             parts.write(e, before, place(I64(0)), identity)
-        team.scan_range(scan.op, dtype, I64(0), count, None, lambda i: parts.read(e, totals, place(i)), note)
+        team.scan_range(scan.op, dtype, I64(0), count, None, read, note, int(totals.shape[0]),
+                        most=self.tuning.scan_elements)

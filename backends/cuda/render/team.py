@@ -7,8 +7,10 @@ bits in each run.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from llvmlite import ir
@@ -109,67 +111,120 @@ class Team:
         return total
 
     # -- scans --------------------------------------------------------------------------------------------
-    def scan(self, op: str, dtype, value: ir.Value | Pair, slots: Slots | None) -> tuple:
-        """(this thread's value combined with those of the threads before it, the combination of all). slots:
-        shared memory of as many elements as there are warps, if there are several."""
-        start = element_constant(dtype, scan_start_of(op, dtype))
-        merge = functools.partial(_merge, self.e.b, op, dtype)
-
-        def scan_lanes(value, width, members):
-            distance = 1
-            while distance < width:
-                other = self.e.shuffle(value, "up", members, distance)
-                lane = self.lane if width == WARP else self.e.b.urem(self.lane, I64(width))
-                has_one = self.e.b.icmp_signed(">=", lane, I64(distance))
-                value = choose(self.e.b, has_one, merge(other, value), value)
-                distance *= 2
-            return value
-
+    def scan(self, op: str, dtype, values: Sequence[ir.Value | Pair], totals: Totals | None) -> tuple:
+        """(for each round what comes before this thread's value in it, the combination of all). values: of
+        this thread, one of each round; a round comes behind all of the one before. totals: see
+        `share_totals`."""
         b, width = self.e.b, min(self.size, WARP)
-        value = scan_lanes(value, width, self.members)
-        if self.is_in_warp:
-            last = b.trunc(b.add(b.sub(self.lane, self.rank), I64(width - 1)), I32)
-            return value, self.e.shuffle(value, "idx", self.members, last)
-        warps = self.size // WARP
-        with self.e.if_then(b.icmp_signed("==", self.lane, I64(WARP - 1))):
-            slots.write(b, self.warp, value)
-        self.e.synchronize_block()
-        held = self.e.stack_slot(start)
-        with self.e.if_then(b.icmp_signed("<", self.lane, I64(warps))):
-            self.e.write_slot(held, slots.read(b, self.lane))
-        totals = self.e.read_slot(held)
-        self.e.synchronize_block()  # they are written again in the next round
-        totals = scan_lanes(totals, WARP, I32(-1))
-        before = self.e.shuffle(totals, "idx", I32(-1), b.trunc(b.sub(self.warp, I64(1)), I32))
-        is_later = b.icmp_signed(">", self.warp, I64(0))
-        value = choose(b, is_later, merge(before, value), value)
-        return value, self.e.shuffle(totals, "idx", I32(-1), I32(warps - 1))
+        merge, identity = functools.partial(_merge, b, op, dtype), self._identity_of(op, dtype)
+        lane = self.lane if width == WARP else b.urem(self.lane, I64(width))
+        values = self._scan_lanes(merge, values, lane, width, self.members)
+        is_first = b.icmp_signed("==", lane, I64(0))
+        before = [choose(b, is_first, identity, self.e.shuffle(value, "up", self.members, 1))
+                  for value in values]
+        if not self.is_in_warp:
+            return self._scan_warps(merge, identity, values, before, totals)
+        last = b.trunc(b.add(b.sub(self.lane, self.rank), I64(width - 1)), I32)
+        total = None
+        for number, value in enumerate(values):
+            whole = self.e.shuffle(value, "idx", self.members, last)
+            before[number] = before[number] if total is None else merge(total, before[number])
+            total = whole if total is None else merge(total, whole)
+        return before, total
+
+    def _scan_warps(self, merge: Callable, identity, values: list, before: list, totals: Totals) -> tuple:
+        """`scan` by several warps, which exchange what the rounds of each are together. One warp could find
+        what comes before each of them, but then the others would wait for it a second time."""
+        e, b, warps = self.e, self.e.b, self.size // WARP
+        count, slots, start = len(values) * warps, totals.slots, totals.take_turns()
+        places = [b.add(self.warp, I64(number * warps)) for number in range(len(values))]
+        with e.if_then(b.icmp_signed("==", self.lane, I64(WARP - 1))):
+            for place, value in zip(places, values):
+                slots.write(b, b.add(start, place), value)
+        e.synchronize_block()
+        held = e.stack_slot(identity)
+        with e.if_then(b.icmp_signed("<", self.lane, I64(count))):
+            e.write_slot(held, slots.read(b, b.add(start, self.lane)))
+        (upto,) = self._scan_lanes(merge, [e.read_slot(held)], self.lane, WARP, I32(-1))
+        for number, place in enumerate(places):
+            earlier = e.shuffle(upto, "idx", I32(-1), b.trunc(b.sub(place, I64(1)), I32))
+            if number == 0:
+                earlier = choose(b, b.icmp_signed(">", place, I64(0)), earlier, identity)
+            before[number] = merge(earlier, before[number])
+        return before, e.shuffle(upto, "idx", I32(-1), I32(count - 1))
+
+    def _scan_lanes(self, merge: Callable, values: Sequence, lane: ir.Value, width: int,
+                    members: ir.Value) -> list:
+        """Each value combined with those of the lanes before it, of so many side by side."""
+        values, distance = list(values), 1
+        while distance < width:
+            has_one = self.e.b.icmp_signed(">=", lane, I64(distance))
+            others = [self.e.shuffle(value, "up", members, distance) for value in values]
+            values = [choose(self.e.b, has_one, merge(other, value), value)
+                      for other, value in zip(others, values)]
+            distance *= 2
+        return values
 
     def scan_range(self, op: str, dtype, start: ir.Value, stop: ir.Value, before: ir.Value | Pair | None,
-                   read: Callable, note: Callable) -> None:
-        """A scan of the places [start, stop), a round of the team at a time. before: the combination of what
-        comes before; None for nothing. read(place): its value. note(place, exists, combine): for the place of
-        each thread; `combine()` is the value up to it."""
-        e, b = self.e, self.e.b
-        identity = element_constant(dtype, scan_start_of(op, dtype))
-        total, own = e.stack_slot(identity if before is None else before), e.stack_slot(identity)
-        slots, merge = self.share_totals(dtype), functools.partial(_merge, b, op, dtype)
+                   read: Callable, note: Callable, length: int, lanes: int = 1,
+                   most: int = 1) -> ir.Value | Pair:
+        """A scan of the places [start, stop), by tiles of several rounds of the team; returns the combination
+        of all.
 
-        with e.for_range(start, stop, I64(self.size)) as first:
-            place = b.add(first, self.rank)
-            exists = b.icmp_signed("<", place, stop)
-            e.write_slot(own, identity)
-            with e.if_then(exists):
-                e.write_slot(own, read(place))
-            value, last = self.scan(op, dtype, e.read_slot(own), slots)
+        Args:
+            before: the combination of what comes before; None for nothing.
+            read, note: `read(place)` gives the values of as many elements as there are lanes, in order, and
+                `note(place, values)` takes those up to each of them.
+            length: how many places there are at most. lanes: elements of a thread side by side, of which the
+                range holds whole numbers. most: elements of a thread in a tile.
+        """
+        e, b = self.e, self.e.b
+        identity, merge = self._identity_of(op, dtype), functools.partial(_merge, b, op, dtype)
+        step = self.size * lanes
+        # the totals of all rounds and warps are as many as one warp combines
+        rounds = max(1, min(most // lanes, WARP // max(self.size // WARP, 1), -(-length // step)))
+        total, totals = e.stack_slot(identity if before is None else before), self.share_totals(dtype, rounds)
+
+        def scan_tile(first: ir.Value, is_whole: bool) -> None:
+            own = b.add(first, b.mul(self.rank, I64(lanes)))
+            places = [b.add(own, I64(number * step)) for number in range(rounds)]
+            held = [[identity] * lanes for _ in places]
+            for number, place in enumerate(places):  # all reads before the first result is needed
+                if is_whole:
+                    held[number] = read(place)
+                else:
+                    slots = [e.stack_slot(identity) for _ in range(lanes)]
+                    with e.if_then(b.icmp_signed("<", place, stop)):
+                        for slot, value in zip(slots, read(place)):
+                            e.write_slot(slot, value)
+                    held[number] = [e.read_slot(slot) for slot in slots]
+            upto = [list(itertools.accumulate(values, merge)) for values in held]
+            earlier, last = self.scan(op, dtype, [values[-1] for values in upto], totals)
             old = e.read_slot(total)
-            note(place, exists, lambda: merge(old, value))
+            for place, values, one in zip(places, upto, earlier):
+                one = merge(old, one)
+                values = [merge(one, value) for value in values]
+                is_there = None if is_whole else b.icmp_signed("<", place, stop)
+                with contextlib.nullcontext() if is_whole else e.if_then(is_there):
+                    note(place, values)
             e.write_slot(total, merge(old, last))
 
+        size = I64(step * rounds)
+        whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), size), size))
+        if length >= step * rounds:
+            with e.for_range(start, whole, size) as first:
+                scan_tile(first, True)
+        with e.if_then(b.icmp_signed("<", whole, stop)):
+            scan_tile(whole, False)
+        return e.read_slot(total)
+
+    def _identity_of(self, op: str, dtype) -> ir.Value | Pair:
+        return element_constant(dtype, scan_start_of(op, dtype))
+
     # -- shared memory ------------------------------------------------------------------------------------
-    def share_totals(self, dtype) -> Slots | None:
-        """What `scan` needs."""
-        return None if self.is_in_warp else Slots(self.e, dtype, self.size // WARP)
+    def share_totals(self, dtype, rounds: int = 1) -> Totals | None:
+        """What `scan` needs, of so many rounds."""
+        return None if self.is_in_warp else Totals(self.e, dtype, rounds * (self.size // WARP))
 
     def _write(self, slots: list[Slots], place: ir.Value, values: list) -> None:
         for slot, value in zip(slots, values):
@@ -178,6 +233,21 @@ class Team:
 
 def _merge(b: ir.IRBuilder, op: str, dtype, x: ir.Value | Pair, y: ir.Value | Pair) -> ir.Value | Pair:
     return emit_operation(b, op, [dtype, dtype], dtype, [x, y], inline=False)
+
+
+class Totals:
+    """Shared memory for what the warps of a team find, twice: while slow threads still read one half, others
+    write into the other one, so that one barrier is enough for each time."""
+
+    def __init__(self, e: KernelEmitter, dtype, count: int):
+        self.e, self.count, self.slots = e, count, Slots(e, dtype, 2 * count)
+        self._start = e.stack_slot(I64(0))
+
+    def take_turns(self) -> ir.Value:
+        """Where the half for this time begins."""
+        start = self.e.read_slot(self._start)
+        self.e.write_slot(self._start, self.e.b.xor(start, I64(self.count)))
+        return start
 
 
 class Slots:

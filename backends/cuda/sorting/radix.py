@@ -131,7 +131,7 @@ def add_passes(add: Callable, key: int, kind: Encoding, source: Buffer, shape: t
         add(f"count{suffix}", [*read, counts], sizes, rows * tiles, partial(_count, step=step))
         block = team if team > WARP else RADIX
         add(f"scan{tiles}", [counts, totals], [tiles], rows * RADIX * team // block,
-            partial(_scan, size=team, block=block), block)
+            partial(_scan, size=team, block=block, length=tiles), block)
         add(f"scatter{suffix}", [*read, counts, totals, *written], sizes, rows * tiles,
             partial(_scatter, step=step))
         elements = keys[1]
@@ -228,24 +228,23 @@ def _add_up(tile: _Tile, elements: list[tuple[ir.Value, ir.Value]], find: Callab
             tile.e.b.atomic_rmw("add", find(tile.find_digit(raw)), I32(1), "monotonic")
 
 
-def _scan(e: KernelEmitter, size: int, block: int) -> None:
-    """By so many threads for each digit of each row."""
+def _scan(e: KernelEmitter, size: int, block: int, length: int) -> None:
+    """By so many threads for each digit of each row. length: tiles of a row."""
     b, (counts, totals, tiles) = e.b, e.function.args
     item = b.udiv(e.read_item(block), I64(size))
     first = b.mul(item, tiles)
 
     def read(place):
-        return e.load_bits(counts, 32, b.add(first, place))
+        return [e.load_bits(counts, 32, b.add(first, place))]
 
-    def note(place, exists, combine):
-        with e.if_then(exists):
-            upto = combine()
-            e.store_bits(b.sub(upto, read(place)), counts, 32, b.add(first, place))
-            with e.if_then(b.icmp_signed("==", b.add(place, I64(1)), tiles)):
-                e.store_bits(upto, totals, 32, item)
+    def note(place, values):
+        (upto,), (own,) = values, read(place)
+        e.store_bits(b.sub(upto, own), counts, 32, b.add(first, place))
+        with e.if_then(b.icmp_signed("==", b.add(place, I64(1)), tiles)):
+            e.store_bits(upto, totals, 32, item)
 
     team = Team(e, size, e.read_register("tid.x"))
-    team.scan_range("add", dtypes.int32, I64(0), tiles, None, read, note)
+    team.scan_range("add", dtypes.int32, I64(0), tiles, None, read, note, length)
 
 
 def _scatter(e: KernelEmitter, step: Step) -> None:
@@ -304,8 +303,8 @@ def _find_starts(tile: _Tile, rank_of: Callable, targets, in_row: ir.Value, in_t
     slots = team.share_totals(dtypes.int32)
 
     def count_before(count):
-        upto, _ = team.scan("add", dtypes.int32, count, slots)
-        return b.sub(upto, count)
+        (before,), _ = team.scan("add", dtypes.int32, [count], slots)
+        return before
 
     places = [rank_of(I32(warp), digit) for warp in range(WARPS)]
     found, total = [b.load(place) for place in places], I32(0)
