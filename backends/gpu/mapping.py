@@ -10,7 +10,7 @@ fits:
              apart
     tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
              cores (`tensor_cores`)
-    turned   stores whose loads lie along the other axis, by tiles in shared memory (`turned`)
+    turned   stores whose loads lie along the other axis, by tiles in shared memory
     flat     items that are one or few operations each: a thread for each, of several elements side by side
     one      scalars: one thread
     serial   iterations whose order counts: one thread, and slow
@@ -19,6 +19,7 @@ fits:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jitcore.backends.gpu.tuning import Tuning
@@ -195,15 +196,17 @@ def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int, 
     return Mapping("flat", tuple(loops), body, 1, elements, tuning.block)
 
 
-def count_elements(axis: Axis, body: list, access_bytes: int, tuning: Tuning) -> int:
-    """Elements along an axis that a thread may read and write in one access, of stores and one sweep."""
+def count_elements(axis: Axis, body: list, access_bytes: int, tuning: Tuning,
+                   apart: Sequence[Expr] = ()) -> int:
+    """Elements along an axis that a thread may read and write in one access, of stores and one sweep. apart:
+    loads that are not from memory."""
     stores, targets = ([one for s in body for one in getattr(s, name)] for name in ("stores", "targets"))
     if any(store.is_update or store.mask is not None for store in stores):
         return 1
     if any(axis not in offset.axes() for _, offset in targets):
         return 1
     nodes = walk([root for s in body for root in s.roots])
-    accesses = targets + [node.attr for node in nodes if node.op == "load"]
+    accesses = targets + [node.attr for node in nodes if node.op == "load" and node not in apart]
     widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=access_bytes)
     count = min(max(access_bytes // widest, 1), tuning.most_elements)
     is_fine = all(is_aligned(index, axis, count) for _, index in accesses if axis in index.axes())

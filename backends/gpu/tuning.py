@@ -61,10 +61,12 @@ class Tuning:
     least_product: int = 8
     many_tiles: int = 132
     #: Of transposed reads: warps of a block; extents from which on tiles pay; arrays that go through shared
-    #: memory, at most.
+    #: memory, and bytes of it, at most; accesses that a thread has on their way.
     turned_warps: int = 8
     least_turned: int = 32
     most_turned: int = 4
+    turned_bytes: int = 18 << 10
+    turned_batch: int = 4
     #: Updates in order from which on sorting them pays.
     least_updates: int = 64
 

@@ -14,8 +14,8 @@ Modules:
     team          Threads that share an item: what each finds is combined, in one order.
     tensor_cores  Products of matrices of 16 bits by tensor cores, which add products of small matrices in
                   float32.
-    tiles         Tiles in shared memory: products of matrices, and kernels that read some arrays along the
-                  other axis.
+    tiles         Products of matrices, by tiles in shared memory.
+    turned        Kernels that read some arrays along the other axis, by tiles in shared memory.
     updates       Updates of elements at places that are found while they run, in their order, as of
                   `x.at[i].add(v)`.
 """

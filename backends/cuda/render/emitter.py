@@ -56,7 +56,8 @@ class KernelEmitter(ExpressionEmitter):
             pace = b.mul(step, I64(rounds))
             first = b.add(start, b.mul(b.sdiv(b.sub(stop, start), pace), pace))
             with self.for_range(start, first, pace) as i:
-                places, known, tables = [b.add(i, b.mul(step, I64(n))) for n in range(rounds)], self.values, []
+                places = [b.add(i, b.mul(step, I64(number))) for number in range(rounds)]
+                known, tables = self.values, []
                 for place in places:
                     self.values = dict(known)
                     read(place)

@@ -15,6 +15,7 @@ from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
+from jitcore.backends.cuda.render.turned import TurnedRenderer, find_turned
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
 from jitcore.backends.gpu.mapping import (WARP, Function, Mapping, can_add_atomically, is_ordered, list_parts,
                                           map_kernel)
@@ -95,7 +96,7 @@ class KernelRenderer(ItemRenderer):
                 render_updates(self, updates)
             return updates is not None
         product = tiles.find_product(kernel, self.tuning)
-        turned = tiles.find_turned(kernel, self.tile, self.tuning)
+        turned = find_turned(kernel, self.tile, self.vector_bytes, self.tuning)
         if product is not None:
             has_units = self.options.has_tensor_cores and multiplies_halves(product)
             renderer = TensorRenderer if has_units else tiles.TileRenderer
@@ -103,9 +104,9 @@ class KernelRenderer(ItemRenderer):
             e = self.begin(suffix, mapping, product.tiling.grid)
             renderer(e, product, self.emit_statements).emit()
         elif turned is not None:
-            mapping = Mapping("turned", (), [], block=WARP * self.tuning.turned_warps)
+            mapping = Mapping("turned", (), [], block=turned.threads)
             e = self.begin(suffix, mapping, turned.tiling.grid)
-            tiles.emit_turned(e, turned, self.tuning.turned_warps, self.emit_statements)
+            TurnedRenderer(e, turned, self.vector_bytes, self.tuning, self.emit_statements).emit()
         else:
             return False
         e.finish()

@@ -1,15 +1,11 @@
-"""Tiles in shared memory: products of matrices, and kernels that read some arrays along the other axis.
+"""Products of matrices, by tiles in shared memory.
 
 In: a nest over rows and columns. Out: one `__global__` function, in which a block of threads has a tile.
 
-Products: a sum of products, of which one factor does not depend on the loop over columns and the other one
-not on that over rows. Blocks make tiles of the result from tiles of both factors. The factors may be
+What it takes: a sum of products, of which one factor does not depend on the loop over columns and the other
+one not on that over rows. Blocks make tiles of the result from tiles of both factors. The factors may be
 computed, not only read, and what follows the sum is done with each element of a tile: nothing is in memory in
 between.
-
-Transposed reads: plain stores along columns, of which some loads lie along rows. A block reads a tile of each
-such load with neighbouring threads along the rows, and stores it with neighbouring threads along the columns:
-all accesses of a warp are neighbours.
 """
 
 from __future__ import annotations
@@ -21,15 +17,12 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.render.team import Slots
-from jitcore.backends.gpu.mapping import WARP, is_aligned
+from jitcore.backends.gpu.mapping import is_aligned
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
 from jitcore.loopir.expr import Axis, Expr, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import peel
-from jitcore.schedule import tuning as scheduling
-from jitcore.schedule.nest import is_across
 
 #: Threads along each side of a tile, and how far the tiles of factors go along the sum.
 SIDE, DEPTH = 16, 16
@@ -270,50 +263,3 @@ def _indexes(factor: Expr) -> list:
 def runs_along(factor: Expr, axis: Axis) -> bool:
     """Whether neighbours in memory lie along the axis of the sum."""
     return any(index.coefficient(axis) == 1 for index in _indexes(factor))
-
-
-# -- transposed reads ---------------------------------------------------------------------------------------
-class Turned(NamedTuple):
-    """loads: what lies along the rows."""
-
-    tiling: Tiling
-    body: list[Store]
-    loads: list[Expr]
-
-
-def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None, tuning: Tuning) -> Turned | None:
-    """tile: the axes of rows and columns, where the schedule says that neighbours lie along both."""
-    loops, body = peel(kernel.body)
-    if tile is None or tile != tuple(loop.axis for loop in loops[-2:]) or any(loop.bounds for loop in loops):
-        return None
-    rows, columns = tile
-    if min(int(rows.extent), int(columns.extent)) < tuning.least_turned:
-        return None
-    nodes = walk([root for store in body for root in store.roots])
-    loads = [node for node in nodes
-             if node.op == "load" and is_across(node.attr[1], rows, columns, scheduling.Tuning.short)]
-    is_fine = 0 < len(loads) <= tuning.most_turned and not any(store.is_update for store in body)
-    written = {store.buffer for store in body}
-    if not is_fine or any(load.attr[0] in written for load in loads):
-        return None
-    return Turned(Tiling(loops[:-2], rows, columns, WARP), body, loads)
-
-
-def emit_turned(e: KernelEmitter, turned: Turned, warps: int, emit_statements: Callable) -> None:
-    """The body of the function. warps: of a block. emit_statements: for the stores of one element."""
-    b, t, width = e.b, turned.tiling, I64(WARP + 1)
-    # rows are one element longer, so that reading across them meets all banks
-    slots = [Slots(e, load.dtype, WARP * (WARP + 1)) for load in turned.loads]
-    thread = e.read_register("tid.x")
-    lane, warp = b.urem(thread, I64(WARP)), b.udiv(thread, I64(WARP))
-    row, column = t.place(e)
-    with e.for_range(warp, I64(WARP), I64(warps)) as number:
-        with e.if_then(t.go_to(e, b.add(row, lane), b.add(column, number))):
-            for load, slot in zip(turned.loads, slots):
-                slot.write(b, b.add(b.mul(number, width), lane), e.load(*load.attr))
-    e.synchronize_block()
-    with e.for_range(warp, I64(WARP), I64(warps)) as number:
-        with e.if_then(t.go_to(e, b.add(row, number), b.add(column, lane))):
-            for load, slot in zip(turned.loads, slots):
-                e.values[id(load)] = slot.read(b, b.add(b.mul(lane, width), number))
-            emit_statements(e, turned.body)

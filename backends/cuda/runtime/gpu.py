@@ -233,8 +233,8 @@ class GpuRuntime:
         self._call("cuMemPoolTrimTo", self._pool, 0)
 
     def free(self, address: int) -> None:
-        """Behind what the stream has been given. What is asked for next is often as large, and then the stream
-        comes to it later: it is kept for that, as the driver's pool may have to put pieces together."""
+        """Behind what the stream has been given. What is asked for next is often as large, and used later in
+        the stream: it is kept for that. The driver's pool may have to put pieces together."""
         size = self._sizes[address]
         spare = self._spare.setdefault(size, deque())
         spare.append(address)
