@@ -21,7 +21,7 @@ class Tuning:
     team_work: int = 8
     #: Threads of a team at least; and at most, where there are so many threads that each may have more work.
     least_team: int = 4
-    usual_team: int = 256
+    usual_team: int = 128
     many_threads: int = 1 << 20
     #: Rows that the teams of columns reach, at most.
     column_team: int = 16
