@@ -73,12 +73,18 @@ class Tuning:
     # -- sorting (`cuda.sorting`) -------------------------------------------------------------------------
     #: Each launch counts as so many bytes, which memory moves in the time that it takes.
     launch_bytes: int = 4 << 20
-    #: By digits: elements of a thread, and their bytes, at most: tiles of 16 KiB leave room for six blocks,
-    #: and 64 bytes of each digit lie side by side.
+    #: By digits: threads of a block; elements of one, and their bytes, at most: so many of a tile that those of
+    #: one digit, side by side in memory, are more than 64 bytes.
+    digit_block: int = 512
     most_digit_items: int = 16
     digit_item_bytes: int = 64
-    #: By digits: elements of a thread that are on their way out at one time: more take registers of others.
+    #: By digits: blocks that a multiprocessor has registers for, at least.
+    digit_blocks: int = 2
+    #: By digits: elements that a thread counts, and how many it reads at one time.
+    digit_count_items: int = 64
     digit_batch: int = 8
+    #: Whether one instruction finds lanes with the same digit, or votes for each of its bits.
+    match_digits: bool = False
 
     # -- NVIDIA's libraries (`cuda.libraries`) ------------------------------------------------------------
     #: Extents of real matrices from which on a product is the library's: tiles in registers and shared memory

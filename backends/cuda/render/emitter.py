@@ -211,6 +211,12 @@ class KernelEmitter(ExpressionEmitter):
         """The number of this thread, where blocks have so many."""
         return self.b.add(self.b.mul(self.read_register("ctaid.x"), I64(block)), self.read_register("tid.x"))
 
+    def bound_registers(self, block: int, blocks: int) -> None:
+        """Makes registers so few that a multiprocessor has room for so many blocks of so many threads."""
+        module = self.function.module
+        for name, value in (("maxntidx", block), ("minctasm", blocks)):
+            module.add_named_metadata("nvvm.annotations", [self.function, name, I32(value)])
+
     def share(self, kind: ir.Type, count: int) -> ir.GlobalVariable:
         """Shared memory of a block of threads: so many elements."""
         module, array = self.function.module, ir.ArrayType(kind, count)
@@ -221,12 +227,13 @@ class KernelEmitter(ExpressionEmitter):
 
     def load_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
         """The integer of so many bits at a place of memory."""
-        return self.b.load(self._find_bits(pointer, bits, place))
+        return self.b.load(self.find_bits(pointer, bits, place))
 
     def store_bits(self, value: ir.Value, pointer: ir.Value, bits: int, place: ir.Value) -> None:
-        self.b.store(value, self._find_bits(pointer, bits, place))
+        self.b.store(value, self.find_bits(pointer, bits, place))
 
-    def _find_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
+    def find_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
+        """Where the integer of so many bits at a place is."""
         return self.b.gep(self.b.bitcast(pointer, ir.IntType(bits).as_pointer()), [place])
 
     def synchronize_block(self) -> None:

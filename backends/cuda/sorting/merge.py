@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.sorting.radix import Encoding, add_passes, find_element, list_tables
+from jitcore.backends.cuda.sorting.radix import LONGEST, Encoding, add_passes, find_element, list_tables
 from jitcore.backends.gpu.mapping import Function, Mapping, round_up
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.contraction import Contraction
@@ -65,13 +65,13 @@ def prefers_digits(kind: Encoding, rows: Rows, is_alone: bool) -> bool:
     """Whether sorting by digits moves less than merging runs. is_alone: whether no places are asked for."""
     launch = kind.tuning.launch_bytes
     raw, key, merges = kind.raw_bits // 8, kind.bits // 8 + _PLACE, rows.merges
-    moved = 3 * raw + (0 if is_alone else 2 * _PLACE)
+    moved = 2 * raw + (0 if is_alone else 2 * _PLACE)
     table = sum(math.prod(shape) for shape, _ in list_tables([kind], rows.count, rows.n))
     count = rows.count * rows.n
-    by_digits = kind.digits * (count * moved + 4 * table * _PLACE + 3 * launch)
+    by_digits = count * raw + kind.digits * (count * moved + 3 * table * _PLACE + launch) + 3 * launch
     merged = count * (raw + (1 + 2 * merges) * key) + (1 + merges) * launch
     taken = is_alone * (count * (_PLACE + 2 * raw) + launch)
-    return merges > 0 and by_digits < merged + taken
+    return merges > 0 and rows.n <= LONGEST and by_digits < merged + taken
 
 
 def _list_scratch(kinds: list[Encoding], rows: Rows, is_alone: bool = False) -> list[tuple[tuple, np.dtype]]:

@@ -1,16 +1,22 @@
 """Keys of sorting, integers that order as elements do; and radix sort: a stable pass for each digit of the
 keys, the least significant one first.
 
-In: elements of rows, or an order of them. Out: three `__global__` functions for a pass, in which a block of
-threads has a tile of one row. `count`: how often each digit is in each tile. `scan`: of each digit, how many
-are in the tiles before. `scatter`: elements go to where they belong, by way of shared memory, so that those
-of one digit are written side by side. Elements move as they are, and their keys are computed on the way. An
-element's rank among equal digits of its tile follows from votes of its warp and from counts of the warps
-before: no order depends on how threads run.
+In: elements of rows, or an order of them. Out: `__global__` functions. `clear`: zeros where counts will be.
+`count`: how often each digit of the keys is in each row, in one sweep for all passes. `scan`: how many lower
+digits there are. Then for each pass a `scatter`, in which a block of threads has a tile of one row: elements
+go to where they belong, by way of shared memory, so that those of one digit are written side by side.
+Elements move as they are, and their keys are computed on the way.
+
+An element's rank among equal digits of its tile follows from votes of its warp and from counts of the warps
+before; how many are in tiles before, from a chain: each tile says what it counts, looks back at what the tiles
+before say, up to one that knows the sum over all before it, and says that sum itself. What is summed are
+integers, so no result depends on how threads run. Tiles have numbers in the order in which their blocks begin:
+none waits for one that has not begun.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -22,16 +28,31 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.gpu.mapping import LARGEST_BLOCK, WARP, round_up
+from jitcore.backends.gpu.mapping import WARP
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I16, I32, I64
 from jitcore.loopir.expr import Buffer
 
 #: Bits of a digit.
 DIGIT = 8
-#: How many digits there are; a block has a thread for each.
+#: How many digits there are; a block has a thread for each, at least.
 RADIX = 1 << DIGIT
-WARPS = RADIX // WARP
+#: Counts of digits in shared memory that a block has, at most: equal digits are counted in several places.
+_COUNTS = 32 * RADIX
+#: What a tile says of a digit: how many are in it, or up to it; before, nothing. Above a number of 30 bits.
+_OWN, _ALL, _STATE = 1, 2, 30
+#: The lanes of the warp that, like this one, have zero, or another number. LLVM tests the number twice, for
+#: the vote and for the answer.
+_VOTE = """{
+.reg .pred is_set;
+setp.ne.b32 is_set, $1, 0;
+vote.sync.ballot.b32 $0, is_set, -1;
+@!is_set not.b32 $0, $0;
+}"""
+#: A digit above a place, now: later LLVM would do it, and keep what it takes in registers.
+_PACK = "mad.lo.u32 $0, $1, 65536, $2;"
+#: Elements of a row, at most.
+LONGEST = (1 << _STATE) - 1
 
 
 # -- keys --------------------------------------------------------------------------------------------------
@@ -51,6 +72,7 @@ class Encoding:
         self.digits = -(-(self.raw_bits if limit is None else max(limit.bit_length(), 1)) // DIGIT)
         #: Those of one thread, where they are sorted by digits.
         self.items = min(tuning.most_digit_items, 8 * tuning.digit_item_bytes // self.raw_bits)
+        self.tile = tuning.digit_block * self.items
         if self.is_float:
             info = ml_dtypes.finfo(real)
             self.magnitude = (1 << (info.bits - 1)) - 1
@@ -95,23 +117,29 @@ def find_element(b: ir.IRBuilder, row: ir.Value, at: ir.Value, n: ir.Value, inne
 
 # -- passes ------------------------------------------------------------------------------------------------
 class Step(NamedTuple):
-    """One pass. is_first: whether it reads an operand, whose elements may lie apart. reads_order: whether in
+    """One pass. gathers: whether it reads an operand, whose elements may lie apart. reads_order: whether in
     an order; moves_order: whether places go along with elements."""
 
     kind: Encoding
-    is_first: bool
+    gathers: bool
     reads_order: bool
     moves_order: bool
 
 
 def count_tiles(kind: Encoding, n: int) -> int:
-    return -(-n // (RADIX * kind.items))
+    return -(-n // kind.tile)
 
 
 def list_tables(kinds: list[Encoding], rows: int, n: int) -> list[tuple[tuple, np.dtype]]:
-    """Memory for counts of digits in tiles, and in rows."""
-    tiles = max(count_tiles(kind, n) for kind in kinds)
-    return [((rows * RADIX * count,), dtypes.int32) for count in (tiles, 1)]
+    """Memory for what tiles say of digits, for counts of digits in rows, and for numbers of tiles."""
+    return [((max(_place_tables(kind, rows, n)[-1] for kind in kinds),), dtypes.int32)]
+
+
+def _place_tables(kind: Encoding, rows: int, n: int) -> tuple[int, int, int]:
+    """Where counts begin, behind what tiles say; where numbers of tiles do; and the end."""
+    counts = rows * RADIX * count_tiles(kind, n)
+    numbers = counts + rows * RADIX * kind.digits
+    return counts, numbers, numbers + kind.digits
 
 
 def add_passes(add: Callable, key: int, kind: Encoding, source: Buffer, shape: tuple[int, int, int],
@@ -120,228 +148,315 @@ def add_passes(add: Callable, key: int, kind: Encoding, source: Buffer, shape: t
     and how far these are from each other. keys, orders: two buffers each, or no orders; results lie in the
     first ones in the end. The first of the orders says in which one to begin, unless it is the first key."""
     rows, n, inner = shape
-    counts, totals = tables
-    tiles, elements = count_tiles(kind, n), source
-    team = min(round_up(tiles), LARGEST_BLOCK)
+    tuning, tiles, elements, block = kind.tuning, count_tiles(kind, n), source, kind.tuning.digit_block
+    counts, numbers, end = _place_tables(kind, rows, n)
+    parts = -(-n // (block * tuning.digit_count_items))
+    add("clear", tables, [end], -(-end // block), partial(_clear, block=block), block)
+    add(f"count{key}", [source, *tables], [n, inner, parts, counts], rows * parts, partial(_count, kind=kind), block)
+    add("scan", tables, [counts], rows * kind.digits, _scan, RADIX)
+    has_order, is_apart = bool(orders) and key > 0, inner != 1 or kind.stride != 1
+    first, more = Step(kind, is_apart or has_order, has_order, bool(orders)), Step(kind, False, *[bool(orders)] * 2)
     for number in range(kind.digits):
-        step = Step(kind, not number, bool(orders) and key + number > 0, bool(orders))
-        suffix = f"{key}{'_more' if number else ''}"
+        step = more if number else first
         read, written = [elements, *orders[: step.reads_order]], [keys[1], *orders[1:]]
-        sizes = [n, inner, tiles, number * DIGIT]
-        add(f"count{suffix}", [*read, counts], sizes, rows * tiles, partial(_count, step=step))
-        block = team if team > WARP else RADIX
-        add(f"scan{tiles}", [counts, totals], [tiles], rows * RADIX * team // block,
-            partial(_scan, size=team, block=block, length=tiles), block)
-        add(f"scatter{suffix}", [*read, counts, totals, *written], sizes, rows * tiles,
-            partial(_scatter, step=step))
+        sizes = [n, inner, tiles, number, counts + number * rows * RADIX, numbers + number]
+        add(f"scatter{key}{'_more' * (step == more)}", [*read, *tables, *written], sizes, rows * tiles,
+            partial(_scatter, step=step), block)
         elements = keys[1]
         keys.reverse()
         orders.reverse()
 
 
-class _Tile:
-    """The elements of this block of threads. start: the first one's place in its row; first: among those of
-    all rows. A warp has neighbours, and in each of its rounds a lane one of so many in order."""
-
-    def __init__(self, e: KernelEmitter, step: Step, sizes: list[ir.Value]):
-        self.e, self.step = e, step
-        self.n, self.inner, self.tiles, self.shift = sizes
-        b, size = e.b, RADIX * step.kind.items
-        block, tiles = b.trunc(e.read_register("ctaid.x"), I32), b.trunc(self.tiles, I32)
-        self.row, self.number = b.zext(b.udiv(block, tiles), I64), b.zext(b.urem(block, tiles), I64)
-        self.start = b.mul(self.number, I64(size))
-        self.first = b.add(b.mul(self.row, self.n), self.start)
-        rest = b.sub(self.n, self.start)
-        self.count = b.trunc(b.select(b.icmp_signed("<", rest, I64(size)), rest, I64(size)), I32)
-        self.thread = b.trunc(e.read_register("tid.x"), I32)
-        self.lane = b.urem(self.thread, I32(WARP))
-        self.warp = b.udiv(self.thread, I32(WARP))
-
-    def find_slot(self, number: ir.Value) -> ir.Value:
-        """The slot of this thread in a round of its warp."""
-        b = self.e.b
-        own = b.add(b.mul(self.warp, I32(WARP * self.step.kind.items)), self.lane)
-        return b.add(own, b.mul(number, I32(WARP)))
-
-    def exists(self, slot: ir.Value) -> ir.Value:
-        return self.e.b.icmp_signed("<", slot, self.count)
-
-    def find_digit(self, raw: ir.Value) -> ir.Value:
-        return self.step.kind.find_digit(self.e.b, raw, self.shift)
-
-    def find_count(self, digit: ir.Value) -> ir.Value:
-        """Where the table has the count of a digit in this tile."""
-        b = self.e.b
-        return b.add(b.mul(self.find_total(digit), self.tiles), self.number)
-
-    def find_total(self, digit: ir.Value) -> ir.Value:
-        return self.e.b.add(self.e.b.mul(self.row, I64(RADIX)), self.e.b.zext(digit, I64))
-
-    def find_place(self, slot: ir.Value) -> ir.Value:
-        """Of an element that exists, among those of all rows."""
-        return self.e.b.add(self.first, self.e.b.zext(slot, I64))
-
-    def read_all(self, source: ir.Value, order: ir.Value | None) -> list[tuple[ir.Value, ir.Value]]:
-        """(slot, element) of each round: no load waits for another. Behind the end it is the last element."""
-        found = []
-        for number in range(self.step.kind.items):
-            slot = self.find_slot(I32(number))
-            at = self._find_element(self.bound(slot), order)
-            found.append((slot, self.e.load_bits(source, self.step.kind.raw_bits, at)))
-        return found
-
-    def find_old(self, place: ir.Value, order: ir.Value | None) -> ir.Value:
-        """Where in its row an element was at first."""
-        b = self.e.b
-        if order is None:
-            return b.sub(place, b.mul(self.row, self.n))
-        return b.sext(self.e.load_bits(order, 32, place), I64)
-
-    def bound(self, slot: ir.Value) -> ir.Value:
-        b = self.e.b
-        return b.select(self.exists(slot), slot, b.sub(self.count, I32(1)))
-
-    def _find_element(self, slot: ir.Value, order: ir.Value | None) -> ir.Value:
-        """Where the element of a slot lies."""
-        b, kind, place = self.e.b, self.step.kind, self.find_place(slot)
-        if not self.step.is_first:
-            return place
-        return kind.find_part(b, find_element(b, self.row, self.find_old(place, order), self.n, self.inner))
+def _clear(e: KernelEmitter, block: int) -> None:
+    tables, end = e.function.args
+    item = e.read_item(block)
+    with e.if_then(e.b.icmp_signed("<", item, end)):
+        e.store_bits(I32(0), tables, 32, item)
 
 
-def _count(e: KernelEmitter, step: Step) -> None:
-    b, (source, *order, counts) = e.b, e.function.args[:-4]
-    tile = _Tile(e, step, e.function.args[-4:])
-    found = e.share(I32, RADIX)
-    b.store(I32(0), _at(b, found, tile.thread))
-    elements = tile.read_all(source, *order or [None])
-    e.synchronize_block()
-    _add_up(tile, elements, lambda digit: _at(b, found, digit))
-    e.synchronize_block()
-    e.store_bits(b.load(_at(b, found, tile.thread)), counts, 32, tile.find_count(tile.thread))
-
-
-def _add_up(tile: _Tile, elements: list[tuple[ir.Value, ir.Value]], find: Callable) -> None:
-    """Counts digits. find: where the count of a digit is."""
-    for slot, raw in elements:
-        with tile.e.if_then(tile.exists(slot)):
-            tile.e.b.atomic_rmw("add", find(tile.find_digit(raw)), I32(1), "monotonic")
-
-
-def _scan(e: KernelEmitter, size: int, block: int, length: int) -> None:
-    """By so many threads for each digit of each row. length: tiles of a row."""
-    b, (counts, totals, tiles) = e.b, e.function.args
-    item = b.udiv(e.read_item(block), I64(size))
-    first = b.mul(item, tiles)
+def _count(e: KernelEmitter, kind: Encoding) -> None:
+    """A part of a row for each block. Lanes side by side count in different places, and so in different
+    banks."""
+    b, (source, tables, n, inner, parts, counts) = e.b, e.function.args
+    block, copies = kind.tuning.digit_block, 1 << (_COUNTS // (RADIX * kind.digits)).bit_length() - 1
+    found, size = e.share(I32, kind.digits * RADIX * copies), block * kind.tuning.digit_count_items
+    thread, item = e.read_register("tid.x"), e.read_register("ctaid.x")
+    row, start = b.udiv(item, parts), b.mul(b.urem(item, parts), I64(size))
+    rest, copy = e.least(b.sub(n, start), I64(size)), b.trunc(b.urem(thread, I64(copies)), I32)
 
     def read(place):
-        return [e.load_bits(counts, 32, b.add(first, place))]
+        element = kind.find_part(b, find_element(b, row, b.add(start, place), n, inner))
+        return e.load_bits(source, kind.raw_bits, element)
 
-    def note(place, values):
-        (upto,), (own,) = values, read(place)
-        e.store_bits(b.sub(upto, own), counts, 32, b.add(first, place))
-        with e.if_then(b.icmp_signed("==", b.add(place, I64(1)), tiles)):
-            e.store_bits(upto, totals, 32, item)
+    def note(raw):
+        for number in range(kind.digits):
+            digit = b.add(kind.find_digit(b, raw, I64(number * DIGIT)), I32(number * RADIX))
+            b.atomic_rmw("add", _at(b, found, b.add(b.mul(digit, I32(copies)), copy)), I32(1), "monotonic")
 
-    team = Team(e, size, e.read_register("tid.x"))
-    team.scan_range("add", dtypes.int32, I64(0), tiles, None, read, note, length)
+    with e.for_range(thread, I64(kind.digits * RADIX * copies), I64(block)) as slot:
+        b.store(I32(0), _at(b, found, slot))
+    e.synchronize_block()
+    batch = block * kind.tuning.digit_batch
+    whole = b.mul(b.udiv(rest, I64(batch)), I64(batch))
+    with e.for_range(I64(0), whole, I64(batch)) as first:
+        # no load waits for another
+        for raw in [read(b.add(b.add(first, thread), I64(k))) for k in range(0, batch, block)]:
+            note(raw)
+    with e.for_range(b.add(whole, thread), rest, I64(block)) as place:
+        note(read(place))
+    e.synchronize_block()
+    with e.for_range(thread, I64(kind.digits * RADIX), I64(block)) as slot:
+        total = I32(0)
+        for number in range(copies):
+            total = b.add(total, b.load(_at(b, found, b.add(b.mul(slot, I64(copies)), I64(number)))))
+        number, digit = b.udiv(slot, I64(RADIX)), b.urem(slot, I64(RADIX))
+        rows = b.udiv(e.read_register("nctaid.x"), parts)
+        place = b.add(b.mul(b.add(b.mul(number, rows), row), I64(RADIX)), digit)
+        b.atomic_rmw("add", e.find_bits(tables, 32, b.add(counts, place)), total, "monotonic")
+
+
+def _scan(e: KernelEmitter) -> None:
+    """Of each digit of a row: how many lower ones there are."""
+    b, (tables, counts) = e.b, e.function.args
+    place = b.add(counts, e.read_item(RADIX))
+    e.store_bits(_count_lower(e, e.load_bits(tables, 32, place), RADIX), tables, 32, place)
+
+
+def _count_lower(e: KernelEmitter, count: ir.Value, block: int) -> ir.Value:
+    """How many lower digits there are, where each thread has the count of one, and those behind have none."""
+    b, team, totals = e.b, Team(e, WARP, e.read_register("tid.x")), e.share(I32, block // WARP)
+    (before,), total = team.scan("add", dtypes.int32, [count], None)
+    with e.if_then(team.is_first()):
+        b.store(total, _at(b, totals, team.warp))
+    e.synchronize_block()
+    for warp in range(RADIX // WARP):
+        is_lower = b.icmp_signed(">", team.warp, I64(warp))
+        before = b.add(before, b.select(is_lower, b.load(_at(b, totals, I32(warp))), I32(0)))
+    return before
+
+
+class _Tile:
+    """The elements of this block of threads. number: of the tile in its row; start: its first element's place
+    there; first: that among those of all rows. A warp has neighbours, and in each of its rounds a lane one of
+    so many in order."""
+
+    def __init__(self, e: KernelEmitter, step: Step, tables: ir.Value, sizes: list[ir.Value]):
+        self.e, self.step, self.tables = e, step, tables
+        self.n, self.inner, self.tiles, self.pass_number, self.counts, numbers = sizes
+        b, self.block = e.b, step.kind.tuning.digit_block
+        self.warps = self.block // WARP
+        self.thread = b.trunc(e.read_register("tid.x"), I32)
+        self.lane, self.warp = b.urem(self.thread, I32(WARP)), b.udiv(self.thread, I32(WARP))
+        self.is_digit = b.icmp_unsigned("<", self.thread, I32(RADIX))
+        self._shared = e.share(I32, 3)
+        self._draw_number(numbers)
+        self.locate()
+        #: The first slot of this thread; others are a warp apart.
+        self.slot = b.add(b.mul(self.warp, I32(WARP * step.kind.items)), self.lane)
+
+    def _draw_number(self, numbers: ir.Value) -> None:
+        """How many blocks have begun before this one says which tile is its."""
+        e, b, tiles = self.e, self.e.b, self.e.b.trunc(self.tiles, I32)
+        with e.if_then(b.icmp_signed("==", self.thread, I32(0))):
+            number = b.atomic_rmw("add", e.find_bits(self.tables, 32, numbers), I32(1), "monotonic")
+            for slot, value in enumerate((number, b.udiv(number, tiles), b.urem(number, tiles))):
+                b.store(value, _at(b, self._shared, I32(slot)))
+        e.synchronize_block()
+
+    def locate(self) -> None:
+        """Reads which tile it is."""
+        b, size = self.e.b, self.step.kind.tile
+        self.block_number, row, self.number = [b.load(_at(b, self._shared, I32(slot))) for slot in range(3)]
+        self.row, self.start = b.zext(row, I64), b.mul(b.zext(self.number, I64), I64(size))
+        self.first = b.add(b.mul(self.row, self.n), self.start)
+        self.count = b.trunc(self.e.least(b.sub(self.n, self.start), I64(size)), I32)
+
+    def tell(self, state: int, value: ir.Value) -> None:
+        """Says something of this thread's digit."""
+        b, kind = self.e.b, ir.FunctionType(ir.VoidType(), [I64, I32])
+        word = b.xor(b.or_(value, I32(state << _STATE)), self._find_mark())
+        b.asm(kind, "st.relaxed.gpu.global.b32 [$0], $1;", "l,r", [self._find_word(self.block_number), word], True)
+
+    def hear(self, block: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """(state, value) of this thread's digit in the tile of a block; 0 for the state if it says nothing."""
+        b, kind = self.e.b, ir.FunctionType(I32, [I64])
+        word = b.asm(kind, "ld.relaxed.gpu.global.b32 $0, [$1];", "=r,l", [self._find_word(block)], True)
+        word = b.xor(word, self._find_mark())
+        return b.lshr(word, I32(_STATE)), b.and_(word, I32(LONGEST))
+
+    def _find_word(self, block: ir.Value) -> ir.Value:
+        """The address of a word, which is read and written as a whole: so nothing else has to be in order."""
+        b = self.e.b
+        place = b.add(b.mul(b.sext(block, I64), I64(RADIX)), b.zext(self.thread, I64))
+        return b.ptrtoint(self.e.find_bits(self.tables, 32, place), I64)
+
+    def _find_mark(self) -> ir.Value:
+        """What the pass before has left in the end, `_ALL`, is nothing in this one: so passes take turns."""
+        return self.e.b.shl(self.e.b.trunc(self.pass_number, I32), I32(31))
+
+    def find_digit(self, raw: ir.Value) -> ir.Value:
+        b = self.e.b
+        return self.step.kind.find_digit(b, raw, b.mul(self.pass_number, I64(DIGIT)))
+
+    def list_slots(self, first: ir.Value, distance: int) -> list[tuple[ir.Value, ir.Value]]:
+        """(slot, whether it has an element) of each round."""
+        b, rest = self.e.b, self.e.b.sub(self.count, first)
+        return [(b.add(first, I32(k * distance)), b.icmp_signed(">", rest, I32(k * distance)))
+                for k in range(self.step.kind.items)]
+
+    def read_all(self, read: Callable) -> list[tuple[ir.Value, ir.Value]]:
+        """(what is read for an element, whether there is one) of each round: no load waits for another."""
+        found, b = [], self.e.b
+        for slot, exists in self.list_slots(self.slot, WARP):
+            before = b.block
+            with self.e.if_then(exists):
+                value, inside = read(b.zext(slot, I64)), b.block
+            either = b.phi(value.type)
+            either.add_incoming(value, inside)
+            either.add_incoming(value.type(0), before)
+            found.append((either, exists))
+        return found
+
+    def read_key(self, slot: ir.Value, source: ir.Value, order: ir.Value | None) -> ir.Value:
+        b, kind, place = self.e.b, self.step.kind, self.e.b.add(self.first, slot)
+        if self.step.gathers:
+            old = b.sext(self.read_old(slot, order), I64)
+            place = kind.find_part(b, find_element(b, self.row, old, self.n, self.inner))
+        return self.e.load_bits(source, kind.raw_bits, place)
+
+    def read_old(self, slot: ir.Value, order: ir.Value | None) -> ir.Value:
+        """Where in its row an element was at first, as an i32."""
+        b = self.e.b
+        if order is None:
+            return b.trunc(b.add(self.start, slot), I32)
+        return self.e.load_bits(order, 32, b.add(self.first, slot))
 
 
 def _scatter(e: KernelEmitter, step: Step) -> None:
     b, given = e.b, list(e.function.args)
     source, order = given.pop(0), given.pop(0) if step.reads_order else None
-    counts, totals, keys_out, *order_out = given[:-4]
-    tile, size = _Tile(e, step, given[-4:]), RADIX * step.kind.items
-    keys, slots = e.share(ir.IntType(step.kind.raw_bits), size), e.share(I16, size)
-    following, targets = e.share(I32, WARPS * RADIX), e.share(I32, RADIX)
+    tables, keys_out, *order_out = given[:-6]
+    tile, bits = _Tile(e, step, tables, given[-6:]), step.kind.raw_bits
+    e.bound_registers(tile.block, step.kind.tuning.digit_blocks)
+    held = e.share(ir.IntType(max(bits, 32 * step.moves_order)), step.kind.tile)
+    following, targets = e.share(I16, tile.warps * RADIX), e.share(I32, RADIX)
 
     def rank_of(warp, digit):
         """Where the next element of a warp with this digit goes in the tile."""
         return _at(b, following, b.add(b.mul(warp, I32(RADIX)), digit))
 
-    for warp in range(WARPS):
-        b.store(I32(0), rank_of(I32(warp), tile.thread))
-    elements = tile.read_all(source, order)
-    before = [e.load_bits(totals, 32, tile.find_total(tile.thread)),
-              e.load_bits(counts, 32, tile.find_count(tile.thread))]
-    for slot, raw in elements:
-        b.store(raw, _at(b, keys, slot))
+    def place_of(slot, bits):
+        return b.gep(b.bitcast(held, ir.IntType(bits).as_pointer(held.type.addrspace)), [slot])
+
+    for number in range(0, RADIX, WARP):
+        b.store(I16(0), rank_of(tile.warp, b.add(tile.lane, I32(number))))
+    e.synchronize_warp(I32(-1))
+    elements = tile.read_all(lambda slot: tile.read_key(slot, source, order))
+    ranks = [_rank(tile, *element, rank_of) for element in elements]
     e.synchronize_block()
-    _add_up(tile, elements, lambda digit: rank_of(tile.warp, digit))
+    start, count = _find_starts(tile, rank_of)
     e.synchronize_block()
-    _find_starts(tile, rank_of, targets, *before)
+    # a place is no digit's, and both take one register
+    ranks = [b.add(b.and_(rank, I32(0xFFFF)), b.zext(b.load(rank_of(tile.warp, b.lshr(rank, I32(16)))), I32))
+             for rank in ranks]
+    for (raw, _), rank in zip(elements, ranks):
+        b.store(raw, place_of(rank, bits))
+    with e.if_then(tile.is_digit):
+        b.store(b.sub(_look_back(tile, count), start), _at(b, targets, tile.thread))
     e.synchronize_block()
-    with e.for_range(I64(0), I64(step.kind.items)) as number:
-        _rank(tile, b.trunc(number, I32), keys, slots, rank_of)
-    e.synchronize_block()
-    ranks = [b.add(tile.thread, I32(number * RADIX)) for number in range(step.kind.items)]
-    batch = step.kind.tuning.digit_batch
-    for first in range(0, step.kind.items, batch):
-        _put(tile, ranks[first : first + batch], order, keys, slots, targets, [keys_out, *order_out])
+    slots = tile.list_slots(tile.thread, tile.block)
+    keys = [b.load(place_of(slot, bits)) for slot, _ in slots]
+    places = [b.add(slot, b.load(_at(b, targets, tile.find_digit(key)))) for key, (slot, _) in zip(keys, slots)]
+    _put(tile, slots, places, keys, keys_out)
+    if step.moves_order:
+        olds = tile.read_all(lambda slot: tile.read_old(slot, order))
+        e.synchronize_block()
+        for (old, _), rank in zip(olds, ranks):
+            b.store(old, place_of(rank, 32))
+        e.synchronize_block()
+        _put(tile, slots, places, [b.load(place_of(slot, 32)) for slot, _ in slots], *order_out)
 
 
-def _put(tile: _Tile, ranks: list[ir.Value], order: ir.Value | None, keys, slots, targets,
-         written: list[ir.Value]) -> None:
-    """Writes the elements of these ranks in the tile, and their places if asked for, to where they belong."""
-    e, b, moved = tile.e, tile.e.b, []
-    for rank in ranks:
-        slot = b.zext(b.load(_at(b, slots, tile.bound(rank))), I32)
-        moved.append((rank, b.load(_at(b, keys, slot)), tile.find_old(tile.find_place(slot), order)))
-    for rank, raw, old in moved:
-        with e.if_then(tile.exists(rank)):
-            place = b.add(rank, b.load(_at(b, targets, tile.find_digit(raw))))
-            target = b.add(b.mul(tile.row, tile.n), b.sext(place, I64))
-            for pointer, value in zip(written, (raw, b.trunc(old, I32))):
-                e.store_bits(value, pointer, value.type.width, target)
-
-
-def _find_starts(tile: _Tile, rank_of: Callable, targets, in_row: ir.Value, in_tiles: ir.Value) -> None:
-    """Of this thread's digit: where the elements of each warp begin in the tile, and how far it is from there
-    to where they belong in the row. in_row, in_tiles: how often it is in the row, and in tiles before."""
-    e, b, digit = tile.e, tile.e.b, tile.thread
-    team = Team(e, RADIX, e.read_register("tid.x"))
-    slots = team.share_totals(dtypes.int32)
-
-    def count_before(count):
-        (before,), _ = team.scan("add", dtypes.int32, [count], slots)
-        return before
-
-    places = [rank_of(I32(warp), digit) for warp in range(WARPS)]
-    found, total = [b.load(place) for place in places], I32(0)
-    for count in found:
-        total = b.add(total, count)
-    start = count_before(total)
-    b.store(b.sub(b.add(count_before(in_row), in_tiles), start), _at(b, targets, digit))
-    for place, count in zip(places, found):
-        b.store(start, place)
-        start = b.add(start, count)
-
-
-def _rank(tile: _Tile, number: ir.Value, keys, slots, rank_of: Callable) -> None:
-    """A round of a warp: its elements' places in the tile."""
+def _put(tile: _Tile, slots: list, places: list[ir.Value], values: list[ir.Value], target: ir.Value) -> None:
+    """Writes what belongs to slots to these places of the row."""
     e, b = tile.e, tile.e.b
-    slot, everyone = tile.find_slot(number), I32(-1)
-    exists = tile.exists(slot)
-    digit = tile.find_digit(b.load(_at(b, keys, slot)))
+    for (_, exists), place, value in zip(slots, places, values):
+        with e.if_then(exists):
+            e.store_bits(value, target, value.type.width, b.add(b.mul(tile.row, tile.n), b.sext(place, I64)))
 
-    def vote(condition):
-        return e.call("llvm.nvvm.vote.ballot.sync", I32, everyone, condition)
 
-    equal = vote(exists)
-    for bit in range(DIGIT):
-        is_set = b.icmp_signed("!=", b.and_(digit, I32(1 << bit)), I32(0))
-        found = vote(is_set)
-        equal = b.and_(equal, b.select(is_set, found, b.not_(found)))
+def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value, rank_of: Callable) -> tuple[ir.Value, ir.Value]:
+    """A round of a warp: (digit, how many equal ones the warp has before). Slots without an element come last
+    in the tile."""
+    e, b, everyone = tile.e, tile.e.b, I32(-1)
+    digit = b.select(exists, tile.find_digit(raw), I32(RADIX - 1))
+    equal = _match(e, digit) if not tile.step.kind.tuning.match_digits else e.call(
+        "llvm.nvvm.match.any.sync.i32", I32, everyone, digit)
     below = b.sub(b.shl(I32(1), tile.lane), I32(1))
     before, place = e.call("llvm.ctpop.i32", I32, b.and_(equal, below)), rank_of(tile.warp, digit)
     old = b.load(place)
+    after = b.add(old, b.trunc(e.call("llvm.ctpop.i32", I32, equal), I16))
     e.synchronize_warp(everyone)
-    with e.if_then(b.and_(exists, b.icmp_signed("==", before, I32(0)))):
-        b.store(b.add(old, e.call("llvm.ctpop.i32", I32, equal)), place)
+    with e.if_then(b.icmp_signed("==", before, I32(0))):
+        b.store(after, place)
     e.synchronize_warp(everyone)
-    with e.if_then(exists):
-        b.store(b.trunc(slot, I16), _at(b, slots, b.add(old, before)))
+    pack = ir.InlineAsm(ir.FunctionType(I32, [I32, I32]), _PACK, "=r,r,r", True)
+    return b.call(pack, [digit, b.add(b.zext(old, I32), before)])
+
+
+def _match(e: KernelEmitter, digit: ir.Value) -> ir.Value:
+    """The lanes with the same digit, by a vote for each bit."""
+    b, equal, vote = e.b, I32(-1), ir.InlineAsm(ir.FunctionType(I32, [I32]), _VOTE, "=r,r", True)
+    for bit in range(DIGIT):
+        agree = b.call(vote, [b.and_(digit, I32(1 << bit))], attrs=("convergent",))
+        equal = b.and_(equal, agree)
+    return equal
+
+
+def _find_starts(tile: _Tile, rank_of: Callable) -> tuple[ir.Value, ir.Value]:
+    """Adds up what warps count. Returns: of this thread's digit, where its elements begin in the tile, and how
+    many there are, which other tiles are told."""
+    e, b, digit, found = tile.e, tile.e.b, tile.thread, tile.e.stack_slot(I32(0))
+    places = [rank_of(I32(warp), digit) for warp in range(tile.warps)]
+
+    def read_all():
+        return [b.zext(b.load(place), I32) for place in places]
+
+    with e.if_then(tile.is_digit):
+        total = functools.reduce(b.add, read_all())
+        e.write_slot(found, total)
+        tile.tell(_OWN, total)
+    total = e.read_slot(found)
+    start = following = _count_lower(e, total, tile.block)
+    with e.if_then(tile.is_digit):
+        for place, count in zip(places, read_all()):
+            b.store(b.trunc(following, I16), place)
+            following = b.add(following, count)
+    return start, total
+
+
+def _look_back(tile: _Tile, count: ir.Value) -> ir.Value:
+    """Of this thread's digit, which is so often in the tile: where the first one belongs in the row."""
+    e, b, is_first = tile.e, tile.e.b, tile.e.b.icmp_signed("==", tile.number, I32(0))
+    total, at = e.stack_slot(I32(0)), e.stack_slot(b.sub(tile.block_number, I32(1)))
+    with e.if_then(is_first):
+        place = b.add(tile.counts, b.add(b.mul(tile.row, I64(RADIX)), b.zext(tile.thread, I64)))
+        e.write_slot(total, e.load_bits(tile.tables, 32, place))
+        e.write_slot(at, I32(-1))
+
+    def step_back():
+        block = e.read_slot(at)
+        state, value = tile.hear(block)
+        is_there = b.icmp_signed("!=", state, I32(0))
+        e.write_slot(total, b.add(e.read_slot(total), b.select(is_there, value, I32(0))))
+        following = b.select(is_there, b.sub(block, I32(1)), block)
+        e.write_slot(at, b.select(b.icmp_signed("==", state, I32(_ALL)), I32(-1), following))
+
+    e.repeat(lambda: b.icmp_signed(">=", e.read_slot(at), I32(0)), step_back)
+    before = e.read_slot(total)
+    tile.tell(_ALL, b.add(before, count))
+    return before
 
 
 def _at(b: ir.IRBuilder, array: ir.GlobalVariable, slot: ir.Value) -> ir.Value:
-    return b.gep(array, [I32(0), slot])
+    return b.gep(array, [I32(0) if slot.type == I32 else I64(0), slot])
