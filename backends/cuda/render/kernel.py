@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from jitcore.backends.cuda.render import tiles
+from jitcore.backends.cuda.render.columns import ColumnsRenderer, find_columns
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
 from jitcore.backends.cuda.render.team import Team
@@ -79,6 +80,9 @@ class KernelRenderer(ItemRenderer):
         mapping = map_kernel(part, self.tuning, self.vector_bytes)
         if mapping.items == 0:
             return
+        columns = find_columns(mapping, self.vector_bytes, self.tuning) if guard is None else None
+        if columns is not None:
+            return ColumnsRenderer(self, columns, suffix).render()
         e = self.begin(suffix, mapping)
         self.is_atomic = mapping.kind == "flat" and any(map(can_add_atomically, (self.kernel, part)))
         with contextlib.ExitStack() as stack:
