@@ -138,7 +138,8 @@ class ColumnsRenderer:
         """Sets the axes of this thread's columns, and where it is."""
         e, b, c = self.e, self.e.b, self.columns
         thread, block = e.read_register("tid.x"), e.read_register("ctaid.x")
-        self.thread, self.across, self.row = thread, b.urem(thread, I64(c.width)), b.udiv(thread, I64(c.width))
+        self.thread = thread
+        self.across, self.row = b.urem(thread, I64(c.width)), b.udiv(thread, I64(c.width))
         self.part = b.udiv(block, I64(c.tiles)) if parts > 1 else I64(0)
         tile = b.urem(block, I64(c.tiles)) if parts > 1 else block
         group = b.add(b.mul(tile, I64(c.width)), self.across)
@@ -236,8 +237,8 @@ class ColumnsRenderer:
         half = round_up(c.height) // 2
         while half:
             other = b.add(self.row, I64(half))
-            is_mine = b.and_(b.icmp_signed("<", self.row, I64(half)), b.icmp_signed("<", other, I64(c.height)))
-            with e.if_then(is_mine):
+            is_mine = b.icmp_signed("<", self.row, I64(half))
+            with e.if_then(b.and_(is_mine, b.icmp_signed("<", other, I64(c.height)))):
                 others = table.read(e, b.add(self.thread, I64(half * c.width)))
                 table.write(e, self.thread, found.merge_parts(table.read(e, self.thread), others))
             half //= 2
