@@ -67,6 +67,15 @@ class Tuning:
     most_turned: int = 4
     turned_bytes: int = 18 << 10
     turned_batch: int = 4
+    #: Of updates in any order, in tables of blocks: bytes of a table, at most; threads of a block; blocks, at
+    #: most; updates that a block has for each element, at least; accesses that a thread has on their way;
+    #: tables of a block, which its warps share.
+    private_bytes: int = 32 << 10
+    private_block: int = 512
+    private_blocks: int = 264
+    private_updates: int = 4
+    private_batch: int = 2
+    private_copies: int = 1
     #: Updates in order from which on sorting them pays.
     least_updates: int = 64
 

@@ -213,18 +213,8 @@ class ColumnsRenderer:
                 for one, part in zip(found, reduce.parts)]
 
     def _share_rows(self, low: ir.Value, high: ir.Value, take: Callable) -> None:
-        """This thread's rows of [low, high), a batch of them at a time; the rest one by one."""
-        e, b, height = self.e, self.e.b, self.columns.height
-        first, batch = b.add(low, self.row), self.batch
-        if batch > 1:
-            length = I64(batch * height)
-            many = b.sub(high, I64((batch - 1) * height))  # a batch that begins before it is whole
-            with e.for_range(first, many, length) as row:
-                take([b.add(row, I64(number * height)) for number in range(batch)])
-            some = b.select(b.icmp_signed("<", first, many), b.sub(many, first), I64(0))
-            first = b.add(first, b.mul(b.udiv(b.add(some, I64(batch * height - 1)), length), length))
-        with e.for_range(first, high, I64(height)) as row:
-            take([row])
+        """This thread's rows of [low, high)."""
+        self.e.for_batches(self.e.b.add(low, self.row), high, self.columns.height, self.batch, take)
 
     def _combine_rows(self, found: Accumulator, kinds: list[np.dtype], values: list, for_all: bool) -> list:
         """The combination of what the threads of one column have found, for the first of them, or for all."""
