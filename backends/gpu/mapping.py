@@ -6,8 +6,8 @@ fits:
 
     pieces   a sweep that the schedule has split: a block of threads for each piece, then one for all of them
     rows     items with sweeps inside: a team of threads for each, from 4 to a block
-    columns  the same, where neighbours in memory belong to neighbouring items: threads of a team lie a warp
-             apart
+    columns  the same, where neighbours in memory belong to neighbouring items: by tiles (`render.columns`);
+             what these do not take by teams whose threads lie a warp apart
     tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
              cores (`tensor_cores`)
     turned   stores whose loads lie along the other axis, by tiles in shared memory

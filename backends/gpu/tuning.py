@@ -25,6 +25,14 @@ class Tuning:
     many_threads: int = 1 << 20
     #: Rows that the teams of columns reach, at most.
     column_team: int = 16
+    #: Of tiles of columns: threads of a block, at most; blocks that fill a GPU, up to which rows are cut into
+    #: parts, and parts from which on one more launch pays; rows that a thread has on their way; bytes of what
+    #: it has found, at most.
+    column_block: int = 256
+    column_blocks: int = 2048
+    least_parts: int = 4
+    column_batch: int = 4
+    column_bytes: int = 128
     #: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
     most_elements: int = 8
 
@@ -67,6 +75,15 @@ class Tuning:
     most_turned: int = 4
     turned_bytes: int = 18 << 10
     turned_batch: int = 4
+    #: Of updates in any order, in tables of blocks: bytes of a table, at most; threads of a block; blocks, at
+    #: most; updates that a block has for each element, at least; accesses that a thread has on their way;
+    #: tables of a block, which its warps share.
+    private_bytes: int = 32 << 10
+    private_block: int = 512
+    private_blocks: int = 264
+    private_updates: int = 4
+    private_batch: int = 2
+    private_copies: int = 1
     #: Updates in order from which on sorting them pays.
     least_updates: int = 64
 

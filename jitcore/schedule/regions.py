@@ -91,7 +91,7 @@ def region_kernels(lowering, region: Region, buffer: Buffer) -> list[Kernel]:
 def count_parts(region: Region, buffer: Buffer, tuning: Tuning) -> int:
     """Into how many parts the updates are split; 0 for one loop over all of them."""
     shape = (*region.value.shape, *buffer.shape)
-    if region.combine not in _WITHIN or dtypes.kind_of(buffer.dtype) not in "iuf":
+    if region.combine not in _WITHIN or dtypes.kind_of(buffer.dtype) not in tuning.scatter_kinds:
         return 0
     if not region.value.shape or not all(isinstance(extent, (int, np.integer)) for extent in shape):
         return 0

@@ -3,6 +3,8 @@
 In: a kernel. Out: which threads run what (`mapping`), and `__global__` functions.
 
 Modules:
+    columns       Sweeps down columns: items with sweeps inside, of which neighbours in memory belong to
+                  neighbouring items.
     emitter       One CUDA kernel under construction.
     items         Items that threads share: how a team runs the statements of one, loop by loop.
     kernel        Rendering of kernels: one fused loop nest group becomes one or a few `__global__` functions.

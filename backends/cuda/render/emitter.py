@@ -21,6 +21,7 @@ from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import (I1, I8, I32, I64, POINTER, Pair, call_function, lane_count,
                                              map_parts, memory_type, splat, widen)
 from jitcore.loopir.expr import Axis, Buffer, Index
+from jitcore.loopir.program import Store
 
 VOID = ir.VoidType()
 #: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
@@ -192,6 +193,20 @@ class KernelEmitter(ExpressionEmitter):
         if axes:
             self.axis_values[axes[0]] = rest
 
+    def for_batches(self, first: ir.Value, stop: ir.Value, step: int, batch: int,
+                    body: Callable[[list[ir.Value]], None]) -> None:
+        """`for i in range(first, stop, step)`, a batch of them at a time; the rest one by one. body: of the
+        iterations of a batch, which may have all that it waits for on its way before it needs any."""
+        b = self.b
+        if batch > 1:
+            length, many = I64(batch * step), b.sub(stop, I64((batch - 1) * step))  # the last whole one
+            with self.for_range(first, many, length) as i:
+                body([b.add(i, I64(number * step)) for number in range(batch)])
+            some = b.select(b.icmp_signed("<", first, many), b.sub(many, first), I64(0))
+            first = b.add(first, b.mul(b.udiv(b.add(some, I64(batch * step - 1)), length), length))
+        with self.for_range(first, stop, I64(step)) as i:
+            body([i])
+
     def is_inside(self, *axes: Axis) -> ir.Value:
         """Whether axes are below their extents."""
         first, *others = [
@@ -224,6 +239,13 @@ class KernelEmitter(ExpressionEmitter):
         variable.linkage, variable.align = "internal", 16
         variable.initializer = ir.Constant(array, ir.Undefined)
         return variable
+
+    def update_atomically(self, store: Store, pointer: ir.Value, value: ir.Value) -> None:
+        """What an update of whole numbers that may be made in any order does to an element."""
+        name = store.combine
+        if name in ("min", "max") and store.buffer.dtype.kind == "u":
+            name = f"u{name}"
+        self.b.atomic_rmw(name, pointer, value, "monotonic")
 
     def load_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
         """The integer of so many bits at a place of memory."""

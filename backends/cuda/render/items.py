@@ -263,8 +263,5 @@ class ItemRenderer(StatementRenderer):
             super().emit_statement(e, store)
 
     def _emit_atomic(self, e: KernelEmitter, store: Store) -> None:
-        name = store.combine
-        if name in ("min", "max") and store.buffer.dtype.kind == "u":
-            name = f"u{name}"
         pointer = e.b.gep(e.element_pointer(store.buffer), [e.index(store.offset)])
-        e.b.atomic_rmw(name, pointer, e.expr(store.value), "monotonic")
+        e.update_atomically(store, pointer, e.expr(store.value))

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from jitcore.backends.cuda.render import tiles
+from jitcore.backends.cuda.render.columns import ColumnsRenderer, find_columns
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
+from jitcore.backends.cuda.render.private_updates import PrivateRenderer, find_private_updates
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.turned import TurnedRenderer, find_turned
@@ -79,6 +81,9 @@ class KernelRenderer(ItemRenderer):
         mapping = map_kernel(part, self.tuning, self.vector_bytes)
         if mapping.items == 0:
             return
+        columns = find_columns(mapping, self.vector_bytes, self.tuning) if guard is None else None
+        if columns is not None:
+            return ColumnsRenderer(self, columns, suffix).render()
         e = self.begin(suffix, mapping)
         self.is_atomic = mapping.kind == "flat" and any(map(can_add_atomically, (self.kernel, part)))
         with contextlib.ExitStack() as stack:
@@ -97,6 +102,7 @@ class KernelRenderer(ItemRenderer):
             return updates is not None
         product = tiles.find_product(kernel, self.tuning)
         turned = find_turned(kernel, self.tile, self.vector_bytes, self.tuning)
+        private = find_private_updates(kernel, self.vector_bytes, self.tuning)
         if product is not None:
             has_units = self.options.has_tensor_cores and multiplies_halves(product)
             renderer = TensorRenderer if has_units else tiles.TileRenderer
@@ -107,6 +113,10 @@ class KernelRenderer(ItemRenderer):
             mapping = Mapping("turned", (), [], block=turned.threads)
             e = self.begin(suffix, mapping, turned.tiling.grid)
             TurnedRenderer(e, turned, self.vector_bytes, self.tuning, self.emit_statements).emit()
+        elif private is not None:
+            mapping = Mapping("private", (), [], 1, private.lanes, self.tuning.private_block)
+            e = self.begin(suffix, mapping, private.grid)
+            PrivateRenderer(self, e, private).emit()
         else:
             return False
         e.finish()

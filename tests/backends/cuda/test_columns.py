@@ -1,0 +1,83 @@
+"""Sweeps down columns by tiles, whole and in parts, on the device in software: operations, dtypes, odd extents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jitcore
+import jitcore.numpy as jnp
+from jitcore import jit, lax
+from jitcore.backends.cuda.architectures import ARCHITECTURES
+from jitcore.backends.gpu.tuning import Tuning
+from jitcore.tree_util import tree_leaves
+
+DEVICE = "cuda:emulated"
+DTYPES = ("bool", "int8", "int16", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+#: Rows, columns: of a part of a tile, of one and several, of accesses of several widths.
+SHAPES = ((20, 1), (300, 9), (257, 12), (130, 37), (33, 130), (65, 264), (18, 500))
+PROGRAMS = {
+    "sum": lambda x: x.sum(0),
+    "product": lambda x: (x != 0).prod(0),
+    "any": lambda x: (x == 2).any(0),
+    "all": lambda x: (x == x[0]).all(0),
+    "mean and variance": lambda x: (x.mean(0), jnp.abs(x).var(0)),
+    "several": lambda x: (x.sum(0), jnp.abs(x).max(0), jnp.argmin(x.real, 0)),
+    "normalised": lambda x: (x - x.mean(0)) / (1 + jnp.abs(x).max(0)),
+    "softmax": lambda x: jitcore.nn.softmax(x.real.astype("float32"), axis=0),
+    "of a batch": lambda x: jnp.stack([x, x + x]).sum(1),
+    "after others": lambda x: (x * x.max(0) == x[0]).sum(0) + (x == 1).sum(0) * 2,
+    "integers": lambda x: lax.reduce(x.real.astype("int32"), np.int32(0), lax.bitwise_xor, (0,)),
+}
+#: Always in parts; never; narrow blocks; one row at a time.
+TUNINGS = {"parts": Tuning(least_parts=2, team_work=1), "whole": Tuning(column_blocks=1),
+           "narrow": Tuning(column_block=40, least_parts=1, team_work=3), "by rows": Tuning(column_batch=1, team_work=2)}
+
+
+def draw(shape, dtype):
+    x = np.random.default_rng(3).integers(-3, 4, shape)
+    x = x + 1j * x[::-1] if dtype.startswith("complex") else x
+    return np.asarray(jnp.asarray(x).astype(dtype))
+
+
+def check(function, x):
+    f = jit(function, backend=DEVICE)
+    for one, other in zip(tree_leaves(f(x)), tree_leaves(jit(function, backend="reference")(x)), strict=True):
+        one, other = np.asarray(one), np.asarray(other)
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        tolerance = {2: 1e-2, 4: 2e-6}.get(one.dtype.itemsize, 1e-12) if one.dtype.kind not in "biu" else 0
+        if one.dtype == jnp.bfloat16:
+            one, other = one.astype("float32"), other.astype("float32")
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=10 * tolerance)
+    return f.lower(x).compile().runtime_executable().texts()["mapping"]()
+
+
+@pytest.mark.parametrize("tuning", TUNINGS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_equals_the_reference(name, tuning, monkeypatch):
+    for arch, facts in ARCHITECTURES.items():
+        monkeypatch.setitem(ARCHITECTURES, arch, facts._replace(tuning=TUNINGS[tuning]))
+    for number, shape in enumerate(SHAPES):
+        check(PROGRAMS[name], draw(shape, DTYPES[number]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_dtypes(name, dtype):
+    mapping = check(PROGRAMS[name], draw((301, 24), dtype))
+    assert "columns" in mapping
+
+
+def test_extremes_that_are_equal_or_no_numbers():
+    x = np.full((5000, 12), -np.inf, "float32")
+    x[4321, 3], x[77, 4], x[4000, 4], x[2500:, 5] = np.nan, np.nan, np.nan, 1
+    for function in (jnp.argmax, jnp.argmin):
+        assert "columns" in check(lambda x: function(x, 0), x)  # noqa: B023
+
+
+def test_many_rows_are_cut_into_parts():
+    x = draw((20000, 100), "float32")
+    mapping = check(lambda x: x.sum(0), x)
+    assert mapping.count("columns") == 3 and "4 elements a thread" in mapping
+    f = jit(lambda x: (x * 1.1).sum(0), backend=DEVICE)
+    assert np.asarray(f(x)).tobytes() == np.asarray(f(x)).tobytes()
