@@ -21,6 +21,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
+from jitcore.backends.cuda.render.scans import TileScan
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import LARGEST_BLOCK, WARP, round_up
 from jitcore.backends.gpu.tuning import Tuning
@@ -244,7 +245,7 @@ def _scan(e: KernelEmitter, size: int, block: int, length: int) -> None:
             e.store_bits(upto, totals, 32, item)
 
     team = Team(e, size, e.read_register("tid.x"))
-    team.scan_range("add", dtypes.int32, I64(0), tiles, None, read, note, length)
+    TileScan(team, "add", dtypes.int32, read, note, length).run(I64(0), tiles, None)
 
 
 def _scatter(e: KernelEmitter, step: Step) -> None:
