@@ -43,6 +43,10 @@ class Tuning:
     most_pieces: int = 1024
     #: The same of scans, whose pieces are written, too.
     most_scan_pieces: int = 4096
+    #: Elements from which on a scan over all goes in one pass.
+    least_look_back: int = 1 << 20
+    #: Threads of a block that does.
+    look_back_team: int = 256
     #: Elements of a thread in a tile of a scan.
     scan_elements: int = 16
 

@@ -8,11 +8,15 @@ Modules:
     emitter       One CUDA kernel under construction.
     items         Items that threads share: how a team runs the statements of one, loop by loop.
     kernel        Rendering of kernels: one fused loop nest group becomes one or a few `__global__` functions.
+    look_back     Long scans in one pass: each block of threads has a tile, and asks the blocks before it what
+                  they found.
     loops         Control flow that one block of threads runs by itself, or one thread: no launch and no copy
                   for each round.
     nvvm          PTX by Numba's own code generator for CUDA, below its front end:
                   `compiler_options={"codegen": "numba"}`.
     ptx           From LLVM IR to PTX.
+    scans         Scans by tiles: a team reads a tile, combines what its threads have, and writes what comes
+                  up to each place.
     team          Threads that share an item: what each finds is combined, in one order.
     tensor_cores  Products of matrices of 16 bits by tensor cores, which add products of small matrices in
                   float32.

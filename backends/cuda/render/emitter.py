@@ -274,10 +274,13 @@ class KernelEmitter(ExpressionEmitter):
         def move(word):
             return self.call(name, I32, members, word, lane, clamp)
 
+        return self.map_words(value, move)
+
+    def map_words(self, value: ir.Value | Pair, move: Callable[[ir.Value], ir.Value]) -> ir.Value | Pair:
+        """A value whose words of 32 bits are replaced, one after the other."""
         return map_parts(lambda part: self._move_words(part, move), value)
 
     def _move_words(self, value: ir.Value, move: Callable[[ir.Value], ir.Value]) -> ir.Value:
-        """A register by way of words of 32 bits."""
         b, kind = self.b, value.type
         bits = {ir.HalfType: 16, ir.FloatType: 32, ir.DoubleType: 64}.get(type(kind)) or kind.width
         whole = value if isinstance(kind, ir.IntType) else b.bitcast(value, ir.IntType(bits))

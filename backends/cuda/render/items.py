@@ -15,6 +15,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
+from jitcore.backends.cuda.render.scans import TileScan
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import Accesses, count_elements
 from jitcore.backends.llvm.accumulator import Accumulator
@@ -55,7 +56,8 @@ class ItemRenderer(StatementRenderer):
             elif isinstance(statement, Reduce):
                 self._share_reduce(e, team, statement)
             elif isinstance(statement, Scan):
-                self.share_scan(e, team, statement, I64(0), e.size(statement.axis.extent))
+                extent = statement.axis.extent
+                self.share_scan(e, team, statement, I64(0), e.size(extent), int(extent))
             else:
                 with e.if_then(team.is_first()):
                     self.emit_statement(e, statement)
@@ -214,38 +216,40 @@ class ItemRenderer(StatementRenderer):
 
     # -- scans and updates --------------------------------------------------------------------------------
     def share_scan(self, e: KernelEmitter, team: Team, scan: Scan, start: ir.Value, stop: ir.Value,
-                   before: ir.Value | Pair | None = None) -> None:
-        """The positions [start, stop), counted from the end in a reversed scan. before: the combination of
-        what comes before."""
-        b, axis, extent = e.b, scan.axis, int(scan.axis.extent)
-        self.hoist(e, [scan], {axis})
-        lanes = count_elements(axis, [scan], self.vector_bytes, self.tuning)
-        length = min(extent, int(scan.block)) if scan.block_results else extent
-
-        def scan_part(start, stop, before, lanes, length):
-            def at(place):
-                place = b.sub(b.sub(e.size(axis.extent), place), I64(lanes)) if scan.reverse else place
-                return e.at(axis, place, lanes)
-
-            def read(place):
-                with at(place):
-                    return e.split_lanes(e.expr_in_lanes(scan.value))[:: -1 if scan.reverse else 1]
-
-            def note(place, values):
-                with at(place):
-                    e.store(scan.buffer, scan.offset, e.join_lanes(values[:: -1 if scan.reverse else 1]))
-
-            return team.scan_range(scan.op, scan.value.dtype, start, stop, before, read, note,
-                                   length, lanes, self.tuning.scan_elements)
-
-        if extent % lanes == 0:
-            return scan_part(start, stop, before, lanes, length)
+                   length: int, before: ir.Value | Pair | None = None) -> None:
+        """The positions [start, stop), counted from the end in a reversed scan. length: how many they are at
+        most. before: the combination of what comes before."""
+        b, lanes = e.b, count_elements(scan.axis, [scan], self.vector_bytes, self.tuning)
+        self.hoist(e, [scan], {scan.axis})
+        if int(scan.axis.extent) % lanes == 0:
+            self.scan_tiles(e, team, scan, length, lanes).run(start, stop, before)
+            return
         # what is no whole number of lanes lies at the end of the axis, where a reversed scan begins
         rest = b.srem(b.sub(stop, start), I64(lanes))
         middle = b.add(start, rest) if scan.reverse else b.sub(stop, rest)
-        parts = [(lanes, length), (1, lanes - 1)][:: -1 if scan.reverse else 1]
-        before = scan_part(start, middle, before, *parts[0])
-        scan_part(middle, stop, before, *parts[1])
+        parts = [(length, lanes), (lanes - 1, 1)][:: -1 if scan.reverse else 1]
+        before = self.scan_tiles(e, team, scan, *parts[0]).run(start, middle, before)
+        self.scan_tiles(e, team, scan, *parts[1]).run(middle, stop, before)
+
+    def scan_tiles(self, e: KernelEmitter, team: Team, scan: Scan, length: int, lanes: int) -> TileScan:
+        """A scan whose threads have so many elements side by side."""
+        order = -1 if scan.reverse else 1
+
+        def at(place):
+            end = e.size(scan.axis.extent)
+            place = e.b.sub(e.b.sub(end, place), I64(lanes)) if scan.reverse else place
+            return e.at(scan.axis, place, lanes)
+
+        def read(place):
+            with at(place):
+                return e.split_lanes(e.expr_in_lanes(scan.value))[::order]
+
+        def note(place, values):
+            with at(place):
+                e.store(scan.buffer, scan.offset, e.join_lanes(values[::order]))
+
+        most = self.tuning.scan_elements
+        return TileScan(team, scan.op, scan.value.dtype, read, note, length, lanes, most)
 
     def emit_statement(self, e: KernelEmitter, statement) -> None:
         if not isinstance(statement, Store):

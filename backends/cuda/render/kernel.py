@@ -14,7 +14,9 @@ from jitcore.backends.cuda.render import tiles
 from jitcore.backends.cuda.render.columns import ColumnsRenderer, find_columns
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
+from jitcore.backends.cuda.render.look_back import find_lanes, render_look_back
 from jitcore.backends.cuda.render.private_updates import PrivateRenderer, find_private_updates
+from jitcore.backends.cuda.render.scans import TileScan
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.turned import TurnedRenderer, find_turned
@@ -201,8 +203,11 @@ class KernelRenderer(ItemRenderer):
     # -- scans --------------------------------------------------------------------------------------------
 
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
-        """The totals of pieces; for each piece what comes before it; each piece from there."""
+        """The totals of pieces; for each piece what comes before it; each piece from there. Or one pass."""
         loops, _ = peel(self.kernel.body)
+        lanes = find_lanes(self, columns, scan)
+        if lanes:
+            return render_look_back(self, scan, lanes)
         totals, before = scan.block_results
         parts, numbers, size = Partials(columns), Loop(Axis(totals.shape[0]), []), self.tuning.piece_team
         pieces = Mapping("pieces", (*loops, numbers), [], size, 1, size)
@@ -227,7 +232,8 @@ class KernelRenderer(ItemRenderer):
             extent = e.size(scan.axis.extent)
             low, high = e.b.sub(extent, high), e.b.sub(extent, low)
         team = Team(e, size, thread)
-        self.share_scan(e, team, scan, low, high, parts.read(e, before, number))
+        length = min(int(scan.axis.extent), int(scan.block))
+        self.share_scan(e, team, scan, low, high, length, parts.read(e, before, number))
         e.finish()
 
     def _begin_items(self, suffix: str, mapping: Mapping) -> tuple[KernelEmitter, ir.Value]:
@@ -254,5 +260,5 @@ class KernelRenderer(ItemRenderer):
 
         with e.if_then(team.is_first()):
             parts.write(e, before, place(I64(0)), identity)
-        team.scan_range(scan.op, dtype, I64(0), count, None, read, note, int(totals.shape[0]),
-                        most=self.tuning.scan_elements)
+        most = self.tuning.scan_elements
+        TileScan(team, scan.op, dtype, read, note, int(totals.shape[0]), 1, most).run(I64(0), count, None)

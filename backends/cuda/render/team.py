@@ -7,9 +7,7 @@ bits in each run.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
@@ -77,7 +75,7 @@ class Team:
     def _combine(self, values: list, kinds: list, merge: Callable) -> list:
         if self.is_across:
             return self._combine_across(values, kinds, merge)
-        values = self._combine_lanes(values, min(self.size, WARP), merge)
+        values = self.combine_lanes(values, min(self.size, WARP), merge)
         if self.is_in_warp:
             return values
         b, warps = self.e.b, self.size // WARP
@@ -87,9 +85,9 @@ class Team:
         self.e.synchronize_block()
         # every warp combines what all warps have found, in each of its groups of so many lanes
         place = b.urem(self.lane, I64(warps))
-        return self._combine_lanes([slot.read(b, place) for slot in slots], warps, merge, I32(-1))
+        return self.combine_lanes([slot.read(b, place) for slot in slots], warps, merge, I32(-1))
 
-    def _combine_lanes(self, values: list, width: int, merge: Callable,
+    def combine_lanes(self, values: list, width: int, merge: Callable,
                        members: ir.Value | None = None) -> list:
         """The values of so many lanes side by side; each of them gets the result."""
         members, distance = self.members if members is None else members, width // 2
@@ -116,7 +114,7 @@ class Team:
         this thread, one of each round; a round comes behind all of the one before. totals: see
         `share_totals`."""
         b, width = self.e.b, min(self.size, WARP)
-        merge, identity = functools.partial(_merge, b, op, dtype), self._identity_of(op, dtype)
+        merge, identity = functools.partial(merge_values, b, op, dtype), scan_identity(op, dtype)
         lane = self.lane if width == WARP else b.urem(self.lane, I64(width))
         values = self._scan_lanes(merge, values, lane, width, self.members)
         is_first = b.icmp_signed("==", lane, I64(0))
@@ -165,62 +163,6 @@ class Team:
             distance *= 2
         return values
 
-    def scan_range(self, op: str, dtype, start: ir.Value, stop: ir.Value, before: ir.Value | Pair | None,
-                   read: Callable, note: Callable, length: int, lanes: int = 1,
-                   most: int = 1) -> ir.Value | Pair:
-        """A scan of the places [start, stop), by tiles of several rounds of the team; returns the combination
-        of all.
-
-        Args:
-            before: the combination of what comes before; None for nothing.
-            read, note: `read(place)` gives the values of as many elements as there are lanes, in order, and
-                `note(place, values)` takes those up to each of them.
-            length: how many places there are at most. lanes: elements of a thread side by side, of which the
-                range holds whole numbers. most: elements of a thread in a tile.
-        """
-        e, b = self.e, self.e.b
-        identity, merge = self._identity_of(op, dtype), functools.partial(_merge, b, op, dtype)
-        step = self.size * lanes
-        # the totals of all rounds and warps are as many as one warp combines
-        rounds = max(1, min(most // lanes, WARP // max(self.size // WARP, 1), -(-length // step)))
-        total, totals = e.stack_slot(identity if before is None else before), self.share_totals(dtype, rounds)
-
-        def scan_tile(first: ir.Value, is_whole: bool) -> None:
-            own = b.add(first, b.mul(self.rank, I64(lanes)))
-            places = [b.add(own, I64(number * step)) for number in range(rounds)]
-            held = [[identity] * lanes for _ in places]
-            for number, place in enumerate(places):  # all reads before the first result is needed
-                if is_whole:
-                    held[number] = read(place)
-                else:
-                    slots = [e.stack_slot(identity) for _ in range(lanes)]
-                    with e.if_then(b.icmp_signed("<", place, stop)):
-                        for slot, value in zip(slots, read(place)):
-                            e.write_slot(slot, value)
-                    held[number] = [e.read_slot(slot) for slot in slots]
-            upto = [list(itertools.accumulate(values, merge)) for values in held]
-            earlier, last = self.scan(op, dtype, [values[-1] for values in upto], totals)
-            old = e.read_slot(total)
-            for place, values, one in zip(places, upto, earlier):
-                one = merge(old, one)
-                values = [merge(one, value) for value in values]
-                is_there = None if is_whole else b.icmp_signed("<", place, stop)
-                with contextlib.nullcontext() if is_whole else e.if_then(is_there):
-                    note(place, values)
-            e.write_slot(total, merge(old, last))
-
-        size = I64(step * rounds)
-        whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), size), size))
-        if length >= step * rounds:
-            with e.for_range(start, whole, size) as first:
-                scan_tile(first, True)
-        with e.if_then(b.icmp_signed("<", whole, stop)):
-            scan_tile(whole, False)
-        return e.read_slot(total)
-
-    def _identity_of(self, op: str, dtype) -> ir.Value | Pair:
-        return element_constant(dtype, scan_start_of(op, dtype))
-
     # -- shared memory ------------------------------------------------------------------------------------
     def share_totals(self, dtype, rounds: int = 1) -> Totals | None:
         """What `scan` needs, of so many rounds."""
@@ -231,8 +173,14 @@ class Team:
             slot.write(self.e.b, place, value)
 
 
-def _merge(b: ir.IRBuilder, op: str, dtype, x: ir.Value | Pair, y: ir.Value | Pair) -> ir.Value | Pair:
+def merge_values(b: ir.IRBuilder, op: str, dtype, x: ir.Value | Pair, y: ir.Value | Pair) -> ir.Value | Pair:
+    """What two values of a scan are together."""
     return emit_operation(b, op, [dtype, dtype], dtype, [x, y], inline=False)
+
+
+def scan_identity(op: str, dtype) -> ir.Value | Pair:
+    """What changes no value of a scan."""
+    return element_constant(dtype, scan_start_of(op, dtype))
 
 
 class Totals:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import ml_dtypes
@@ -11,6 +12,8 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
+from jitcore.backends.cuda.architectures import ARCHITECTURES
+from tests.backends.cuda.kernel_faults import Fault, Subject
 
 RNG = np.random.default_rng(7)
 SIZES = (0, 1, 31, 33, 127, 1000, 4096, 4097, 100003)
@@ -51,7 +54,7 @@ def check(name, x, axis, reverse):
         return
     step = float(ml_dtypes.finfo(x.dtype).eps)
     wide = np.complex128 if x.dtype.kind == "c" else np.float64
-    scale = 1 if name != "cumsum" else np.sqrt(x.shape[axis]) + 1
+    scale = np.sqrt(x.shape[axis]) + 1
     np.testing.assert_allclose(found.astype(wide), expected.astype(wide), 40 * scale * step, 40 * scale * step)
 
 
@@ -116,3 +119,72 @@ def test_donated():
     run = jit(lambda x: jnp.cumsum(x, axis=1), backend="cuda:emulated", donate_argnums=0)
     given = jitcore.device_put(x, jitcore.devices("cuda:emulated")[0])
     np.testing.assert_allclose(np.asarray(run(given)), np.cumsum(x, 1, np.float64), 1e-4, 1e-3)
+
+
+# -- one pass --------------------------------------------------------------------------------------------
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Scans in one pass from few elements on, by tiles of 32 threads with two accesses each."""
+    jitcore.clear_caches()
+    for name, facts in ARCHITECTURES.items():
+        tuning = dataclasses.replace(facts.tuning, least_look_back=1, look_back_team=32, scan_elements=8)
+        monkeypatch.setitem(ARCHITECTURES, name, facts._replace(tuning=tuning))
+    yield
+    jitcore.clear_caches()
+
+
+def find_mapping(f, x):
+    return jit(f, backend="cuda:emulated").lower(x).compile().runtime_executable().texts()["mapping"]()
+
+
+@pytest.mark.parametrize("name, dtype", [case for case in CASES if case[0] != "cumlogsumexp"])
+def test_one_pass(small_tiles, name, dtype):
+    size = 66_000  # tiles, groups of them, and several sections
+    for reverse in (False, True):
+        x = draw(dtype, size)
+        if name == "cumprod" and x.dtype.kind not in "iuc":
+            x = np.exp(x.astype(np.float64) / 900).astype(dtype)
+        assert "look-back" in find_mapping(lambda x: getattr(lax, name)(x, 0, reverse), x)
+        if (name, dtype) != ("cumsum", "bfloat16"):  # values of few bits, far from zero
+            check(name, x, 0, reverse)
+
+
+@pytest.mark.parametrize("size", [66_000, 66_002, 131_072, 300_000])
+def test_sizes_in_one_pass(small_tiles, size):
+    for dtype, reverse in itertools.product((np.int32, np.float64), (False, True)):
+        check("cumsum", draw(dtype, size), 0, reverse)
+
+
+@pytest.mark.parametrize("size", [66_001, 66_003])
+def test_what_is_no_whole_number_of_accesses_goes_in_pieces(small_tiles, size):
+    assert "look-back" not in find_mapping(jnp.cumsum, draw(np.float32, size))
+
+
+ONE_PASS = {
+    "what a tile is is not told": ("st.relaxed.gpu", 0, "", "never ends"),
+    "what a group is is not told": ("st.relaxed.gpu", 1, "", "never ends"),
+    "what comes up to a section is not told": ("st.relaxed.gpu", 2, "", "never ends"),
+    "a word that is read like any other": ("ld.relaxed.gpu", 0, "ld", "a race"),
+    "a word that is written like any other": ("st.relaxed.gpu", 0, "st", "a race"),
+    "turns that are not counted": ("atom.", 0, "", "a race"),
+}
+
+
+@pytest.fixture
+def subject(small_tiles):
+    return Subject("cumsum in one pass", jnp.cumsum, (draw(np.float32, 300_000),))
+
+
+@pytest.mark.parametrize("what", ONE_PASS)
+def test_faults_of_words_are_found(subject, what):
+    text, number, other, message = ONE_PASS[what]
+    lines = subject.ptx.splitlines()
+    at = [number for number, line in enumerate(lines) if text in line][number]
+    after = lines[at].replace(text, other) if other else ""
+    assert message in subject.judge(Fault(what, subject.name, at, lines[at], after))
+
+
+def test_the_same_bits_in_any_order_of_blocks(subject):
+    for seed in range(4):
+        (found,) = subject._run(subject.ptx, seed)
+        assert found.tobytes() == subject._expected[0].tobytes()
