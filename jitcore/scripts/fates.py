@@ -103,6 +103,8 @@ class Fate:
         """What a later run is told; None where there is nothing."""
         if self.state == State.DEAD:
             return Lesson(None, None, self.reason)
+        if self.state == State.COMPILING:
+            return Lesson(None, None, "", late=self.unit.late, maker=self.workshop.helper.maker)
         region = self.region
         if region is None or not region.is_named:
             return None

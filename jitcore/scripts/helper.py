@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 from jitcore.process.lazy import LazyModule
@@ -99,6 +99,11 @@ class Helper:
                 continue
             return answer
         return None
+
+    @property
+    def maker(self) -> tuple[int, float] | None:
+        """See `Lesson`."""
+        return None if self._process is None else (self._process, time() + 4 * LONGEST)
 
     @property
     def seconds(self) -> float:

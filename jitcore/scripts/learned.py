@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import os
 import sys
+import time
 import types
 from collections import namedtuple
 from importlib.util import source_hash
@@ -66,14 +67,25 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
     return value
 
 
-class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds late",
-                        defaults=(True, 0.0, 0.0, 0))):
+class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds late maker",
+                        defaults=(True, 0.0, 0.0, 0, None))):
     """About one loop. program: a `FromDisk`, or None; names: of what it refers to; reason: why there is none,
     "" where it was not tried; late: ticks in which it did not come to its head.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
-    Python, or 0; seconds: that Python took for all of it, or would have."""
+    Python, or 0; seconds: that Python took for all of it, or would have. maker: (number of the process that
+    compiles it still, when that has ended at the latest), or None."""
 
     __slots__ = ()
+
+    @property
+    def is_being_made(self) -> bool:
+        if self.maker is None or time.time() > self.maker[1]:
+            return False
+        try:
+            os.kill(self.maker[0], 0)
+        except OSError:
+            return False
+        return True
 
 
 class Note(namedtuple("Note", "key unit names seconds")):
@@ -169,7 +181,8 @@ def load_lessons(key: bytes) -> dict[tuple[int, int], Lesson]:
             return {}
     except OSError:
         return {}
-    lessons = {key: Lesson(None, None, reason, late=late) for key, (reason, late) in reasons.items()}
+    lessons = {key: Lesson(None, None, reason, late=late, maker=maker)
+               for key, (reason, late, maker) in reasons.items()}
     return {**lessons, **pickle.loads(programs)} if programs else lessons
 
 
@@ -177,7 +190,7 @@ def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache = disk_cache.open_cache()
     if cache is None:
         return
-    reasons = {key: (one.reason, one.late) for key, one in lessons.items() if one.program is None}
+    reasons = {key: (one.reason, one.late, one.maker) for key, one in lessons.items() if one.program is None}
     programs = {key: lesson for key, lesson in lessons.items() if lesson.program is not None}
     data = pickle.dumps(programs, 5) if programs else b""  # what has none is read without pickle
     cache.add(key, marshal.dumps((_stamp_folders(), reasons, data)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from jitcore.scripts.gates import DECLINED, HEAD, OVER, WATCH, Gate, Loop, Prepared, Slot
-from jitcore.scripts.learned import Lesson
+from jitcore.scripts.learned import Lesson, load_lessons
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,6 +90,16 @@ class Unit:
         self.lesson, self.late = lesson, lesson.late
         if lesson.program is not None:
             self.gate.open()
+
+    def waits(self) -> bool:
+        """Whether the process that an earlier run has left compiles it still. Where that has ended, what came
+        of it is learnt."""
+        if self.fate is not None or self.lesson is None or self.lesson.maker is None:
+            return False
+        if self.lesson.is_being_made:
+            return True
+        self.learn(load_lessons(self.text.key).get(self.key, self.lesson)._replace(maker=None))
+        return False
 
     @property
     def seconds(self) -> float:

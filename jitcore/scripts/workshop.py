@@ -112,6 +112,8 @@ class Workshop:
         """Has a loop asked where it is begun next; and where that was so a tick ago, has a frame stopped at
         its head."""
         self.disarm()
+        if unit.waits():
+            return
         if not unit.gate:
             unit.gate.open()
             return
@@ -178,6 +180,7 @@ class Workshop:
             return
         self.helper.submit(job._replace(data=data))
         fate.state, self.current = State.COMPILING, fate
+        self.sampler.has_learned = True
 
     def _look_after_helper(self) -> None:
         fate, answer = self.current, self.helper.poll()

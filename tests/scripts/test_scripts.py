@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 from types import ModuleType
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from jitcore.config import config
 from jitcore.scripts import loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
+from jitcore.scripts.learned import add_lesson
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.sampling import Sampler
 from jitcore.scripts.sessions.runner import has_units
@@ -523,6 +525,35 @@ def test_what_a_run_found_out_is_kept(tmp_path):
         names, _, second = run_sampled(source)
     assert not second.workshop.helper.jobs and second.units[0].fate.entries == 1
     assert names["total"] == run(source)[0]["total"]
+
+
+def test_what_an_ended_run_still_has_compiled_is_waited_for(tmp_path):
+    source = textwrap.dedent(SCRIPTS["arrays in place"])
+
+    class Slow(Inline):
+        def submit(self, job):
+            self.jobs.append(job)
+
+        def leave(self, note):
+            self.note = note
+
+    with config.override(cache_dir=str(tmp_path)), subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1) as maker:
+        first = Sampler(sys.path[:])
+        first.workshop.helper = slow = Slow()
+        slow.maker = maker.pid, time.time() + 100
+        run(source, first)
+        first.keep()
+        first.leave()
+        *_, second = run_sampled(source)
+        assert len(slow.jobs) == 1 and not second.workshop.helper.jobs and second.units[0].state == State.COLD
+        add_lesson(slow.note, compile_loop(slow.jobs[0]))
+        maker.communicate(b"\n")
+        *_, third = run_sampled(source)
+        assert not third.workshop.helper.jobs and third.units[0].fate.entries == 1
+        first.has_learned = True
+        first.keep()  # as if whoever compiled it had told nothing
+        *_, fourth = run_sampled(source)
+        assert len(fourth.workshop.helper.jobs) == 1 and fourth.units[0].fate.entries == 1
 
 
 def test_a_wrong_program_is_found_out(monkeypatch):
