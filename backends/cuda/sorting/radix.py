@@ -425,7 +425,8 @@ def _find_starts(tile: _Tile, rank_of: Callable) -> tuple[ir.Value, ir.Value]:
     with e.if_then(tile.is_digit):
         total = functools.reduce(b.add, read_all())
         e.write_slot(found, total)
-        tile.tell(_OWN, total)
+        with e.if_then(b.icmp_signed("!=", tile.number, I32(0))):  # what the first of a row counts is not all
+            tile.tell(_OWN, total)
     total = e.read_slot(found)
     start = following = _count_lower(e, total, tile.block)
     with e.if_then(tile.is_digit):
