@@ -1,9 +1,12 @@
-"""Real libraries are for real GPUs: on a driver without one they would work on addresses of the host."""
+"""Real libraries are for real GPUs: on a driver without one they would work on addresses of the host. And
+kernels that are mapped by other numbers."""
 
 from __future__ import annotations
 
 import pytest
 
+import jitcore
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.libraries import bindings
 from jitcore.config import config
 
@@ -18,3 +21,16 @@ def libraries_as_wanted(request, monkeypatch):
     config.update("gpu_libraries", True)
     yield
     config.update("gpu_libraries", False)
+
+
+@pytest.fixture
+def use_tuning(monkeypatch):
+    """Gives a function: from its call on programs are compiled by other numbers."""
+
+    def use(tuning):
+        for arch, facts in ARCHITECTURES.items():
+            monkeypatch.setitem(ARCHITECTURES, arch, facts._replace(tuning=tuning))
+        jitcore.clear_caches()
+
+    yield use
+    jitcore.clear_caches()
