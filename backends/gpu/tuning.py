@@ -84,7 +84,7 @@ class Tuning:
     #: tables of a block, which its warps share.
     private_bytes: int = 32 << 10
     private_block: int = 512
-    private_blocks: int = 264
+    private_blocks: int = 528
     private_updates: int = 4
     private_batch: int = 2
     private_copies: int = 1

@@ -20,7 +20,7 @@ from jitcore.backends.llvm.function import ExpressionEmitter
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import (I1, I8, I32, I64, POINTER, Pair, call_function, lane_count,
                                              map_parts, memory_type, splat, widen)
-from jitcore.loopir.expr import Axis, Buffer, Index
+from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, walk
 from jitcore.loopir.program import Store
 
 VOID = ir.VoidType()
@@ -44,6 +44,7 @@ class KernelEmitter(ExpressionEmitter):
         self.addresses = dict(zip(buffers, function.args))
         self.sizes = dict(zip(sizes, function.args[len(buffers) :]))
         self.moving: dict[Buffer, ir.Value] = {}  # buffers that change places, and where their address is
+        self.skips_gathers = False  # whether what reads elements at computed places is left out if it can be
 
     def finish(self) -> None:
         self.b.ret_void()
@@ -83,6 +84,35 @@ class KernelEmitter(ExpressionEmitter):
 
     def pointer_of(self, buffer: Buffer) -> ir.Value:
         return self.b.load(self.moving[buffer]) if buffer in self.moving else super().pointer_of(buffer)
+
+    # -- choices ------------------------------------------------------------------------------------------
+    def operands_of(self, node: Expr) -> Sequence[Expr]:
+        kept, _, number = self._find_gather(node)
+        return super().operands_of(node) if number is None else [node.args[0], kept]
+
+    def emit(self, node: Expr) -> ir.Value | Pair:
+        kept, other, number = self._find_gather(node)
+        if number is None:
+            return super().emit(node)
+        condition, slot = self.values[id(node.args[0])], self.stack_slot(self.values[id(kept)])
+        with self.if_then(condition if number == 1 else self.b.not_(condition)):
+            self.write_slot(slot, self.expr(other))
+        return self.read_slot(slot)
+
+    def _find_gather(self, node: Expr) -> tuple[Expr | None, Expr | None, int | None]:
+        """(operand, other one, its number) of a choice of which only the other one reads elements at computed
+        places; a number of None for what is no such choice."""
+        if not self.skips_gathers or node.op != "select" or self.is_vector(node.axes):
+            return None, None, None
+        gathers = [any(map(self._is_gather, walk([arg]))) for arg in node.args[1:]]
+        if sum(gathers) != 1:
+            return None, None, None
+        number = 1 + gathers.index(True)
+        return node.args[3 - number], node.args[number], number
+
+    def _is_gather(self, node: Expr) -> bool:
+        return node.op == "load" and id(node) not in self.values and any(
+            isinstance(atom, Dynamic) for atom, _ in node.attr[1].terms)
 
     # -- lanes --------------------------------------------------------------------------------------------
     def load_lanes(self, buffer: Buffer, index: Index) -> ir.Value | Pair:

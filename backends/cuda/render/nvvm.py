@@ -18,6 +18,7 @@ _lock = Lock()
 _OTHER_NAMES = {
     "llvm.fabs.f32": "llvm.nvvm.fabs.f", "llvm.fabs.f64": "llvm.nvvm.fabs.d",
     "llvm.roundeven.f32": "__nv_rintf", "llvm.roundeven.f64": "__nv_rint",
+    "llvm.rint.f32": "__nv_rintf", "llvm.rint.f64": "__nv_rint",
     "llvm.round.f32": "__nv_roundf", "llvm.round.f64": "__nv_round",
 }
 _EXTREMES = {"smin": "slt", "smax": "sgt", "umin": "ult", "umax": "ugt"}

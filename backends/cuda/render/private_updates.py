@@ -2,8 +2,8 @@
 
 In: a kernel that is loops around one such update. Out: one `__global__` function. Each block of threads has
 the elements once more in shared memory, where updates that meet wait for each other least; what a block has
-found is then combined with the elements themselves, one after the other. Blocks are few, and each thread makes
-many updates, of several elements of what it reads in one access.
+found is then combined with the elements themselves. Blocks are few, and each thread makes many updates, of
+several elements of what it reads in one access.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find_private_updates(kernel: Kernel, access_bytes: int, tuning: Tuning) -> P
     size = nbytes // store.buffer.dtype.itemsize
     # each block clears its table, and combines all of it with the elements
     grid = min(tuning.private_blocks, count // max(tuning.private_block, tuning.private_updates * size))
-    if any(loop.bounds for loop in loops) or not 0 < nbytes <= tuning.private_bytes or not grid:
+    if any(loop.bounds for loop in loops) or not 0 < nbytes <= tuning.private_bytes or grid < 2:
         return None
     axis = loops[-1].axis
     nodes = walk(store.roots)
@@ -79,6 +79,7 @@ class PrivateRenderer:
             b.store(self.identity, self._find(place))
         e.synchronize_block()
         self.renderer.hoist(e, [u.store], set(self.axes))
+        e.skips_gathers = True
         first, stride = b.add(b.mul(block, I64(threads)), self.thread), threads * u.grid
         whole = u.count // u.lanes
         batch = 1 if self.renderer.math_calls else self.tuning.private_batch

@@ -160,9 +160,10 @@ def list_programs() -> dict[str, tuple[Callable, tuple]]:
     from tests.backends.cuda.programs import PROGRAMS as OF_MAPPINGS
     from tests.backends.cuda.test_programs import PROGRAMS
 
-    names = ("selu", "transposed", "strided", "softmax of 200", "sum", "sum of columns", "argmax of rows", "cumsum",
-             "cumsum of rows", "product of matrices", "batch of products", "counts", "scatter-add", "last one wins",
-             "matrix times vector", "gather", "complex sum", "Jacobi", "Lorenz", "compress")
+    names = ("selu", "transposed", "strided", "softmax of 200", "sum", "sum of columns", "sum of parts of columns",
+             "argmax of rows", "cumsum", "cumsum of rows", "product of matrices", "batch of products", "counts",
+             "many counts", "scatter-add", "last one wins", "matrix times vector", "gather", "complex sum", "Jacobi",
+             "Lorenz", "compress")
     found = {name: (PROGRAMS[name][0], tuple(PROGRAMS[name][1])) for name in names}
     for name in ("count", "extremes", "add to rows", "boxes"):
         found[name] = OF_MAPPINGS[name]

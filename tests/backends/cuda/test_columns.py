@@ -8,7 +8,6 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.tree_util import tree_leaves
 
@@ -53,10 +52,9 @@ def check(function, x):
 
 
 @pytest.mark.parametrize("tuning", TUNINGS)
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_equals_the_reference(name, tuning, monkeypatch):
-    for arch, facts in ARCHITECTURES.items():
-        monkeypatch.setitem(ARCHITECTURES, arch, facts._replace(tuning=TUNINGS[tuning]))
+@pytest.mark.parametrize("name", ["sum", "several", "softmax", "of a batch"])
+def test_tunings(name, tuning, use_tuning):
+    use_tuning(TUNINGS[tuning])
     for number, shape in enumerate(SHAPES):
         check(PROGRAMS[name], draw(shape, DTYPES[number]))
 

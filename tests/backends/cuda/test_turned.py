@@ -7,7 +7,6 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.gpu.tuning import Tuning
 
 DEVICE = "cuda:emulated"
@@ -45,9 +44,8 @@ def test_equals_the_reference(name, dtype):
 
 @pytest.mark.parametrize("tuning", TUNINGS[1:], ids=range(1, len(TUNINGS)))
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sizes_of_tiles(dtype, tuning, monkeypatch):
-    for arch, facts in ARCHITECTURES.items():
-        monkeypatch.setitem(ARCHITECTURES, arch, facts._replace(tuning=tuning))
+def test_sizes_of_tiles(dtype, tuning, use_tuning):
+    use_tuning(tuning)
     for number, shape in enumerate(((137, 131), (256, 144))):
         x, y = draw(shape, dtype, number), draw(shape[::-1], dtype, number + 1)
         check(lambda x, y: x + y.T, x, y)
