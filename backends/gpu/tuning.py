@@ -43,6 +43,10 @@ class Tuning:
     most_pieces: int = 1024
     #: The same of scans, whose pieces are written, too.
     most_scan_pieces: int = 4096
+    #: Columns from which on scans down them go side by side; fewer keep too few blocks busy.
+    least_scan_columns: int = 1024
+    #: Rows of each thread in a tile of a scan down the columns.
+    scan_run: int = 16
     #: Elements from which on a scan over all goes in one pass.
     least_look_back: int = 1 << 20
     #: Threads of a block that does.

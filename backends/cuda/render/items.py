@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.render.scans import TileScan
+from jitcore.backends.cuda.render.scans import TileScan, scan_runs
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import Accesses, count_elements
 from jitcore.backends.llvm.accumulator import Accumulator
@@ -219,8 +219,12 @@ class ItemRenderer(StatementRenderer):
                    length: int, before: ir.Value | Pair | None = None) -> None:
         """The positions [start, stop), counted from the end in a reversed scan. length: how many they are at
         most. before: the combination of what comes before."""
-        b, lanes = e.b, count_elements(scan.axis, [scan], self.vector_bytes, self.tuning)
         self.hoist(e, [scan], {scan.axis})
+        if team.is_across:
+            read, note = self._reach_places(e, scan, 1)
+            run = min(self.tuning.scan_run, -(-length // team.size))
+            return scan_runs(team, scan.op, scan.value.dtype, read, note, stop, run)
+        b, lanes = e.b, count_elements(scan.axis, [scan], self.vector_bytes, self.tuning)
         if int(scan.axis.extent) % lanes == 0:
             self.scan_tiles(e, team, scan, length, lanes).run(start, stop, before)
             return
@@ -233,6 +237,11 @@ class ItemRenderer(StatementRenderer):
 
     def scan_tiles(self, e: KernelEmitter, team: Team, scan: Scan, length: int, lanes: int) -> TileScan:
         """A scan whose threads have so many elements side by side."""
+        reach = self._reach_places(e, scan, lanes)
+        return TileScan(team, scan.op, scan.value.dtype, *reach, length, lanes, self.tuning.scan_elements)
+
+    def _reach_places(self, e: KernelEmitter, scan: Scan, lanes: int) -> tuple[Callable, Callable]:
+        """(what reads, what writes so many elements from a position on, in the scan's order)"""
         order = -1 if scan.reverse else 1
 
         def at(place):
@@ -248,8 +257,7 @@ class ItemRenderer(StatementRenderer):
             with at(place):
                 e.store(scan.buffer, scan.offset, e.join_lanes(values[::order]))
 
-        most = self.tuning.scan_elements
-        return TileScan(team, scan.op, scan.value.dtype, read, note, length, lanes, most)
+        return read, note
 
     def emit_statement(self, e: KernelEmitter, statement) -> None:
         if not isinstance(statement, Store):

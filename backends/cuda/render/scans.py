@@ -97,3 +97,28 @@ class TileScan:
     def _if_there(self, place: ir.Value, stop: ir.Value | None) -> contextlib.AbstractContextManager:
         e = self.team.e
         return contextlib.nullcontext() if stop is None else e.if_then(e.b.icmp_signed("<", place, stop))
+
+
+def scan_runs(team: Team, op: str, dtype, read: Callable, note: Callable, stop: ir.Value, run: int) -> None:
+    """A scan of the places below `stop` by threads that lie a warp apart: each adds up so many places that
+    follow each other, and reads them again when it knows what comes before; `read` and `note` are of one."""
+    e, b = team.e, team.e.b
+    merge, identity = functools.partial(merge_values, b, op, dtype), scan_identity(op, dtype)
+    total, own, totals = e.stack_slot(identity), e.stack_slot(identity), team.share_totals(dtype)
+
+    def add(place):
+        e.write_slot(own, merge(e.read_slot(own), *read(place)))
+
+    with e.for_range(I64(0), stop, I64(team.size * run)) as tile:
+        first = b.add(tile, b.mul(team.rank, I64(run)))
+        end = b.select(team.active, e.least(b.add(first, I64(run)), stop), first)
+        e.write_slot(own, identity)
+        with e.for_range(first, end) as place:
+            add(place)
+        (before,), last = team.scan(op, dtype, [e.read_slot(own)], totals)
+        old = e.read_slot(total)
+        e.write_slot(total, merge(old, last))
+        e.write_slot(own, merge(old, before))
+        with e.for_range(first, end) as place:
+            add(place)
+            note(place, [e.read_slot(own)])

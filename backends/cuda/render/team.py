@@ -115,6 +115,8 @@ class Team:
         `share_totals`."""
         b, width = self.e.b, min(self.size, WARP)
         merge, identity = functools.partial(merge_values, b, op, dtype), scan_identity(op, dtype)
+        if self.is_across:
+            return self._scan_across(merge, identity, *values, totals)
         lane = self.lane if width == WARP else b.urem(self.lane, I64(width))
         values = self._scan_lanes(merge, values, lane, width, self.members)
         is_first = b.icmp_signed("==", lane, I64(0))
@@ -151,6 +153,18 @@ class Team:
             before[number] = merge(earlier, before[number])
         return before, e.shuffle(upto, "idx", I32(-1), I32(count - 1))
 
+    def _scan_across(self, merge: Callable, identity, value, totals: Totals) -> tuple:
+        """`scan` of one round by threads that lie a warp apart: each adds up what the others have found."""
+        e, b = self.e, self.e.b
+        slots, start = totals.slots, totals.take_turns()
+        slots.write(b, b.add(start, self.thread), value)
+        e.synchronize_block()
+        before = total = identity
+        for number in range(self.size):
+            before = choose(b, b.icmp_signed("==", self.rank, I64(number)), total, before)
+            total = merge(total, slots.read(b, b.add(start, b.add(self.lane, I64(number * WARP)))))
+        return [before], total
+
     def _scan_lanes(self, merge: Callable, values: Sequence, lane: ir.Value, width: int,
                     members: ir.Value) -> list:
         """Each value combined with those of the lanes before it, of so many side by side."""
@@ -166,7 +180,9 @@ class Team:
     # -- shared memory ------------------------------------------------------------------------------------
     def share_totals(self, dtype, rounds: int = 1) -> Totals | None:
         """What `scan` needs, of so many rounds."""
-        return None if self.is_in_warp else Totals(self.e, dtype, rounds * (self.size // WARP))
+        if self.is_in_warp:
+            return None
+        return Totals(self.e, dtype, self.size * WARP if self.is_across else rounds * (self.size // WARP))
 
     def _write(self, slots: list[Slots], place: ir.Value, values: list) -> None:
         for slot, value in zip(slots, values):

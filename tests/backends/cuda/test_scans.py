@@ -17,8 +17,10 @@ from tests.backends.cuda.kernel_faults import Fault, Subject
 
 RNG = np.random.default_rng(7)
 SIZES = (0, 1, 31, 33, 127, 1000, 4096, 4097, 100003)
-#: Rows of whole accesses and others, one and several warps, one and several tiles; pieces with columns.
-SHAPES = ((7, 3), (5, 36), (40, 33), (3, 1000), (2, 1001), (2, 20_000), (2, 20_003), (200_001, 2))
+#: Rows of whole accesses and others, one and several warps, one and several tiles; pieces with columns; many
+#: columns, whole warps of them and others, one tile and several.
+SHAPES = ((7, 3), (5, 36), (40, 33), (3, 1000), (2, 1001), (2, 20_000), (2, 20_003), (200_001, 2), (17, 1024),
+          (70, 1057), (300, 1090))
 FLOATS, WHOLE = ("float16", "bfloat16", "float32", "float64"), ("int8", "uint16", "int32", "int64")
 OPERATIONS = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum,
               "cumlogsumexp": np.logaddexp}
@@ -74,7 +76,8 @@ def test_shapes(shape):
 
 @pytest.mark.parametrize("name, dtype", CASES)
 def test_operations(name, dtype):
-    for shape, axis, reverse in (((2, 1040), 1, False), ((2, 1043), 1, True), ((70, 5), 0, False)):
+    for shape, axis, reverse in (((2, 1040), 1, False), ((2, 1043), 1, True), ((70, 5), 0, False),
+                                 ((40, 1026), 0, True)):
         if name != "cumprod" or np.dtype(dtype).kind in "iuc":
             check(name, draw(dtype, shape), axis, reverse)
         else:
@@ -97,6 +100,7 @@ PROGRAMS = {
     "of what is read turned": (lambda x: jnp.cumsum(x.T, axis=1), (300, 9)),
     "of a part": (lambda x: jnp.cumsum(x[:, 1:], axis=1), (5, 601)),
     "two of rows": (lambda x: (jnp.cumsum(x, axis=1), lax.cummax(x, axis=1)), (3, 500)),
+    "down columns after a sum": (lambda x: jnp.cumsum(x - x.mean(axis=0), axis=0), (50, 1040)),
     "after a sum": (lambda x: jnp.cumsum(x - x.mean(axis=1, keepdims=True), axis=1), (3, 500)),
     "of bits": (lambda x: jnp.cumsum(x > 0.3, axis=1), (3, 515)),
     "in a loop": (lambda x: lax.fori_loop(0, 5, lambda i, x: jnp.cumsum(x) / 30, x), (900,)),
@@ -113,12 +117,13 @@ def test_programs(name):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), 1e-4, 1e-3)
 
 
-def test_donated():
+@pytest.mark.parametrize("shape, axis", [((3, 5000), 1), ((300, 1100), 0)])
+def test_donated(shape, axis):
     """In place: no place is written before all that need it have read it."""
-    x = draw(np.float32, (3, 5000))
-    run = jit(lambda x: jnp.cumsum(x, axis=1), backend="cuda:emulated", donate_argnums=0)
+    x = draw(np.float32, shape)
+    run = jit(lambda x: jnp.cumsum(x, axis=axis), backend="cuda:emulated", donate_argnums=0)
     given = jitcore.device_put(x, jitcore.devices("cuda:emulated")[0])
-    np.testing.assert_allclose(np.asarray(run(given)), np.cumsum(x, 1, np.float64), 1e-4, 1e-3)
+    np.testing.assert_allclose(np.asarray(run(given)), np.cumsum(x, axis, np.float64), 1e-4, 1e-3)
 
 
 # -- one pass --------------------------------------------------------------------------------------------
