@@ -11,6 +11,8 @@ Modules:
     nvvm          PTX by Numba's own code generator for CUDA, below its front end:
                   `compiler_options={"codegen": "numba"}`.
     ptx           From LLVM IR to PTX.
+    rows          Rows in registers: what a sweep of an item reads and computes stays there for the sweeps
+                  after it.
     team          Threads that share an item: what each finds is combined, in one order.
     tensor_cores  Products of matrices of 16 bits by tensor cores, which add products of small matrices in
                   float32.
