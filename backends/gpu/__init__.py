@@ -5,5 +5,6 @@ numbers by which that is decided. `cuda` renders them to PTX, `python.cuda` as a
 
 Modules:
     mapping  Which threads run what: the mapping of a kernel's iterations.
+    rows     Rows in registers: what the sweeps of an item compute for each other along one axis.
     tuning   Tuning: the numbers by which kernels are mapped to a GPU and that only measurement explains.
 """

@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from jitcore.backends.gpu.rows import Row, find_row, list_inside
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index, walk
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Statement, Store
@@ -38,7 +39,7 @@ LARGEST_BLOCK = 1024
 class Mapping(NamedTuple):
     """kind: the rule's name. loops: the loops whose iterations are items. body: of one item. team: threads
     that share an item; elements: those of one thread. block: threads of a block. reason: why it is slow.
-    units: what computes it, besides the usual arithmetic."""
+    units: what computes it, besides the usual arithmetic. row: what each team keeps in registers."""
 
     kind: str
     loops: tuple[Loop, ...]
@@ -48,6 +49,7 @@ class Mapping(NamedTuple):
     block: int = 1
     reason: str = ""
     units: str = ""
+    row: Row | None = None
 
     @property
     def items(self) -> int:
@@ -181,10 +183,35 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int,
     if loops and kernel.vector is loops[-1].axis and is_fine:
         team = round_up(min(tuning.column_team, work // tuning.team_work))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
-    team = max(tuning.least_team, min(round_up(work // tuning.team_work), LARGEST_BLOCK))
-    if items * team > tuning.many_threads:
-        team = min(team, tuning.usual_team)
-    return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else tuning.block)
+    row = find_row(body)
+    if row is not None:
+        team, row = _choose_row(row, items, access_bytes, tuning)
+    if row is None:
+        team = _choose_team(work // tuning.team_work, items, tuning)
+    block = team if team > WARP or not loops else tuning.block
+    return Mapping("rows", tuple(loops), body, team, 1, block, row=row)
+
+
+def _choose_team(threads: int, items: int, tuning: Tuning) -> int:
+    """A team of about so many threads; fewer where there are many items."""
+    team = max(tuning.least_team, min(round_up(threads), LARGEST_BLOCK))
+    return min(team, tuning.usual_team) if items * team > tuning.many_threads else team
+
+
+def _choose_row(row: Row, items: int, access_bytes: int, tuning: Tuning) -> tuple[int, Row | None]:
+    """The team of a row, and how it goes along it; None if there are not enough registers for it."""
+    extent, statements = int(row.axis.extent), [s for sweep in row.sweeps for s in list_inside(sweep)]
+    share = 1 if row.cost <= tuning.row_cost else 2  # dear functions take many registers by themselves
+    lanes = count_elements(row.axis, statements, access_bytes // share, tuning)
+    threads = tuning.row_threads // share
+    lanes = 1 if extent % lanes else lanes
+    wanted = _choose_team(-(-extent // max(lanes, tuning.row_elements)), items, tuning)
+    longer = round_up(-(-extent * row.element_bytes // tuning.long_row_bytes))
+    for team in (min(team, threads, LARGEST_BLOCK) for team in (wanted, longer)):
+        rounds = -(-extent // (team * lanes))
+        if rounds * lanes * row.element_bytes <= tuning.most_row_bytes:
+            return team, row._replace(lanes=lanes, rounds=rounds, threads=threads)
+    return team, None
 
 
 def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int, tuning: Tuning) -> Mapping:

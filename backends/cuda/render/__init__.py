@@ -18,6 +18,8 @@ Modules:
     private_updates  Updates of few elements at computed places that may be made in any order, as of whole
                      numbers that count.
     ptx              From LLVM IR to PTX.
+    rows             Rows in registers: what a sweep of an item reads and computes stays there for the sweeps
+                     after it.
     scans            Scans by tiles: a team reads a tile, combines what its threads have, and writes what
                      comes up to each place.
     team             Threads that share an item: what each finds is combined, in one order.

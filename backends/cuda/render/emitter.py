@@ -249,6 +249,12 @@ class KernelEmitter(ExpressionEmitter):
         """A special register as an i64, such as "tid.x"."""
         return self.b.zext(self.call(f"llvm.nvvm.read.ptx.sreg.{name}", I32), I64)
 
+    def limit_registers(self, threads: int, blocks: int) -> None:
+        """Threads have so few registers that so many blocks of them run on a multiprocessor at once."""
+        for note, count in (("maxntidx", threads), ("minctasm", blocks)):
+            note = self.function.module.add_metadata([self.function, note, I32(count)])
+            self.function.module.add_named_metadata("nvvm.annotations", note)
+
     def call(self, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
         return call_function(self.b, name, result, operands)
 

@@ -15,9 +15,11 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
+from jitcore.backends.cuda.render.rows import HeldRow
 from jitcore.backends.cuda.render.scans import TileScan, scan_runs
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import Accesses, count_elements
+from jitcore.backends.gpu.rows import Row
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I1, I64, Pair, element_constant
@@ -25,7 +27,7 @@ from jitcore.backends.llvm.statements import StatementRenderer
 from jitcore.loopir.expr import Axis, walk
 from jitcore.loopir.monoids import is_summed
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
-from jitcore.loopir.traversal import peel
+from jitcore.loopir.traversal import list_roots, peel
 
 #: Numbers of so many bytes that one thread adds up without short runs.
 LONG_SUM = {4: 128, 8: 2048}
@@ -43,13 +45,15 @@ class ItemRenderer(StatementRenderer):
         self.is_atomic, self.tuning = False, options.tuning
         self.shared: dict[Axis, ir.Value] = {}
 
-    def run_shared(self, e: KernelEmitter, team: Team, body: list) -> None:
-        """The statements of an item."""
-        accesses = Accesses()
+    def run_shared(self, e: KernelEmitter, team: Team, body: list, row: Row | None = None) -> None:
+        """The statements of an item. row: what the team keeps in registers."""
+        accesses, held = Accesses(), None if row is None else HeldRow(e, team, row)
         for statement in body:
             if accesses.add([statement]):
                 team.synchronize()
-            if isinstance(statement, Loop):
+            if held is not None and statement in held.row.sweeps:
+                self._sweep_row(e, team, held, statement)
+            elif isinstance(statement, Loop):
                 self._share_loop(e, team, statement)
             elif isinstance(statement, Reduce) and any(store.packed for store in statement.stores):
                 self._share_packed(e, team, statement)
@@ -91,6 +95,22 @@ class ItemRenderer(StatementRenderer):
         with team.share(whole, high) as i:
             e.axis_values[axis] = i
             yield 1
+
+    def _sweep_row(self, e: KernelEmitter, team: Team, held: HeldRow, sweep: Loop | Reduce) -> None:
+        """A sweep along a row of which each thread has a few rounds, one after the other."""
+        row, found, stores = held.row, [], sweep.body if isinstance(sweep, Loop) else sweep.stores
+        if isinstance(sweep, Reduce):
+            self.mark_long(sweep, team.size * row.lanes)
+            found = [Accumulator(self, e, sweep, part, lanes=row.lanes) for part in sweep.parts]
+        self.hoist(e, [sweep], {row.axis})
+
+        def emit() -> None:
+            for accumulator in found:
+                accumulator.update()
+            self._emit_in_part(e, {row.axis: I64(0)}, stores)
+
+        held.run(list_roots([sweep]), emit)
+        self._combine(e, team, found)
 
     def _emit_in_part(self, e: KernelEmitter, shared: dict[Axis, ir.Value], body: list) -> None:
         """Statements in loops of which each thread of a team has a part."""

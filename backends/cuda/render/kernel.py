@@ -87,6 +87,8 @@ class KernelRenderer(ItemRenderer):
         if columns is not None:
             return ColumnsRenderer(self, columns, suffix).render()
         e = self.begin(suffix, mapping)
+        if mapping.row is not None:
+            e.limit_registers(mapping.block, max(mapping.row.threads // mapping.block, 1))
         self.is_atomic = mapping.kind == "flat" and any(map(can_add_atomically, (self.kernel, part)))
         with contextlib.ExitStack() as stack:
             if guard is not None:
@@ -156,7 +158,7 @@ class KernelRenderer(ItemRenderer):
             if team is None:
                 self.emit_statements(e, mapping.body)
             else:
-                self.run_shared(e, team, mapping.body)
+                self.run_shared(e, team, mapping.body, mapping.row)
 
     def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
         """Several elements of the last loop; what is left at its end one by one."""

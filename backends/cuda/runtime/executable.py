@@ -123,6 +123,8 @@ def describe_functions(rendered: RenderedProgram) -> str:
         facts = [mapping.kind, f"{grid} blocks of {mapping.block} threads"]
         facts += [f"{mapping.team} threads an item"] * (mapping.team > 1)
         facts += [f"{mapping.elements} elements a thread"] * (mapping.elements > 1)
+        if mapping.row is not None:
+            facts.append(f"{mapping.row.rounds * mapping.row.lanes} elements of a thread stay in registers")
         facts += [mapping.units] * bool(mapping.units)
         facts += [f"slow: {mapping.reason}"] * bool(mapping.reason)
         lines.append(f"{name}: {', '.join(facts)}")
