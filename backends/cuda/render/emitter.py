@@ -158,6 +158,12 @@ class KernelEmitter(ExpressionEmitter):
         """A special register as an i64, such as "tid.x"."""
         return self.b.zext(self.call(f"llvm.nvvm.read.ptx.sreg.{name}", I32), I64)
 
+    def limit_registers(self, threads: int, blocks: int) -> None:
+        """Threads have so few registers that so many blocks of them run on a multiprocessor at once."""
+        for note, count in (("maxntidx", threads), ("minctasm", blocks)):
+            note = self.function.module.add_metadata([self.function, note, I32(count)])
+            self.function.module.add_named_metadata("nvvm.annotations", note)
+
     def call(self, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
         return call_function(self.b, name, result, operands)
 
@@ -215,7 +221,15 @@ class KernelEmitter(ExpressionEmitter):
         return moved if isinstance(kind, ir.IntType) else b.bitcast(moved, kind)
 
 
+def split_lanes(b: ir.IRBuilder, value: ir.Value) -> list[ir.Value]:
+    lanes = lane_count(value)
+    return [value] if lanes == 1 else [b.extract_element(value, I32(lane)) for lane in range(lanes)]
+
+
 def join_lanes(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    """A vector of them; one alone stays what it is."""
+    if len(values) == 1:
+        return values[0]
     whole = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
     for lane, value in enumerate(values):
         whole = b.insert_element(whole, value, I32(lane))
