@@ -266,7 +266,7 @@ class ExpressionEmitter:
         head, inside, after = append("loop"), append("do"), append("done")
         b.branch(head)
         b.position_at_end(head)
-        i = b.phi(I64)
+        i = b.phi(start.type)
         i.add_incoming(start, before)
         b.cbranch(b.icmp_signed("<", i, stop), inside, after)
         with self._scope(inside):

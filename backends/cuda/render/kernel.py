@@ -111,8 +111,10 @@ class KernelRenderer(ItemRenderer):
             has_units = self.options.has_tensor_cores and multiplies_halves(product)
             renderer = TensorRenderer if has_units else tiles.TileRenderer
             mapping = Mapping("tiles", (), [], block=tiles.SIDE**2, units=renderer.units)
-            e = self.begin(suffix, mapping, product.tiling.grid)
-            renderer(e, product, self.emit_statements).emit()
+            chosen = renderer.choose_tiles(product, self.tuning)
+            e = self.begin(suffix, mapping, chosen.tiling.grid)
+            e.limit_registers(mapping.block, self.tuning.product_blocks)
+            renderer(e, product, chosen, self.emit_statements).emit()
         elif turned is not None:
             mapping = Mapping("turned", (), [], block=turned.threads)
             e = self.begin(suffix, mapping, turned.tiling.grid)

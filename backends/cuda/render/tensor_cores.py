@@ -7,13 +7,17 @@ lanes hold as the PTX manual says, "Matrix Fragments for mma.m16n8k16".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import join_lanes
 from jitcore.backends.cuda.render.tiles import SIDE, Factor, Product, TileRenderer, runs_along
-from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP
-from jitcore.backends.llvm.registers import I1, I32, I64, element_type
+from jitcore.backends.gpu.mapping import WARP
+from jitcore.backends.gpu.tuning import Tuning
+from jitcore.backends.llvm.registers import I1, I32, element_type
+from jitcore.loopir.expr import Expr
 
 #: Rows, columns and terms of the product of one instruction.
 ROWS, COLUMNS, TERMS = 16, 8, 16
@@ -32,76 +36,84 @@ def multiplies_halves(product: Product) -> bool:
 
 
 class TensorRenderer(TileRenderer):
-    """Each warp has some of the products of one instruction that a tile consists of, all in the same rows."""
+    """Each warp has a part of the tile: products of one instruction side by side and below each other."""
 
     units = "tensor cores"
-    depth, access_bytes = 2 * TERMS, ACCESS_BYTES
+
+    @staticmethod
+    def list_shapes(product: Product, tuning: Tuning) -> Sequence[tuple[int, int, int]]:
+        return tuning.tensor_product_shapes
+
+    @staticmethod
+    def factors_of(product: Product) -> tuple[Expr, Expr]:
+        return product.left.args[0], product.right.args[0]
 
     def place_factors(self) -> tuple[list[Factor], int]:
         """Neighbours in memory stay neighbours, so that one access moves several of them."""
-        p, t, factors, start = self.product, self.tiling, [], 0
-        for value, side in ((p.left.args[0], t.rows), (p.right.args[0], t.columns)):
+        t, factors, start = self.tiling, [], 0
+        sides = (t.rows, t.height), (t.columns, t.width)
+        for value, (side, extent) in zip(self.factors_of(self.product), sides):
             is_along = runs_along(value, self.axis)
-            rows, pitch = (t.side, self.depth + PAD) if is_along else (self.depth, t.side + PAD)
-            factors.append(Factor(value, side, start, *((1, pitch) if is_along else (pitch, 1))))
+            rows, pitch = (extent, self.depth + PAD) if is_along else (self.depth, extent + PAD)
+            factors.append(Factor(value, side, extent, start, *((1, pitch) if is_along else (pitch, 1))))
             start += rows * pitch
-        return factors, start // 2
+        return factors, start
 
     def begin(self) -> None:
-        b, warps = self.e.b, SIDE * SIDE // WARP
-        strips, across = self.tiling.side // ROWS, self.tiling.side // COLUMNS
-        sharing = min(warps // strips, across)  # warps that have the same rows
-        busy = strips * sharing
-        warp, lane = b.udiv(self.thread, I64(WARP)), b.urem(self.thread, I64(WARP))
-        self.group, self.pair = b.udiv(lane, I64(4)), b.mul(b.urem(lane, I64(4)), I64(2))
-        self.has_part = I1(1) if busy == warps else b.icmp_unsigned("<", warp, I64(busy))
-        self.row = b.mul(b.udiv(warp, I64(sharing)), I64(ROWS))
-        self.column = b.mul(b.urem(warp, I64(sharing)), I64(across // sharing * COLUMNS))
-        self.sums = [[self.start_sum() for _ in range(4)] for _ in range(across // sharing)]
+        b, strips, across = self.e.b, self.tiling.height // ROWS, self.tiling.width // COLUMNS
+        self.groups, sharing = min(strips, 2), min(across, 4)  # sharing: warps that have the same rows
+        warp, lane = b.udiv(self.thread, I32(WARP)), b.urem(self.thread, I32(WARP))
+        self.lane_row, self.lane_pair = b.udiv(lane, I32(4)), b.mul(b.urem(lane, I32(4)), I32(2))
+        busy = self.groups * sharing
+        self.has_part = I1(1) if busy == SIDE**2 // WARP else b.icmp_unsigned("<", warp, I32(busy))
+        self.group, strips, across = b.udiv(warp, I32(sharing)), strips // self.groups, across // sharing
+        self.row = b.mul(self.group, I32(strips * ROWS))
+        self.column = b.mul(b.urem(warp, I32(sharing)), I32(across * COLUMNS))
+        self.sums = [[[self.start_sum() for _ in range(4)] for _ in range(across)] for _ in range(strips)]
 
-    def multiply(self) -> None:
-        with self.e.if_then(self.has_part):
-            for k in range(0, self.depth, TERMS):
-                self._multiply(k)
-
-    def write_sums(self) -> None:
-        b = self.e.b
-        with self.e.if_then(self.has_part):
-            row, column = b.add(self.row, self.group), b.add(self.column, self.pair)
-            for number, slots in enumerate(self.sums):
-                for place, slot in enumerate(slots):
-                    down, right = place // 2 * (ROWS // 2), number * COLUMNS + place % 2
-                    self.write_sum(slot, b.add(row, I64(down)), b.add(column, I64(right)))
-
-    def _multiply(self, first: int) -> None:
-        """Products of so many terms from the first one on."""
+    def multiply(self, pair: ir.Value, ks: range) -> None:
         e, kind = self.e, ir.LiteralStructType([self.kind] * 4)
         name, _ = _INSTRUCTIONS[self.factors[0].value.dtype]
-        places = [(down, first + k) for k in (0, TERMS // 2) for down in (0, ROWS // 2)]
-        left = self._read_fragment(0, self.row, places)
-        for number, slots in enumerate(self.sums):
-            column = e.b.add(self.column, I64(number * COLUMNS))
-            right = self._read_fragment(1, column, places[::2])
-            sums = map(e.read_slot, slots)
-            found = e.call(f"llvm.nvvm.mma.m16n8k16.row.col.{name}", kind, *left, *right, *sums)
-            found.attributes.add("convergent")  # which LLVM does not know of it
-            for place, slot in enumerate(slots):
-                e.write_slot(slot, e.b.extract_value(found, place))
+        with e.if_then(self.has_part):
+            for first in ks[::TERMS]:
+                places = [(down, first + k) for k in (0, TERMS // 2) for down in (0, ROWS // 2)]
+                lefts = [self._read_fragment(pair, 0, self.row, number * ROWS, places)
+                         for number in range(len(self.sums))]
+                for number in range(len(self.sums[0])):
+                    right = self._read_fragment(pair, 1, self.column, number * COLUMNS, places[::2])
+                    for left, strip in zip(lefts, self.sums):
+                        slots = strip[number]
+                        found = e.call(f"llvm.nvvm.mma.m16n8k16.row.col.{name}", kind, *left, *right,
+                                       *map(e.read_slot, slots))
+                        found.attributes.add("convergent")  # which LLVM does not know of it
+                        for place, slot in enumerate(slots):
+                            e.write_slot(slot, e.b.extract_value(found, place))
 
-    def _read_fragment(self, number: int, first: ir.Value, places: list[tuple[int, int]]) -> list[ir.Value]:
+    def write_strip(self, strip: int, row: ir.Value) -> None:
+        b, width = self.e.b, self.tiling.width
+        row, column = b.add(row, self.lane_row), b.add(self.column, self.lane_pair)
+        with self.e.if_then(self.has_part):
+            for number, slots in enumerate(self.sums[strip]):
+                for down in (0, ROWS // 2):
+                    sums = join_lanes(b, [self.e.read_slot(slot) for slot in slots[bool(down) * 2 :][:2]])
+                    place = b.add(b.mul(row, I32(width)), column)
+                    b.store(sums, self.at(place, sums.type, down * width + number * COLUMNS))
+
+    def _read_fragment(self, pair: ir.Value, number: int, first: ir.Value, further: int,
+                       places: list[tuple[int, int]]) -> list[ir.Value]:
         """Pairs of neighbours along the sum. places: how far along the side and the sum each is from the
         lane's own."""
         b, factor = self.e.b, self.factors[number]
-        side = b.add(first, self.group)
-        return [self._read_pair(factor, self.find(factor, b.add(self.pair, I64(k)), b.add(side, I64(down))))
+        own = b.add(pair, self.find(factor, self.lane_pair, b.add(first, self.lane_row)))
+        return [self._read_pair(factor, own, (further + down) * factor.across + k * factor.along)
                 for down, k in places]
 
-    def _read_pair(self, factor: Factor, place: ir.Value) -> ir.Value:
+    def _read_pair(self, factor: Factor, place: ir.Value, further: int) -> ir.Value:
         b, dtype = self.e.b, factor.value.dtype
         element = element_type(dtype)
         if factor.along == 1:
-            pair = b.load(self.at(place, ir.VectorType(element, 2)))
+            pair = b.load(self.at(place, ir.VectorType(element, 2), further))
         else:
-            places = place, b.add(place, I64(factor.along))
-            pair = join_lanes(b, [b.load(self.at(one, element)) for one in places])
+            others = further, further + factor.along
+            pair = join_lanes(b, [b.load(self.at(place, element, other)) for other in others])
         return b.bitcast(pair, _INSTRUCTIONS[dtype][1])

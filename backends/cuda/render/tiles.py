@@ -10,31 +10,37 @@ between.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.gpu.mapping import is_aligned
+from jitcore.backends.cuda.render.emitter import KernelEmitter, join_lanes, split_lanes
+from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP, is_aligned
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
 from jitcore.loopir.expr import Axis, Expr, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import peel
 
-#: Threads along each side of a tile, and how far the tiles of factors go along the sum.
-SIDE, DEPTH = 16, 16
+#: Threads along each side of a tile.
+SIDE = 16
+#: Of these, the threads of a warp: rows and columns.
+WARP_ROWS, WARP_COLUMNS = 4, 8
+#: Tiles count places in 32 bits: extents at most, with room for a tile behind them.
+MOST_PLACES = 2**31 - 2**10
 
 
 class Tiling(NamedTuple):
-    """outer: the loops around those over rows and columns. side: elements along each side of a tile."""
+    """outer: the loops around those over rows and columns. height, width: rows and columns of a tile."""
 
     outer: list[Loop]
     rows: Axis
     columns: Axis
-    side: int
+    height: int
+    width: int
 
     @property
     def around(self) -> int:
@@ -43,36 +49,53 @@ class Tiling(NamedTuple):
 
     @property
     def grid(self) -> int:
-        counts = [-(-int(axis.extent) // self.side) for axis in (self.rows, self.columns)]
+        counts = [-(-int(axis.extent) // side) for axis, side in self._sides()]
         return self.around * math.prod(counts)
 
     def place(self, e: KernelEmitter) -> tuple[ir.Value, ir.Value]:
-        """The first row and column of this block's tile; sets the outer axes."""
-        b, rest, places = e.b, e.read_register("ctaid.x"), []
-        for axis in (self.columns, self.rows):
-            count = e.divide_up(e.size(axis.extent), self.side)
-            places.append(b.mul(b.urem(rest, count), I64(self.side)))
+        """The first row and column of this block's tile, as i32; sets the outer axes."""
+        b, places = e.b, []
+        rest = b.trunc(e.read_register("ctaid.x"), I32)
+        for axis, side in self._sides()[::-1]:
+            count = b.trunc(e.divide_up(e.size(axis.extent), side), I32)
+            places.append(b.mul(b.urem(rest, count), I32(side)))
             rest = b.udiv(rest, count)
-        e.place_axes([loop.axis for loop in self.outer], rest, self.around)
+        e.place_axes([loop.axis for loop in self.outer], b.zext(rest, I64), self.around)
         return places[1], places[0]
 
     def go_to(self, e: KernelEmitter, row: ir.Value, column: ir.Value) -> ir.Value:
-        """Sets the axes of rows and columns. Returns: whether that is inside."""
-        e.axis_values[self.rows], e.axis_values[self.columns] = row, column
-        return e.is_inside(self.rows, self.columns)
+        """Sets the axes of rows and columns, from i32. Returns: whether that is inside."""
+        b, is_inside = e.b, []
+        for axis, place in ((self.rows, row), (self.columns, column)):
+            e.axis_values[axis] = b.zext(place, I64)
+            is_inside.append(b.icmp_unsigned("<", place, b.trunc(e.size(axis.extent), I32)))
+        return b.and_(*is_inside)
+
+    def _sides(self) -> list[tuple[Axis, int]]:
+        return [(self.rows, self.height), (self.columns, self.width)]
 
 
 # -- products -----------------------------------------------------------------------------------------------
 class Product(NamedTuple):
-    """A sum of products. left, right: the factors. each: how many rows, and columns, of a tile one thread
-    has."""
+    """A sum of products, in loops over rows and columns and others around them. left, right: the factors."""
 
-    tiling: Tiling
+    outer: list[Loop]
+    rows: Axis
+    columns: Axis
     reduce: Reduce
     left: Expr
     right: Expr
     stores: list[Store]
-    each: int
+
+
+class Tiles(NamedTuple):
+    """Tiles of a product. down, across: rows and columns of a tile that one thread has. depth: how far tiles
+    of factors go along the sum."""
+
+    tiling: Tiling
+    down: int
+    across: int
+    depth: int
 
 
 def find_product(kernel: Kernel, tuning: Tuning) -> Product | None:
@@ -91,106 +114,153 @@ def find_product(kernel: Kernel, tuning: Tuning) -> Product | None:
     if not all(isinstance(s, Store) and not s.is_update for s in stores):
         return None
     *outer, rows, columns = loops
-    if min(int(axis.extent) for axis in (rows.axis, columns.axis, reduce.axes[0])) < tuning.least_product:
+    extents = [int(axis.extent) for axis in (rows.axis, columns.axis, reduce.axes[0])]
+    if min(extents) < tuning.least_product or max(extents) > MOST_PLACES:
         return None
     for left, right in (expr.args, expr.args[::-1]):
         is_left = columns.axis not in left.axes and rows.axis in left.axes
         if is_left and rows.axis not in right.axes and columns.axis in right.axes:
-            each = _choose_size(outer, rows.axis, columns.axis, tuning)
-            tiling = Tiling(outer, rows.axis, columns.axis, SIDE * each)
-            return Product(tiling, reduce, left, right, stores, each)
+            return Product(outer, rows.axis, columns.axis, reduce, left, right, stores)
     return None
 
 
-def _choose_size(outer: list[Loop], rows: Axis, columns: Axis, tuning: Tuning) -> int:
-    for each in (4, 2):
-        if Tiling(outer, rows, columns, SIDE * each).grid >= tuning.many_tiles:
-            return each
-    return 1 if min(int(rows.extent), int(columns.extent)) <= SIDE else 2
-
-
 class Factor(NamedTuple):
-    """A factor, and its tile in shared memory: where it starts, and how far apart neighbours along the sum
-    and along the side are."""
+    """A factor, and its tile in shared memory. side, extent: its axis besides that of the sum, and how far
+    the tile goes along it. start: where the tile starts; along, across: how far apart neighbours along the
+    sum and along the side are."""
 
     value: Expr
     side: Axis
+    extent: int
     start: int
     along: int
     across: int
 
 
+class Fetched(NamedTuple):
+    """Elements on their way to shared memory. k, place: of the first one along the sum and along the side.
+    is_some: whether this thread has them, if not all threads do. slots: registers."""
+
+    k: ir.Value
+    place: ir.Value
+    is_some: ir.Value | None
+    slots: list[ir.Value]
+
+
 class TileRenderer:
-    """Emits the body of the function. Each thread multiplies and adds for a small square of the tile.
-    emit_statements: for what follows the sum."""
+    """Emits the body of the function. Each thread multiplies and adds for some rows and columns of the tile.
+    While one half of the terms of a pair of tiles is multiplied, the next tile of one factor is on its way
+    from memory to registers; there is room for two pairs, so that threads wait once for each.
+    emit_statements: for what follows the sum.
+
+    Attributes:
+        pair_size: elements of a pair of tiles. room: how many sums shared memory has room for.
+        sums: strips of rows of the tile, as far as this thread has them.
+        groups: how many threads or warps have other rows; group: the number of this one."""
 
     #: What multiplies, where that is not the usual arithmetic.
     units = ""
-    #: How far the tiles of factors go along the sum. Bytes that a thread moves there at once; 0: one element.
-    depth, access_bytes = DEPTH, 0
 
-    def __init__(self, e: KernelEmitter, product: Product, emit_statements: Callable):
+    @classmethod
+    def choose_tiles(cls, product: Product, tuning: Tuning) -> Tiles:
+        """Large tiles, which read least, or smaller ones where a GPU would have too few of them."""
+        place, itemsize = product[:3], cls.factors_of(product)[0].dtype.itemsize
+        for down, across, depth_bytes in cls.list_shapes(product, tuning):
+            tiling = Tiling(*place, SIDE * down, SIDE * across)
+            if tiling.grid >= tuning.many_tiles:
+                break
+        if min(int(product.rows.extent), int(product.columns.extent)) <= SIDE:
+            tiling, down, across = Tiling(*place, SIDE, SIDE), 1, 1
+        return Tiles(tiling, down, across, depth_bytes // itemsize)
+
+    def __init__(self, e: KernelEmitter, product: Product, tiles: Tiles, emit_statements: Callable):
         self.e, self.product, self.emit_statements = e, product, emit_statements
-        self.tiling, self.axis = product.tiling, product.reduce.axes[0]
-        self.dtype, self.thread = product.left.dtype, e.read_register("tid.x")
+        (self.tiling, self.down, self.across, self.depth), self.axis = tiles, product.reduce.axes[0]
+        self.dtype, self.thread = product.left.dtype, e.b.trunc(e.read_register("tid.x"), I32)
         self.kind = element_type(self.dtype)
-        self.factors, size = self.place_factors()
-        self.shared = e.share(self.kind, max(size, self.tiling.side**2))
+        self.lanes = ACCESS_BYTES // self.dtype.itemsize
+        self.factors, self.pair_size = self.place_factors()
+        self.room = 2 * self.pair_size * self.factors[0].value.dtype.itemsize // self.dtype.itemsize
+        self.shared = e.share(self.kind, self.room)
 
     def emit(self) -> None:
-        e, places = self.e, self.tiling.place(self.e)
+        e, b, places, depth = self.e, self.e.b, self.tiling.place(self.e), self.depth
         self.begin()
-        with e.for_range(I64(0), e.size(self.axis.extent), I64(self.depth)) as start:
-            for factor, first in zip(self.factors, places):
-                self._fill(factor, first, start)
+        with e.for_range(I32(-depth), self.extent(self.axis), I32(depth)) as start:
+            is_even = b.icmp_unsigned("==", b.and_(start, I32(depth)), I32(0))
+            pairs, following = (I32(0), I32(self.pair_size)), b.add(start, I32(depth))
+            pair = b.select(is_even, *pairs)
+            room = b.sub(pairs[1], pair)
+            halves = range(depth // 2), range(depth // 2, depth)
+            for factor, first, half in zip(self.factors, places, halves):
+                fetched = self._fetch(factor, first, following)
+                with e.if_then(b.icmp_signed(">=", start, I32(0))):
+                    self.multiply(pair, half)
+                self._put(factor, fetched, room)
             e.synchronize_block()
-            self.multiply()
-            e.synchronize_block()
-        self.write_sums()
-        e.synchronize_block()
         self._finish(*places)
 
     # -- arithmetic ---------------------------------------------------------------------------------------
+    @staticmethod
+    def list_shapes(product: Product, tuning: Tuning) -> Sequence[tuple[int, int, int]]:
+        return tuning.product_shapes if product.left.dtype.itemsize == 4 else tuning.wide_product_shapes
+
+    @staticmethod
+    def factors_of(product: Product) -> tuple[Expr, Expr]:
+        """What is in shared memory."""
+        return product.left, product.right
+
     def place_factors(self) -> tuple[list[Factor], int]:
-        """The tiles of both factors, and how many elements like a sum have room for them."""
+        """The tiles of both factors, and how many elements have room for them."""
         p, t = self.product, self.tiling
-        # rows of the left tile are padded, so that writing along the sum meets other banks
-        pitch = t.side + 4
-        factors = [Factor(p.left, t.rows, 0, pitch, 1), Factor(p.right, t.columns, DEPTH * pitch, t.side, 1)]
-        return factors, DEPTH * (pitch + t.side)
+        # rows are padded, so that writing along the sum meets other banks
+        left, right = t.height + self.lanes, t.width + self.lanes
+        factors = [Factor(p.left, t.rows, t.height, 0, left, 1),
+                   Factor(p.right, t.columns, t.width, self.depth * left, right, 1)]
+        return factors, self.depth * (left + right)
 
     def begin(self) -> None:
-        """Sums that are zero."""
-        b, each = self.e.b, self.product.each
-        self.places = b.udiv(self.thread, I64(SIDE)), b.urem(self.thread, I64(SIDE))
-        self.sums = [[self.start_sum() for _ in range(each)] for _ in range(each)]
+        """Sums that are zero. Columns of a thread are as many as one access reads, and further ones behind
+        those of the other threads of its warp. Threads next to each other, or two apart, have the same
+        columns or rows: so an access of a warp to shared memory takes two rounds."""
+        b = self.e.b
+        warp, lane = b.udiv(self.thread, I32(WARP)), b.urem(self.thread, I32(WARP))
+        row = b.or_(b.and_(lane, I32(1)), b.shl(b.lshr(lane, I32(4)), I32(1)))
+        column = b.and_(b.lshr(lane, I32(1)), I32(WARP_COLUMNS - 1))
+        warps = SIDE // WARP_COLUMNS
+        self.groups = SIDE
+        self.group = b.add(b.mul(b.udiv(warp, I32(warps)), I32(WARP_ROWS)), row)
+        self.piece = min(self.lanes, self.across)
+        self.column = b.add(b.mul(b.urem(warp, I32(warps)), I32(WARP_COLUMNS * self.across)),
+                            b.mul(column, I32(self.piece)))
+        self.sums = [[self.start_sum() for _ in range(self.across)] for _ in range(self.down)]
 
     def start_sum(self) -> ir.Value:
         return self.e.stack_slot(element_constant(self.dtype, 0))
 
-    def multiply(self) -> None:
-        """Adds the product of both tiles to the sums."""
-        with self.e.for_range(I64(0), I64(DEPTH)) as k:
-            left, right = (self._read(self.find(factor, k, place))
-                           for factor, place in zip(self.factors, self._find_square()))
-            for row, x in zip(self.sums, left):
-                for slot, y in zip(row, right):
-                    self.e.write_slot(slot, self._add_product(x, y, self.e.read_slot(slot)))
+    def multiply(self, pair: ir.Value, ks: range) -> None:
+        """Adds the products of terms of both tiles to the sums. pair: where these tiles begin."""
+        e, (left, right) = self.e, self.factors
+        row = e.b.add(pair, e.b.mul(self.group, I32(self.down)))
+        column = e.b.add(pair, self.column)
+        sums = [[e.read_slot(slot) for slot in slots] for slots in self.sums]
+        for k in ks:
+            xs = self._read(row, k * left.along, self.down, self.lanes)
+            ys = self._read(column, right.start + k * right.along, self.across, WARP_COLUMNS * self.piece)
+            sums = [[self._add_product(x, y, total) for y, total in zip(ys, totals)]
+                    for x, totals in zip(xs, sums)]
+        for slots, totals in zip(self.sums, sums):
+            for slot, total in zip(slots, totals):
+                e.write_slot(slot, total)
 
-    def write_sums(self) -> None:
-        b, (down, across) = self.e.b, self._find_square()
-        for number, row in enumerate(self.sums):
-            for other, slot in enumerate(row):
-                self.write_sum(slot, b.add(down, I64(number)), b.add(across, I64(other)))
-
-    def write_sum(self, slot: ir.Value, row: ir.Value, column: ir.Value) -> None:
-        """The sums go through shared memory, so that neighbouring threads store neighbouring elements."""
-        b = self.e.b
-        b.store(self.e.read_slot(slot), self.at(b.add(b.mul(row, I64(self.tiling.side)), column)))
-
-    def _find_square(self) -> list[ir.Value]:
-        """The first row and column of this thread's part of the tile."""
-        return [self.e.b.mul(place, I64(self.product.each)) for place in self.places]
+    def write_strip(self, strip: int, row: ir.Value) -> None:
+        """Sums go to shared memory. row: the first one of the strip there."""
+        b, slots = self.e.b, self.sums[strip]
+        for first in range(0, len(slots), self.piece):
+            values = [self.e.read_slot(slot) for slot in slots[first : first + self.piece]]
+            place = b.add(b.mul(row, I32(self.tiling.width)), self.column)
+            value = join_lanes(b, values)
+            b.store(value, self.at(place, value.type, first * WARP_COLUMNS))
 
     def _add_product(self, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
         b = self.e.b
@@ -198,62 +268,101 @@ class TileRenderer:
             return call_intrinsic(b, "fma", [x, y, total])
         return b.add(b.mul(x, y), total)
 
-    def _read(self, place: ir.Value) -> list[ir.Value]:
-        """Elements side by side, in one access."""
-        b, each = self.e.b, self.product.each
-        if each == 1:
-            return [b.load(self.at(place))]
-        pointer = self.at(place, ir.VectorType(self.kind, each))
-        value = b.load(pointer, align=min(16, each * self.dtype.itemsize))
-        return [b.extract_element(value, I32(number)) for number in range(each)]
+    def _read(self, place: ir.Value, further: int, count: int, step: int) -> list[ir.Value]:
+        """So many elements, as many as one access reads side by side, then others a step behind."""
+        b, lanes, found = self.e.b, min(self.lanes, count), []
+        kind = self.kind if lanes == 1 else ir.VectorType(self.kind, lanes)
+        for number in range(count // lanes):
+            pointer = self.at(place, kind, further + number * step)
+            value = b.load(pointer, align=lanes * self.dtype.itemsize)
+            found += split_lanes(b, value)
+        return found
 
     # -- memory -------------------------------------------------------------------------------------------
-    def find(self, factor: Factor, k: ir.Value, place: ir.Value) -> ir.Value:
-        """Where an element of a factor is in shared memory."""
-        b = self.e.b
-        inside = b.add(b.mul(k, I64(factor.along)), b.mul(place, I64(factor.across)))
-        return b.add(I64(factor.start), inside)
+    def extent(self, axis: Axis) -> ir.Value:
+        return self.e.b.trunc(self.e.size(axis.extent), I32)
 
-    def at(self, place: ir.Value, kind: ir.Type | None = None) -> ir.Value:
+    def find(self, factor: Factor, k: ir.Value, place: ir.Value) -> ir.Value:
+        """Where an element of a factor is in its pair of tiles."""
+        b = self.e.b
+        inside = b.add(b.mul(k, I32(factor.along)), b.mul(place, I32(factor.across)))
+        return b.add(I32(factor.start), inside)
+
+    def at(self, place: ir.Value, kind: ir.Type | None = None, further: int = 0) -> ir.Value:
         """A pointer into shared memory. kind: what lies there, if not a sum; the place is counted in elements
-        of it."""
+        of it, and so many further ones."""
         b, kind = self.e.b, kind or self.kind
         element = kind.element if isinstance(kind, ir.VectorType) else kind
         pointer = b.gep(b.bitcast(self.shared, element.as_pointer(addrspace=3)), [place])
+        pointer = b.gep(pointer, [I32(further)]) if further else pointer
         return b.bitcast(pointer, kind.as_pointer(addrspace=3))
 
-    def _fill(self, factor: Factor, first: ir.Value, start: ir.Value) -> None:
-        """A tile of a factor: so many elements along the sum from `start`, and along a side from `first`."""
+    def _fetch(self, factor: Factor, first: ir.Value, start: ir.Value) -> list[Fetched]:
+        """This thread's part of a tile of a factor: from `start` on along the sum, and from `first` on along
+        the side."""
         e, b, axis, value = self.e, self.e.b, self.axis, factor.value
-        is_along = runs_along(value, axis)
-        fast, extent = (axis, self.depth) if is_along else (factor.side, self.tiling.side)
-        lanes = self._find_lanes(value, fast)
-        with e.for_range(self.thread, I64(self.depth * self.tiling.side // lanes), I64(SIDE**2)) as number:
-            low, high = (split(number, I64(extent // lanes)) for split in (b.urem, b.udiv))
-            low = b.mul(low, I64(lanes))
-            k, place = (low, high) if is_along else (high, low)
-            e.axis_values[axis], e.axis_values[factor.side] = b.add(start, k), b.add(first, place)
-            held = e.stack_slot(element_constant(value.dtype, 0, lanes))
-            with e.if_then(e.is_inside(axis, factor.side)), e.in_lanes(fast, lanes):
-                e.write_slot(held, e.expr_in_lanes(value))
-            filled = e.read_slot(held)
-            b.store(filled, self.at(self.find(factor, k, place), filled.type))
+        fast, extent = (axis, self.depth) if runs_along(value, axis) else (factor.side, factor.extent)
+        lanes, found = self._find_lanes(value, fast), []
+        count = self.depth * factor.extent // lanes
+        for before in range(0, count, SIDE**2):
+            number = b.add(self.thread, I32(before))
+            low, high = (split(number, I32(extent // lanes)) for split in (b.urem, b.udiv))
+            low = b.mul(low, I32(lanes))
+            k, place = (low, high) if fast is axis else (high, low)
+            # beyond the last row or column there is nothing to add: what is read in its place is not stored
+            last = b.sub(self.extent(factor.side), I32(1 if fast is axis else lanes))
+            e.axis_values[factor.side] = b.zext(e.least(b.add(first, place), last), I64)
+            e.axis_values[axis] = b.zext(b.add(start, k), I64)
+            is_inside, is_some = b.icmp_unsigned("<", b.add(start, k), self.extent(axis)), None
+            if before + SIDE**2 > count:
+                is_some = b.icmp_unsigned("<", number, I32(count))
+                is_inside = b.and_(is_some, is_inside)
+            slots = [e.stack_slot(element_constant(value.dtype, 0)) for _ in range(lanes)]
+            with e.if_then(is_inside), e.in_lanes(fast, lanes):
+                for slot, one in zip(slots, split_lanes(b, e.expr_in_lanes(value))):
+                    e.write_slot(slot, one)
+            found.append(Fetched(k, place, is_some, slots))
+        return found
+
+    def _put(self, factor: Factor, fetched: list[Fetched], pair: ir.Value) -> None:
+        """What was fetched goes to shared memory. pair: where the tiles begin."""
+        e, b = self.e, self.e.b
+        is_turned = runs_along(factor.value, self.axis) and factor.along > 1
+        for k, place, is_some, slots in fetched:
+            values, target = list(map(e.read_slot, slots)), b.add(pair, self.find(factor, k, place))
+            with contextlib.nullcontext() if is_some is None else e.if_then(is_some):
+                for lane, value in enumerate(values if is_turned else [join_lanes(b, values)]):
+                    b.store(value, self.at(target, value.type, lane * factor.along))
 
     def _find_lanes(self, factor: Expr, axis: Axis) -> int:
         """How many neighbours along an axis one access reads."""
-        lanes = max(1, self.access_bytes // factor.dtype.itemsize)
+        lanes = ACCESS_BYTES // factor.dtype.itemsize
         is_fine = all(is_aligned(index, axis, lanes) for index in _indexes(factor) if axis in index.axes())
         return lanes if is_fine and int(axis.extent) % lanes == 0 else 1
 
     def _finish(self, first_row: ir.Value, first_column: ir.Value) -> None:
-        """What follows the sums, an element of a thread at a time."""
+        """What follows the sums. Some strips of each group at a time go through shared memory, so that
+        neighbouring threads store neighbouring elements."""
         e, b, p, t = self.e, self.e.b, self.product, self.tiling
-        with e.for_range(self.thread, I64(t.side**2), I64(SIDE**2)) as number:
-            row, column = b.udiv(number, I64(t.side)), b.urem(number, I64(t.side))
-            row, column = b.add(first_row, row), b.add(first_column, column)
-            e.results[p.reduce.parts[0][0]] = b.load(self.at(number))
-            with e.if_then(t.go_to(e, row, column)):
-                self.emit_statements(e, p.stores)
+        whole, count = t.height // self.groups, len(self.sums)  # rows of a group, and its strips
+        strips = max(n for n in (1, 2, 4, 8) if n <= count and n * t.height * t.width <= self.room * count)
+        part = whole // count * strips
+        with e.for_range(I32(0), I32(count // strips), I32(1)) as number:
+            for first in range(0, count, strips):
+                with e.if_then(b.icmp_unsigned("==", number, I32(first // strips))):
+                    for strip in range(strips):
+                        row = b.add(b.mul(self.group, I32(part)), I32(strip * whole // count))
+                        self.write_strip(first + strip, row)
+            e.synchronize_block()
+            with e.for_range(self.thread, I32(self.groups * part * t.width), I32(SIDE**2)) as place:
+                row, column = b.udiv(place, I32(t.width)), b.urem(place, I32(t.width))
+                in_group = b.add(b.mul(number, I32(part)), b.urem(row, I32(part)))
+                row = b.add(b.mul(b.udiv(row, I32(part)), I32(whole)), in_group)
+                e.results[p.reduce.parts[0][0]] = b.load(self.at(place))
+                with e.if_then(t.go_to(e, b.add(first_row, row), b.add(first_column, column))):
+                    self.emit_statements(e, p.stores)
+            if strips < count:
+                e.synchronize_block()
 
 
 def _indexes(factor: Expr) -> list:

@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from jitcore.backends.cuda.render.emitter import KernelEmitter, join_lanes
 from jitcore.backends.cuda.render.team import Slots
-from jitcore.backends.cuda.render.tiles import Tiling
+from jitcore.backends.cuda.render.tiles import MOST_PLACES, Tiling
 from jitcore.backends.gpu.mapping import WARP, count_elements, is_aligned, round_up
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I32, I64, Pair, lane_count, map_parts
@@ -50,7 +50,8 @@ def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None, access_bytes: in
     if tile is None or tile != tuple(loop.axis for loop in loops[-2:]) or any(loop.bounds for loop in loops):
         return None
     rows, columns = tile
-    if min(int(rows.extent), int(columns.extent)) < tuning.least_turned:
+    extents = int(rows.extent), int(columns.extent)
+    if min(extents) < tuning.least_turned or max(extents) > MOST_PLACES:
         return None
     nodes = walk([root for store in body for root in store.roots])
     every = [node for node in nodes if node.op == "load"]
@@ -59,13 +60,13 @@ def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None, access_bytes: in
     written = list_writes(body)
     if not is_fine or any(load.attr[0] in written for load in loads):
         return None
-    tilings = [Tiling(loops[:-2], rows, columns, side) for side in _SIDES]
+    tilings = [Tiling(loops[:-2], rows, columns, side, side) for side in _SIDES]
     element = sum(load.dtype.itemsize for load in loads)
-    tiling = next((one for one in tilings[:-1] if one.side * (one.side + 1) * element <= tuning.turned_bytes
+    tiling = next((one for one in tilings[:-1] if one.width * (one.width + 1) * element <= tuning.turned_bytes
                    and one.grid >= tuning.many_tiles), tilings[-1])
     threads = WARP * tuning.turned_warps
     lanes = count_elements(columns, body, access_bytes, tuning, loads)
-    lanes = min(lanes, tiling.side**2 // threads) if int(columns.extent) % lanes == 0 else 1
+    lanes = min(lanes, tiling.width**2 // threads) if int(columns.extent) % lanes == 0 else 1
     others = max(1, len(every) - len(loads))
     batch = round_up(tuning.turned_batch // others) if _may_be_ahead(body, nodes) else 1
     return Turned(tiling, body, loads, threads, lanes, batch)
@@ -86,14 +87,14 @@ class TurnedRenderer:
         self.e, self.turned, self.emit_statements = e, turned, emit_statements
         self.access_bytes, self.tuning, self.tiling = access_bytes, tuning, turned.tiling
         # rows are one element longer, so that reading across them meets other banks
-        self.pitch = self.tiling.side + 1
+        self.pitch = self.tiling.width + 1
         self.thread = e.read_register("tid.x")
 
     def emit(self) -> None:
         e, t = self.e, self.turned
         self.row, self.column = self.tiling.place(e)
         self.known = e.values
-        slots = [Slots(e, load.dtype, self.tiling.side * self.pitch) for load in t.loads]
+        slots = [Slots(e, load.dtype, self.tiling.width * self.pitch) for load in t.loads]
         for load, slot in zip(t.loads, slots):
             self._fill(load, slot)
         e.synchronize_block()
@@ -116,7 +117,7 @@ class TurnedRenderer:
 
     def _find_lanes(self, load: Expr) -> int:
         """Elements along the rows that one access reads."""
-        rows, most = self.tiling.rows, self.tiling.side**2 // self.turned.threads
+        rows, most = self.tiling.rows, self.tiling.width**2 // self.turned.threads
         lanes = min(max(self.access_bytes // load.dtype.itemsize, 1), self.tuning.most_elements, most)
         return lanes if int(rows.extent) % lanes == 0 and is_aligned(load.attr[1], rows, lanes) else 1
 
@@ -144,7 +145,7 @@ class TurnedRenderer:
     def _share(self, lanes: int, batch: int) -> Iterator[list[tuple[ir.Value, ir.Value]]]:
         """A loop over the places of a tile that are this thread's, a batch of them at a time: the numbers of
         a line and, along it, of the first of so many elements."""
-        b, threads, side = self.e.b, self.turned.threads, self.tiling.side
+        b, threads, side = self.e.b, self.turned.threads, self.tiling.width
         rounds = side**2 // (threads * lanes)
         batch = min(batch, rounds)
         with self.e.for_range(I64(0), I64(rounds), I64(batch)) as first:
@@ -158,7 +159,8 @@ class TurnedRenderer:
         inside, to the last one that is. Returns: whether it is inside. What is known there is found anew."""
         e, b, t = self.e, self.e.b, self.tiling
         e.axis_values, e.values = dict(e.axis_values), dict(self.known)
-        is_inside = t.go_to(e, b.add(self.row, row), b.add(self.column, column))
+        is_inside = t.go_to(e, *[b.add(first, b.trunc(place, I32)) for first, place in (
+            (self.row, row), (self.column, column))])
         for axis, lanes in ((t.rows, down), (t.columns, across)):
             last = b.sub(e.size(axis.extent), I64(lanes))
             e.axis_values[axis] = e.least(e.axis_values[axis], last)
