@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 
-from jitcore.backends.cuda.sorting.merge import find_sort
+from jitcore.backends.cuda.sorting.merge import SortRoutine, find_sort
+from jitcore.backends.gpu import tuning as gpu
 from jitcore.backends.llvm.options import has_code
 from jitcore.backends.llvm.scalar_ops import list_operations
 from jitcore.core.jaxpr import Equation
@@ -18,10 +19,15 @@ _list_operations = functools.cache(list_operations)
 
 class CudaTarget:
     """The `schedule.target.Target` of this backend. What neither loops nor a routine compute runs on the
-    host."""
+    host. kernels: numbers of the architecture."""
 
     tuning = Tuning(scatter_kinds="f")
-    find_routine = staticmethod(find_sort)
+
+    def __init__(self, kernels: gpu.Tuning = gpu.Tuning()):
+        self.kernels = kernels
+
+    def find_routine(self, eqn: Equation) -> SortRoutine | None:
+        return find_sort(eqn, self.kernels)
 
     @staticmethod
     def can_render(eqn: Equation) -> bool:

@@ -113,8 +113,8 @@ class Tuning:
     # -- sorting (`cuda.sorting`) -------------------------------------------------------------------------
     #: Each launch counts as so many bytes, which memory moves in the time that it takes.
     launch_bytes: int = 4 << 20
-    #: By digits: threads of a block; elements of one, and their bytes, at most: so many of a tile that those of
-    #: one digit, side by side in memory, are more than 64 bytes.
+    #: By digits: threads of a block, whole warps and at least 256; elements of one, and their bytes, at most:
+    #: of the tiles of 8192 elements of four bytes, 128 bytes of each digit lie side by side.
     digit_block: int = 512
     most_digit_items: int = 16
     digit_item_bytes: int = 64
@@ -123,7 +123,7 @@ class Tuning:
     #: By digits: elements that a thread counts, and how many it reads at one time.
     digit_count_items: int = 64
     digit_batch: int = 8
-    #: Whether one instruction finds lanes with the same digit, or votes for each of its bits.
+    #: By digits: whether one instruction finds lanes with the same one, or votes for each of its bits.
     match_digits: bool = False
 
     # -- NVIDIA's libraries (`cuda.libraries`) ------------------------------------------------------------

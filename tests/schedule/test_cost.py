@@ -32,5 +32,5 @@ def choose(x):
 ])
 def test_operations(function, args, count):
     closed = jitcore.jit(function).lower(*args)._program.compiled_jaxpr
-    found = count_flops(lower_program(closed, CudaTarget, ()))
+    found = count_flops(lower_program(closed, CudaTarget(), ()))
     assert count <= found <= 1.01 * count + 4  # a few of scalars

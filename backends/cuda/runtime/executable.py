@@ -48,7 +48,7 @@ class CudaExecutable:
         closed = use_libraries(plain, libraries, ARCHITECTURES[self.arch].tuning)
         self._plain = None if closed is plain else plain
         options = self.options
-        program = lower_program(closed, CudaTarget, options.donated)
+        program = lower_program(closed, CudaTarget(ARCHITECTURES[self.arch].tuning), options.donated)
         # NVVM's dialect has no vectors of numbers, and not all of LLVM's products of small matrices
         is_llvm, facts = options.codegen == "llvm", ARCHITECTURES[self.arch]
         rendered_for = RenderOptions(
@@ -88,7 +88,7 @@ class CudaExecutable:
         latest = self.read_latest()
         if self._plain is None:
             return latest.program
-        return RenderedProgram(lower_program(self._plain, CudaTarget), latest.options).program
+        return RenderedProgram(lower_program(self._plain, CudaTarget()), latest.options).program
 
     def _read_ptx(self) -> str:
         self.read_latest()
@@ -133,4 +133,4 @@ def describe_functions(rendered: RenderedProgram) -> str:
 
 def make_device_function(closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:
     """A program as a function that kernels of Numba call."""
-    return source.make_device_function(lower_program(closed_jaxpr, CudaTarget), *facts)
+    return source.make_device_function(lower_program(closed_jaxpr, CudaTarget()), *facts)

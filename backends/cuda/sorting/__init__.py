@@ -3,8 +3,8 @@
 In: a `sort`, `top_k` or order of a program. Out: the steps that compute it.
 
 Modules:
+    keys   Keys of sorting: integers that order as elements do.
     merge  Sorting: tiles in shared memory, then merges of runs, each twice as long as those before; or by
            digits.
-    radix  Keys of sorting, integers that order as elements do; and radix sort: a stable pass for each digit
-           of the keys, the least significant one first.
+    radix  Radix sort: a stable pass for each digit of the keys, the least significant one first.
 """

@@ -19,7 +19,8 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.sorting.radix import LONGEST, Encoding, add_passes, find_element, list_tables
+from jitcore.backends.cuda.sorting.keys import Encoding, find_element
+from jitcore.backends.cuda.sorting.radix import LONGEST, add_passes, list_tables
 from jitcore.backends.gpu.mapping import Function, Mapping, round_up
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.contraction import Contraction
@@ -35,7 +36,7 @@ _PLACE = dtypes.int32.itemsize
 _MAPPING = Mapping("sort", (), [], 1, 1, THREADS)
 
 
-def find_sort(eqn: Equation, tuning: Tuning = Tuning()) -> SortRoutine | None:
+def find_sort(eqn: Equation, tuning: Tuning) -> SortRoutine | None:
     """The routine for an equation; None for what is left to the host: rows that 32 bits do not count."""
     name = eqn.primitive.name
     if name not in ("sort", "top_k") or not eqn.invars[0].aval.shape:

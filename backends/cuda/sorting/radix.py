@@ -1,5 +1,4 @@
-"""Keys of sorting, integers that order as elements do; and radix sort: a stable pass for each digit of the
-keys, the least significant one first.
+"""Radix sort: a stable pass for each digit of the keys, the least significant one first.
 
 In: elements of rows, or an order of them. Out: `__global__` functions. `clear`: zeros where counts will be.
 `count`: how often each digit of the keys is in each row, in one sweep for all passes. `scan`: how many lower
@@ -8,38 +7,35 @@ go to where they belong, by way of shared memory, so that those of one digit are
 Elements move as they are, and their keys are computed on the way.
 
 An element's rank among equal digits of its tile follows from votes of its warp and from counts of the warps
-before; how many are in tiles before, from a chain: each tile says what it counts, looks back at what the tiles
-before say, up to one that knows the sum over all before it, and says that sum itself. What is summed are
-integers, so no result depends on how threads run. Tiles have numbers in the order in which their blocks begin:
-none waits for one that has not begun.
+before. How many are in the tiles before follows from a chain: each tile says what it counts, looks back at
+what tiles before say, up to one that knows the sum up to it, and then says that of its own. Sums are of
+integers, so no result depends on how threads run. Tiles have numbers in the order in which their blocks
+begin: none waits for one that has not begun.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-import ml_dtypes
 import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Team
+from jitcore.backends.cuda.sorting.keys import DIGIT, Encoding, find_element
 from jitcore.backends.gpu.mapping import WARP
-from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I16, I32, I64
 from jitcore.loopir.expr import Buffer
 
-#: Bits of a digit.
-DIGIT = 8
 #: How many digits there are; a block has a thread for each, at least.
 RADIX = 1 << DIGIT
 #: Counts of digits in shared memory that a block has, at most: equal digits are counted in several places.
 _COUNTS = 32 * RADIX
-#: What a tile says of a digit: how many are in it, or up to it; before, nothing. Above a number of 30 bits.
+#: What a tile says of a digit, above a number of 30 bits: how many are in it, or up to it; before, nothing.
 _OWN, _ALL, _STATE = 1, 2, 30
 #: The lanes of the warp that, like this one, have zero, or another number. LLVM tests the number twice, for
 #: the vote and for the answer.
@@ -49,81 +45,22 @@ setp.ne.b32 is_set, $1, 0;
 vote.sync.ballot.b32 $0, is_set, -1;
 @!is_set not.b32 $0, $0;
 }"""
-#: A digit above a place, now: later LLVM would do it, and keep what it takes in registers.
-_PACK = "mad.lo.u32 $0, $1, 65536, $2;"
-#: Elements of a row, at most.
-LONGEST = (1 << _STATE) - 1
-
-
-# -- keys --------------------------------------------------------------------------------------------------
-class Encoding:
-    """How elements become keys. is_top: the largest come first, and -0.0 is below 0.0. part: of a complex
-    number. limit: what the elements are at most, where that is known and none is negative."""
-
-    def __init__(self, dtype: np.dtype, tuning: Tuning, is_top: bool = False, part: int = 0,
-                 limit: int | None = None):
-        self.tuning = tuning
-        self.stride, self.part = (2, part) if dtype.kind == "c" else (1, 0)
-        real = dtypes.real_dtype(dtype) if dtype.kind == "c" else dtype
-        self.is_float, self.is_top = dtypes.is_floating(real), is_top
-        self.is_signed = self.is_float or real.kind == "i"
-        self.raw_bits = 8 * real.itemsize
-        self.bits = max(32, self.raw_bits)
-        self.digits = -(-(self.raw_bits if limit is None else max(limit.bit_length(), 1)) // DIGIT)
-        #: Those of one thread, where they are sorted by digits.
-        self.items = min(tuning.most_digit_items, 8 * tuning.digit_item_bytes // self.raw_bits)
-        self.tile = tuning.digit_block * self.items
-        if self.is_float:
-            info = ml_dtypes.finfo(real)
-            self.magnitude = (1 << (info.bits - 1)) - 1
-            self.infinity = ((1 << info.nexp) - 1) << info.nmant
-            self.nan = self.infinity | 1 << (info.nmant - 1)
-
-    def encode(self, b: ir.IRBuilder, raw: ir.Value, bits: int) -> ir.Value:
-        """A signed key of so many bits."""
-        kind = ir.IntType(bits)
-        if self.raw_bits < bits:
-            raw = (b.sext if self.is_signed else b.zext)(raw, kind)
-        key = raw
-        if self.is_float:
-            sign = b.and_(b.ashr(raw, kind(bits - 1)), kind(self.magnitude))
-            size = b.and_(raw, kind(self.magnitude))
-            key = b.xor(raw, sign)
-            if not self.is_top:
-                key = b.select(b.icmp_signed("==", size, kind(0)), kind(0), key)
-            key = b.select(b.icmp_signed(">", size, kind(self.infinity)), kind(self.nan), key)
-        elif not self.is_signed and self.raw_bits == bits:
-            key = b.xor(raw, kind(-1 << (bits - 1)))
-        return b.not_(key) if self.is_top else key
-
-    def find_digit(self, b: ir.IRBuilder, raw: ir.Value, shift: ir.Value) -> ir.Value:
-        """The digit from bit `shift` of the key on, as an i32."""
-        kind = raw.type
-        key = b.xor(self.encode(b, raw, self.raw_bits), kind(-1 << (self.raw_bits - 1)))
-        key = b.lshr(key, shift if kind == I64 else b.trunc(shift, kind))
-        key = key if kind == I32 else (b.trunc if self.raw_bits > 32 else b.zext)(key, I32)
-        return b.and_(key, I32((1 << DIGIT) - 1))
-
-    def find_part(self, b: ir.IRBuilder, element: ir.Value) -> ir.Value:
-        """Where the key of an element is."""
-        return element if self.stride == 1 else b.add(b.mul(element, I64(2)), I64(self.part))
-
-
-def find_element(b: ir.IRBuilder, row: ir.Value, at: ir.Value, n: ir.Value, inner: ir.Value) -> ir.Value:
-    """Where the element at a place of a row is, of n each, so far from each other."""
-    outer, across = b.udiv(row, inner), b.urem(row, inner)
-    return b.add(b.mul(b.add(b.mul(outer, n), at), inner), across)
+#: Elements of a row, at most: those that the last tile has no elements for are counted, too.
+LONGEST = (1 << _STATE) - (1 << 16)
 
 
 # -- passes ------------------------------------------------------------------------------------------------
 class Step(NamedTuple):
-    """One pass. gathers: whether it reads an operand, whose elements may lie apart. reads_order: whether in
-    an order; moves_order: whether places go along with elements."""
+    """One pass. gathers: whether it reads an operand by places; is_apart: whether the elements of a row lie
+    apart there. reads_order: whether in an order; moves_order: whether places go along with elements.
+    is_lone: whether a row is one tile, so that there is nothing to learn of others."""
 
     kind: Encoding
     gathers: bool
+    is_apart: bool
     reads_order: bool
     moves_order: bool
+    is_lone: bool
 
 
 def count_tiles(kind: Encoding, n: int) -> int:
@@ -137,7 +74,10 @@ def list_tables(kinds: list[Encoding], rows: int, n: int) -> list[tuple[tuple, n
 
 def _place_tables(kind: Encoding, rows: int, n: int) -> tuple[int, int, int]:
     """Where counts begin, behind what tiles say; where numbers of tiles do; and the end."""
-    counts = rows * RADIX * count_tiles(kind, n)
+    tiles = count_tiles(kind, n)
+    if tiles == 1:
+        return 0, 0, 1
+    counts = rows * RADIX * tiles
     numbers = counts + rows * RADIX * kind.digits
     return counts, numbers, numbers + kind.digits
 
@@ -148,14 +88,17 @@ def add_passes(add: Callable, key: int, kind: Encoding, source: Buffer, shape: t
     and how far these are from each other. keys, orders: two buffers each, or no orders; results lie in the
     first ones in the end. The first of the orders says in which one to begin, unless it is the first key."""
     rows, n, inner = shape
-    tuning, tiles, elements, block = kind.tuning, count_tiles(kind, n), source, kind.tuning.digit_block
+    tiles, block, is_apart, elements = count_tiles(kind, n), kind.tuning.digit_block, inner != 1, source
     counts, numbers, end = _place_tables(kind, rows, n)
-    parts = -(-n // (block * tuning.digit_count_items))
-    add("clear", tables, [end], -(-end // block), partial(_clear, block=block), block)
-    add(f"count{key}", [source, *tables], [n, inner, parts, counts], rows * parts, partial(_count, kind=kind), block)
-    add("scan", tables, [counts], rows * kind.digits, _scan, RADIX)
-    has_order, is_apart = bool(orders) and key > 0, inner != 1 or kind.stride != 1
-    first, more = Step(kind, is_apart or has_order, has_order, bool(orders)), Step(kind, False, *[bool(orders)] * 2)
+    if tiles > 1:
+        parts = -(-n // (block * kind.tuning.digit_count_items))
+        add("clear", tables, [end], -(-end // block), partial(_clear, block=block), block)
+        add(f"count{key}", [source, *tables], [n, inner, parts, counts], rows * parts,
+            partial(_count, kind=kind, is_apart=is_apart), block)
+        add("scan", tables, [counts], rows * kind.digits, _scan, RADIX)
+    moves, has_order = bool(orders), bool(orders) and key > 0
+    more = Step(kind, False, False, moves, moves, tiles == 1)
+    first = Step(kind, is_apart or has_order or kind.stride > 1, is_apart, has_order, moves, tiles == 1)
     for number in range(kind.digits):
         step = more if number else first
         read, written = [elements, *orders[: step.reads_order]], [keys[1], *orders[1:]]
@@ -174,7 +117,7 @@ def _clear(e: KernelEmitter, block: int) -> None:
         e.store_bits(I32(0), tables, 32, item)
 
 
-def _count(e: KernelEmitter, kind: Encoding) -> None:
+def _count(e: KernelEmitter, kind: Encoding, is_apart: bool) -> None:
     """A part of a row for each block. Lanes side by side count in different places, and so in different
     banks."""
     b, (source, tables, n, inner, parts, counts) = e.b, e.function.args
@@ -185,7 +128,7 @@ def _count(e: KernelEmitter, kind: Encoding) -> None:
     rest, copy = e.least(b.sub(n, start), I64(size)), b.trunc(b.urem(thread, I64(copies)), I32)
 
     def read(place):
-        element = kind.find_part(b, find_element(b, row, b.add(start, place), n, inner))
+        element = kind.find_part(b, find_element(b, row, b.add(start, place), n, inner if is_apart else None))
         return e.load_bits(source, kind.raw_bits, element)
 
     def note(raw):
@@ -207,8 +150,8 @@ def _count(e: KernelEmitter, kind: Encoding) -> None:
     e.synchronize_block()
     with e.for_range(thread, I64(kind.digits * RADIX), I64(block)) as slot:
         total = I32(0)
-        for number in range(copies):
-            total = b.add(total, b.load(_at(b, found, b.add(b.mul(slot, I64(copies)), I64(number)))))
+        for copy in range(copies):
+            total = b.add(total, b.load(_at(b, found, b.add(b.mul(slot, I64(copies)), I64(copy)))))
         number, digit = b.udiv(slot, I64(RADIX)), b.urem(slot, I64(RADIX))
         rows = b.udiv(e.read_register("nctaid.x"), parts)
         place = b.add(b.mul(b.add(b.mul(number, rows), row), I64(RADIX)), digit)
@@ -236,8 +179,8 @@ def _count_lower(e: KernelEmitter, count: ir.Value, block: int) -> ir.Value:
 
 
 class _Tile:
-    """The elements of this block of threads. number: of the tile in its row; start: its first element's place
-    there; first: that among those of all rows. A warp has neighbours, and in each of its rounds a lane one of
+    """The elements of this block of threads. start: the first one's place in its row; first: among those of
+    all rows; is_head: whether it is the row's. A warp has neighbours, and in each of its rounds a lane one of
     so many in order."""
 
     def __init__(self, e: KernelEmitter, step: Step, tables: ir.Value, sizes: list[ir.Value]):
@@ -248,41 +191,42 @@ class _Tile:
         self.thread = b.trunc(e.read_register("tid.x"), I32)
         self.lane, self.warp = b.urem(self.thread, I32(WARP)), b.udiv(self.thread, I32(WARP))
         self.is_digit = b.icmp_unsigned("<", self.thread, I32(RADIX))
-        self._shared = e.share(I32, 3)
-        self._draw_number(numbers)
-        self.locate()
+        self._counters = e.share(I16, self.warps * RADIX)
+        block, row, number = self._draw_number(numbers)
+        self.block_number, self.is_head = block, b.icmp_signed("==", number, I32(0))
+        self.row, self.start = b.zext(row, I64), b.mul(b.zext(number, I64), I64(step.kind.tile))
+        self.first = b.add(b.mul(self.row, self.n), self.start)
+        self.count = b.trunc(e.least(b.sub(self.n, self.start), I64(step.kind.tile)), I32)
         #: The first slot of this thread; others are a warp apart.
         self.slot = b.add(b.mul(self.warp, I32(WARP * step.kind.items)), self.lane)
 
-    def _draw_number(self, numbers: ir.Value) -> None:
-        """How many blocks have begun before this one says which tile is its."""
-        e, b, tiles = self.e, self.e.b, self.e.b.trunc(self.tiles, I32)
+    def _draw_number(self, numbers: ir.Value) -> list[ir.Value]:
+        """How many blocks have begun before this one, which says its row and the number of the tile there."""
+        e, b = self.e, self.e.b
+        if self.step.is_lone:
+            block = b.trunc(e.read_register("ctaid.x"), I32)
+            return [block, block, I32(0)]
+        found, tiles = e.share(I32, 3), b.trunc(self.tiles, I32)
         with e.if_then(b.icmp_signed("==", self.thread, I32(0))):
-            number = b.atomic_rmw("add", e.find_bits(self.tables, 32, numbers), I32(1), "monotonic")
-            for slot, value in enumerate((number, b.udiv(number, tiles), b.urem(number, tiles))):
-                b.store(value, _at(b, self._shared, I32(slot)))
+            block = b.atomic_rmw("add", e.find_bits(self.tables, 32, numbers), I32(1), "monotonic")
+            for slot, value in enumerate((block, b.udiv(block, tiles), b.urem(block, tiles))):
+                b.store(value, _at(b, found, I32(slot)))
         e.synchronize_block()
-
-    def locate(self) -> None:
-        """Reads which tile it is."""
-        b, size = self.e.b, self.step.kind.tile
-        self.block_number, row, self.number = [b.load(_at(b, self._shared, I32(slot))) for slot in range(3)]
-        self.row, self.start = b.zext(row, I64), b.mul(b.zext(self.number, I64), I64(size))
-        self.first = b.add(b.mul(self.row, self.n), self.start)
-        self.count = b.trunc(self.e.least(b.sub(self.n, self.start), I64(size)), I32)
+        return [b.load(_at(b, found, I32(slot))) for slot in range(3)]
 
     def tell(self, state: int, value: ir.Value) -> None:
         """Says something of this thread's digit."""
         b, kind = self.e.b, ir.FunctionType(ir.VoidType(), [I64, I32])
+        place = self._find_word(self.block_number)
         word = b.xor(b.or_(value, I32(state << _STATE)), self._find_mark())
-        b.asm(kind, "st.relaxed.gpu.global.b32 [$0], $1;", "l,r", [self._find_word(self.block_number), word], True)
+        b.asm(kind, "st.relaxed.gpu.global.b32 [$0], $1;", "l,r", [place, word], True)
 
     def hear(self, block: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """(state, value) of this thread's digit in the tile of a block; 0 for the state if it says nothing."""
+        """(state, value) of this thread's digit in a block's tile; 0 for the state where it says nothing."""
         b, kind = self.e.b, ir.FunctionType(I32, [I64])
         word = b.asm(kind, "ld.relaxed.gpu.global.b32 $0, [$1];", "=r,l", [self._find_word(block)], True)
         word = b.xor(word, self._find_mark())
-        return b.lshr(word, I32(_STATE)), b.and_(word, I32(LONGEST))
+        return b.lshr(word, I32(_STATE)), b.and_(word, I32((1 << _STATE) - 1))
 
     def _find_word(self, block: ir.Value) -> ir.Value:
         """The address of a word, which is read and written as a whole: so nothing else has to be in order."""
@@ -294,6 +238,12 @@ class _Tile:
         """What the pass before has left in the end, `_ALL`, is nothing in this one: so passes take turns."""
         return self.e.b.shl(self.e.b.trunc(self.pass_number, I32), I32(31))
 
+    def find_counter(self, warp: ir.Value, digit: ir.Value) -> ir.Value:
+        """It says where the next element of a warp with a digit goes: at first among those of the digit in
+        the warp, then in the tile."""
+        b = self.e.b
+        return _at(b, self._counters, b.add(b.mul(warp, I32(RADIX)), digit))
+
     def find_digit(self, raw: ir.Value) -> ir.Value:
         b = self.e.b
         return self.step.kind.find_digit(b, raw, b.mul(self.pass_number, I64(DIGIT)))
@@ -303,6 +253,10 @@ class _Tile:
         b, rest = self.e.b, self.e.b.sub(self.count, first)
         return [(b.add(first, I32(k * distance)), b.icmp_signed(">", rest, I32(k * distance)))
                 for k in range(self.step.kind.items)]
+
+    def bound(self, slot: ir.Value) -> ir.Value:
+        b = self.e.b
+        return b.select(b.icmp_signed("<", slot, self.count), slot, b.sub(self.count, I32(1)))
 
     def read_all(self, read: Callable) -> list[tuple[ir.Value, ir.Value]]:
         """(what is read for an element, whether there is one) of each round: no load waits for another."""
@@ -320,8 +274,8 @@ class _Tile:
     def read_key(self, slot: ir.Value, source: ir.Value, order: ir.Value | None) -> ir.Value:
         b, kind, place = self.e.b, self.step.kind, self.e.b.add(self.first, slot)
         if self.step.gathers:
-            old = b.sext(self.read_old(slot, order), I64)
-            place = kind.find_part(b, find_element(b, self.row, old, self.n, self.inner))
+            old, inner = b.sext(self.read_old(slot, order), I64), self.inner if self.step.is_apart else None
+            place = kind.find_part(b, find_element(b, self.row, old, self.n, inner))
         return self.e.load_bits(source, kind.raw_bits, place)
 
     def read_old(self, slot: ir.Value, order: ir.Value | None) -> ir.Value:
@@ -339,69 +293,81 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
     tile, bits = _Tile(e, step, tables, given[-6:]), step.kind.raw_bits
     e.bound_registers(tile.block, step.kind.tuning.digit_blocks)
     held = e.share(ir.IntType(max(bits, 32 * step.moves_order)), step.kind.tile)
-    following, targets = e.share(I16, tile.warps * RADIX), e.share(I32, RADIX)
-
-    def rank_of(warp, digit):
-        """Where the next element of a warp with this digit goes in the tile."""
-        return _at(b, following, b.add(b.mul(warp, I32(RADIX)), digit))
+    targets = e.share(I32, RADIX)
 
     def place_of(slot, bits):
         return b.gep(b.bitcast(held, ir.IntType(bits).as_pointer(held.type.addrspace)), [slot])
 
-    for number in range(0, RADIX, WARP):
-        b.store(I16(0), rank_of(tile.warp, b.add(tile.lane, I32(number))))
+    for digit in range(0, RADIX, WARP):
+        b.store(I16(0), tile.find_counter(tile.warp, b.add(tile.lane, I32(digit))))
     e.synchronize_warp(I32(-1))
     elements = tile.read_all(lambda slot: tile.read_key(slot, source, order))
-    ranks = [_rank(tile, *element, rank_of) for element in elements]
+    ranks = [_rank(tile, *element) for element in elements]
     e.synchronize_block()
-    start, count = _find_starts(tile, rank_of)
+    start, count = _find_starts(tile)
     e.synchronize_block()
-    # a place is no digit's, and both take one register
-    ranks = [b.add(b.and_(rank, I32(0xFFFF)), b.zext(b.load(rank_of(tile.warp, b.lshr(rank, I32(16)))), I32))
-             for rank in ranks]
+    ranks = [b.add(rank, b.zext(b.load(tile.find_counter(tile.warp, digit)), I32))
+             for digit, rank in [_unpack(b, rank) for rank in ranks]]
     for (raw, _), rank in zip(elements, ranks):
         b.store(raw, place_of(rank, bits))
-    with e.if_then(tile.is_digit):
-        b.store(b.sub(_look_back(tile, count), start), _at(b, targets, tile.thread))
+    if not step.is_lone:
+        with e.if_then(tile.is_digit):
+            b.store(b.sub(_look_back(tile, count), start), _at(b, targets, tile.thread))
     e.synchronize_block()
     slots = tile.list_slots(tile.thread, tile.block)
     keys = [b.load(place_of(slot, bits)) for slot, _ in slots]
-    places = [b.add(slot, b.load(_at(b, targets, tile.find_digit(key)))) for key, (slot, _) in zip(keys, slots)]
-    _put(tile, slots, places, keys, keys_out)
+    digits = [tile.find_digit(key) for key in keys]
     if step.moves_order:
-        olds = tile.read_all(lambda slot: tile.read_old(slot, order))
+        ranks = [_pack(b, digit, rank) for digit, rank in zip(digits, ranks)]
+    _put(tile, slots, digits, targets, keys, keys_out)
+    if step.moves_order:
+        olds = [tile.read_old(b.zext(tile.bound(slot), I64), order)
+                for slot, _ in tile.list_slots(tile.slot, WARP)]
+        digits, ranks = zip(*[_unpack(b, rank) for rank in ranks])
         e.synchronize_block()
-        for (old, _), rank in zip(olds, ranks):
+        for old, rank in zip(olds, ranks):
             b.store(old, place_of(rank, 32))
         e.synchronize_block()
-        _put(tile, slots, places, [b.load(place_of(slot, 32)) for slot, _ in slots], *order_out)
+        _put(tile, slots, digits, targets, [b.load(place_of(slot, 32)) for slot, _ in slots], *order_out)
 
 
-def _put(tile: _Tile, slots: list, places: list[ir.Value], values: list[ir.Value], target: ir.Value) -> None:
-    """Writes what belongs to slots to these places of the row."""
-    e, b = tile.e, tile.e.b
-    for (_, exists), place, value in zip(slots, places, values):
+def _put(tile: _Tile, slots: list, digits: Sequence[ir.Value], targets, values: list[ir.Value],
+         written: ir.Value) -> None:
+    """Writes what slots have to where it belongs in the row."""
+    e, b, places = tile.e, tile.e.b, [slot for slot, _ in slots]
+    if not tile.step.is_lone:
+        places = [b.add(slot, b.load(_at(b, targets, digit))) for slot, digit in zip(places, digits)]
+    for place, (_, exists), value in zip(places, slots, values):
         with e.if_then(exists):
-            e.store_bits(value, target, value.type.width, b.add(b.mul(tile.row, tile.n), b.sext(place, I64)))
+            e.store_bits(value, written, value.type.width, b.add(b.mul(tile.row, tile.n), b.sext(place, I64)))
 
 
-def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value, rank_of: Callable) -> tuple[ir.Value, ir.Value]:
-    """A round of a warp: (digit, how many equal ones the warp has before). Slots without an element come last
-    in the tile."""
+def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value) -> ir.Value:
+    """A round of a warp: the digit, and how many elements with it the warp has before. Slots without an
+    element come last in the tile."""
     e, b, everyone = tile.e, tile.e.b, I32(-1)
     digit = b.select(exists, tile.find_digit(raw), I32(RADIX - 1))
     equal = _match(e, digit) if not tile.step.kind.tuning.match_digits else e.call(
         "llvm.nvvm.match.any.sync.i32", I32, everyone, digit)
     below = b.sub(b.shl(I32(1), tile.lane), I32(1))
-    before, place = e.call("llvm.ctpop.i32", I32, b.and_(equal, below)), rank_of(tile.warp, digit)
-    old = b.load(place)
+    before, counter = e.call("llvm.ctpop.i32", I32, b.and_(equal, below)), tile.find_counter(tile.warp, digit)
+    old = b.load(counter)
     after = b.add(old, b.trunc(e.call("llvm.ctpop.i32", I32, equal), I16))
     e.synchronize_warp(everyone)
     with e.if_then(b.icmp_signed("==", before, I32(0))):
-        b.store(after, place)
+        b.store(after, counter)
     e.synchronize_warp(everyone)
-    pack = ir.InlineAsm(ir.FunctionType(I32, [I32, I32]), _PACK, "=r,r,r", True)
-    return b.call(pack, [digit, b.add(b.zext(old, I32), before)])
+    return _pack(b, digit, b.add(b.zext(old, I32), before))
+
+
+def _pack(b: ir.IRBuilder, digit: ir.Value, rank: ir.Value) -> ir.Value:
+    """Both in one register; LLVM, if it knew, would keep two."""
+    kind = ir.FunctionType(I32, [I32, I32])
+    return b.asm(kind, "mad.lo.u32 $0, $1, 65536, $2;", "=r,r,r", [digit, rank], True)
+
+
+def _unpack(b: ir.IRBuilder, packed: ir.Value) -> tuple[ir.Value, ir.Value]:
+    return b.lshr(packed, I32(16)), b.and_(packed, I32(0xFFFF))
 
 
 def _match(e: KernelEmitter, digit: ir.Value) -> ir.Value:
@@ -413,11 +379,11 @@ def _match(e: KernelEmitter, digit: ir.Value) -> ir.Value:
     return equal
 
 
-def _find_starts(tile: _Tile, rank_of: Callable) -> tuple[ir.Value, ir.Value]:
-    """Adds up what warps count. Returns: of this thread's digit, where its elements begin in the tile, and how
-    many there are, which other tiles are told."""
+def _find_starts(tile: _Tile) -> tuple[ir.Value, ir.Value]:
+    """Adds up what warps count. Returns: of this thread's digit, where its elements begin in the tile, and
+    how many there are, which other tiles are told."""
     e, b, digit, found = tile.e, tile.e.b, tile.thread, tile.e.stack_slot(I32(0))
-    places = [rank_of(I32(warp), digit) for warp in range(tile.warps)]
+    places = [tile.find_counter(I32(warp), digit) for warp in range(tile.warps)]
 
     def read_all():
         return [b.zext(b.load(place), I32) for place in places]
@@ -425,8 +391,9 @@ def _find_starts(tile: _Tile, rank_of: Callable) -> tuple[ir.Value, ir.Value]:
     with e.if_then(tile.is_digit):
         total = functools.reduce(b.add, read_all())
         e.write_slot(found, total)
-        with e.if_then(b.icmp_signed("!=", tile.number, I32(0))):  # what the first of a row counts is not all
-            tile.tell(_OWN, total)
+        if not tile.step.is_lone:
+            with e.if_then(b.icmp_signed("!=", tile.number, I32(0))):  # its count is all, and it says so later
+                tile.tell(_OWN, total)
     total = e.read_slot(found)
     start = following = _count_lower(e, total, tile.block)
     with e.if_then(tile.is_digit):
@@ -438,9 +405,9 @@ def _find_starts(tile: _Tile, rank_of: Callable) -> tuple[ir.Value, ir.Value]:
 
 def _look_back(tile: _Tile, count: ir.Value) -> ir.Value:
     """Of this thread's digit, which is so often in the tile: where the first one belongs in the row."""
-    e, b, is_first = tile.e, tile.e.b, tile.e.b.icmp_signed("==", tile.number, I32(0))
+    e, b = tile.e, tile.e.b
     total, at = e.stack_slot(I32(0)), e.stack_slot(b.sub(tile.block_number, I32(1)))
-    with e.if_then(is_first):
+    with e.if_then(tile.is_head):
         place = b.add(tile.counts, b.add(b.mul(tile.row, I64(RADIX)), b.zext(tile.thread, I64)))
         e.write_slot(total, e.load_bits(tile.tables, 32, place))
         e.write_slot(at, I32(-1))

@@ -168,7 +168,7 @@ def list_programs() -> dict[str, tuple[Callable, tuple]]:
     for name in ("count", "extremes", "add to rows", "boxes"):
         found[name] = OF_MAPPINGS[name]
     found["sort"] = (jitcore.numpy.sort, (np.random.default_rng(3).normal(size=300),))
-    found["sort by digits"] = (jitcore.numpy.argsort, (np.random.default_rng(3).integers(-9, 9, 5000).astype(np.int8),))
+    found["sort by digits"] = (jitcore.numpy.argsort, (np.random.default_rng(3).integers(-9, 9, 9000).astype(np.int8),))
     return found
 
 

@@ -11,9 +11,11 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
+from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.emulated import EmulatedDevice
 from jitcore.backends.cuda.program import LoadedProgram
 from jitcore.backends.cuda.sorting import merge
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.sharding import Device
 
 DEVICE = Device("gpu", device_kind="emulated", backend="cuda:emulated")
@@ -64,15 +66,16 @@ def order_of_largest(x):
     return np.lexsort((np.signbit(wide), -wide, ~is_nan))
 
 
-def run(function, *args, seed=None):
-    """(results with threads in an order that the seed says, names of functions and how often each is launched)"""
+def run(function, *args, seed=None, change=str):
+    """(results with threads in an order that the seed says, names of functions and how often each is launched).
+    change: of the PTX."""
     program = jit(function).lower(*args).compile(target="cuda:emulated")._program
     given, executable = [*program.const_values, *args], program.executable
     rendered = executable.read_latest()
     values = [
         np.asarray(given[i], aval.dtype) for i, aval in zip(program.kept, program.compiled_jaxpr.in_avals)
     ]
-    load = LoadedProgram(rendered, executable.texts()["ptx"](), EmulatedDevice(seed=seed), DEVICE)
+    load = LoadedProgram(rendered, change(executable.texts()["ptx"]()), EmulatedDevice(seed=seed), DEVICE)
     return [np.array(out) for out in load.run(*values)], count_launches(executable)
 
 
@@ -95,7 +98,7 @@ KEYS = ["bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int3
                                         *(pytest.param("digits", dtype, marks=pytest.mark.slow) for dtype in LONG),
                                         ("merges", "float16"), ("merges", "uint64")], indirect=["way"])
 def test_keys(way, dtype):
-    x = draw(dtype, 4500)
+    x = draw(dtype, 4500 if way == "merges" else 8300)
     (found, largest, places), launches = run(lambda x: (jnp.sort(x), *lax.top_k(x, 999)), x, seed=1)
     check(found, x[order_of(x)])
     check(places.astype(np.int64), order_of_largest(x)[:999])
@@ -123,7 +126,7 @@ def test_lengths(way, dtype, tile, tiles, more):
 
 @BOTH
 @pytest.mark.parametrize(
-    "shape, axis", [((3, 5000), 1), ((2, 4200, 2), 1), ((1, 1), 0),
+    "shape, axis", [((3, 5000), 1), ((2, 8200, 2), 1), ((1, 1), 0),
                     *(pytest.param(*case, marks=pytest.mark.slow) for case in (((5000, 3), 0), ((40, 30), 1)))]
 )
 def test_rows(way, shape, axis):
@@ -131,6 +134,38 @@ def test_rows(way, shape, axis):
     (found, order), _ = run(lambda x: (jnp.sort(x, axis), jnp.argsort(x, axis)), x, seed=3)
     check(order.astype(np.int64), order_of(x, axis))
     check(found, np.take_along_axis(x, order, axis))
+
+
+#: Of so many elements.
+PATTERNS = {
+    "all equal": lambda n: np.full(n, 0x01020304, np.uint32),
+    "sorted": lambda n: np.arange(n, dtype=np.uint32) * 70_001,
+    "from the last on": lambda n: np.arange(n, dtype=np.uint32)[::-1].copy(),
+    "few different ones": lambda n: RNG.integers(0, 3, n).astype(np.uint32) << np.uint32(9),
+}
+
+
+@pytest.mark.parametrize("way, name", [("digits", name) for name in PATTERNS], indirect=["way"])
+def test_patterns(way, name):
+    x = PATTERNS[name](17_000)
+    (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=6)
+    check(found, x[order_of(x)])
+    check(order.astype(np.int64), order_of(x))
+
+
+@pytest.mark.parametrize("match_digits", [False, True])
+def test_numbers_of_tuning(match_digits, monkeypatch):
+    """Other sizes of tiles, and both ways to find equal digits."""
+    monkeypatch.setattr(merge, "prefers_digits", lambda *_: True)
+    other = Tuning(digit_block=384, most_digit_items=5, digit_count_items=16, match_digits=match_digits)
+    facts = ARCHITECTURES[EmulatedDevice().arch]
+    monkeypatch.setitem(ARCHITECTURES, EmulatedDevice().arch, facts._replace(tuning=other))
+    jitcore.clear_caches()
+    x = draw("float32", 9001)
+    (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=7)
+    jitcore.clear_caches()
+    check(found, x[order_of(x)])
+    check(order.astype(np.int64), order_of(x))
 
 
 @pytest.mark.parametrize(
@@ -155,6 +190,27 @@ def test_a_long_row(dtype):
     """As the rule has it."""
     x = draw(dtype, 70_000)
     (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=4)
+    check(found, x[order_of(x)])
+    check(order.astype(np.int64), order_of(x))
+
+
+def only_the_first_tile_tells_sums(ptx):
+    """Of what each tile tells, its own counts and then the sum up to it, the second is left out but for the first tile."""
+    lines, count = ptx.splitlines(), 0
+    for number, line in enumerate(lines):
+        count = 0 if ".entry" in line else count + ("st.relaxed.gpu" in line)
+        if "st.relaxed.gpu" in line and count == 2:
+            lines[number] = ("{ .reg .pred %is; .reg .b32 %at; mov.u32 %at, %ctaid.x; setp.eq.u32 %is, %at, 0; "
+                             f"@%is {line} }}")
+    assert lines != ptx.splitlines()
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("way", ["digits"], indirect=True)
+def test_tiles_add_up_what_those_before_tell(way):
+    """As blocks do that run at one time; one after the other, they find the sum at the tile before."""
+    x = draw("uint16", 5 * 8192 + 77)
+    (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, change=only_the_first_tile_tells_sums)
     check(found, x[order_of(x)])
     check(order.astype(np.int64), order_of(x))
 
@@ -191,6 +247,11 @@ def passes(count):
     return {"clear": 1, "count": 1, "scan": 1, "scatter": count}
 
 
+def lone_passes(count):
+    """Of rows of one tile."""
+    return {"scatter": count}
+
+
 def merges(count):
     return {"tiles": 1, "merge": count, "take": 1}
 
@@ -203,10 +264,12 @@ RULE = {
     "with places": (jnp.argsort, [np.zeros(1_000_000, "f4")], passes(4) | {"take": 1}),
     "with other operands": (lambda x, y, z: lax.sort((x, y, z)), [np.zeros(1_000_000, "f4")] * 3, passes(4) | {"take": 2}),
     "64 bits with places": (jnp.argsort, [np.zeros(1_000_000)], passes(8) | {"take": 1}),
-    "8 bits": (jnp.sort, [np.zeros(5000, "i1")], passes(1)),
+    "8 bits": (jnp.sort, [np.zeros(9000, "i1")], passes(1)),
+    "8 bits in one tile": (jnp.sort, [np.zeros(5000, "i1")], lone_passes(1)),
     "16 bits": (jnp.sort, [np.zeros(1_000_000, "f2")], passes(2)),
-    "many rows": (jnp.sort, [np.zeros((4000, 5000), "u4")], passes(4)),
-    "updates of few elements": (lambda i, x: jnp.zeros(200).at[i].add(x), [np.zeros(5000, int), np.zeros(5000)], passes(1)),
+    "many rows": (jnp.sort, [np.zeros((4000, 9000), "u4")], passes(4)),
+    "many rows of one tile": (jnp.sort, [np.zeros((4000, 5000), "u4")], lone_passes(4)),
+    "updates of few elements": (lambda i, x: jnp.zeros(200).at[i].add(x), [np.zeros(5000, int), np.zeros(5000)], lone_passes(1)),
     "updates": (lambda i, x: jnp.zeros(70_000).at[i].add(x), [np.zeros(500_000, int), np.zeros(500_000)], passes(3)),
 }
 

@@ -32,7 +32,7 @@ def schedule(function: Callable, args) -> tuple[Program, list[np.ndarray], list[
     program = traced.lower().make_program(find_compiler("cuda:sm_90"))
     leaves = [np.asarray(x, aval.dtype) for x, aval in zip(*map(tree_util.tree_leaves, (args, traced.in_avals)))]
     values = [*map(np.asarray, program.const_values), *leaves]
-    return (lower_program(program.compiled_jaxpr, CudaTarget), [values[i] for i in program.kept],
+    return (lower_program(program.compiled_jaxpr, CudaTarget()), [values[i] for i in program.kept],
             program.argument_names)
 
 
