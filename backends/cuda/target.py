@@ -20,7 +20,7 @@ class CudaTarget:
     """The `schedule.target.Target` of this backend. What neither loops nor a routine compute runs on the
     host."""
 
-    tuning = Tuning(scatter_kinds="f")
+    tuning = Tuning(scatter_kinds="")
     find_routine = staticmethod(find_sort)
 
     @staticmethod

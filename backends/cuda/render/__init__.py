@@ -13,8 +13,8 @@ Modules:
                      copy for each round.
     nvvm             PTX by Numba's own code generator for CUDA, below its front end:
                      `compiler_options={"codegen": "numba"}`.
-    private_updates  Updates of few elements at computed places that may be made in any order, as of whole
-                     numbers that count.
+    private_updates  Updates of few elements at computed places, such as sums and counts, in tables of
+                     threads.
     ptx              From LLVM IR to PTX.
     team             Threads that share an item: what each finds is combined, in one order.
     tensor_cores     Products of matrices of 16 bits by tensor cores, which add products of small matrices in

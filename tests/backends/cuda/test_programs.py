@@ -99,6 +99,7 @@ PROGRAMS = {
     "gather": (lambda x, i: x[i], [draw(100), RNG.integers(0, 100, 50)], "flat"),
     "counts": (lambda i: jnp.zeros(10, int).at[i].add(1), [RNG.integers(0, 10, 1000)], "flat flat"),
     "many counts": (lambda i: jnp.zeros(10, int).at[i].add(1), [RNG.integers(0, 10, 3000)], "flat private"),
+    "many sums": (lambda x, i: jnp.zeros(10).at[i].add(x), [draw(3000), RNG.integers(0, 10, 3000)], "flat private flat flat"),
     "histogram": (lambda x: jnp.histogram(x, bins=11, range=(-2, 2))[0], [draw(3000)], None),
     "scatter-add": (lambda x, i: jnp.zeros(10).at[i].add(x), [draw(200), RNG.integers(0, 10, 200)], None),
     "scatter-add of rows": (lambda x, i: jnp.zeros((10, 7)).at[i].add(x), [draw(50, 7), RNG.integers(-3, 14, 50)], None),
