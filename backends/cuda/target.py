@@ -21,7 +21,7 @@ class CudaTarget:
     """The `schedule.target.Target` of this backend. What neither loops nor a routine compute runs on the
     host. kernels: numbers of the architecture."""
 
-    tuning = Tuning(scatter_kinds="f")
+    tuning = Tuning(scatter_kinds="")
 
     def __init__(self, kernels: gpu.Tuning = gpu.Tuning()):
         self.kernels = kernels

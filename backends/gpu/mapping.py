@@ -12,7 +12,7 @@ fits:
     tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
              cores (`tensor_cores`)
     turned   stores whose loads lie along the other axis, by tiles in shared memory
-    private  updates of whole numbers in few places, by tables of blocks in shared memory (`private_updates`)
+    private  many updates of few elements, by tables in shared memory (`render.private_updates`)
     flat     items that are one or few operations each: a thread for each, of several elements side by side
     one      scalars: one thread
     serial   iterations whose order counts: one thread, and slow

@@ -129,7 +129,7 @@ class Tuning:
     usual_trips: int = 16
 
     # -- scatters -----------------------------------------------------------------------------------------
-    #: Kinds of numbers whose updates are made in parts: all but those that several threads may update.
+    #: Kinds of numbers whose updates are made in parts: none where there are other ways to share them.
     scatter_kinds: str = "iuf"
     #: Updates that a part should have at least, and updates for each element of its copies.
     min_scatter_part: int = 8192

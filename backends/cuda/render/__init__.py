@@ -15,8 +15,8 @@ Modules:
                      copy for each round.
     nvvm             PTX by Numba's own code generator for CUDA, below its front end:
                      `compiler_options={"codegen": "numba"}`.
-    private_updates  Updates of few elements at computed places that may be made in any order, as of whole
-                     numbers that count.
+    private_updates  Updates of few elements at computed places, such as sums and counts, in tables of
+                     threads.
     ptx              From LLVM IR to PTX.
     rows             Rows in registers: what a sweep of an item reads and computes stays there for the sweeps
                      after it.

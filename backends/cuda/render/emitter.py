@@ -39,6 +39,8 @@ class KernelEmitter(ExpressionEmitter):
         function.calling_convention = "ptx_kernel"
         for argument in function.args[: len(buffers)] if is_apart else ():
             argument.add_attribute("noalias")
+        for argument in function.args[: len(buffers)]:
+            argument.attributes.align = ACCESS_BYTES  # loads side by side become one
         super().__init__(function, options, contraction)
         self.together: tuple[int, Callable] | None = None
         self.addresses = dict(zip(buffers, function.args))

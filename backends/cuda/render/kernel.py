@@ -15,7 +15,7 @@ from jitcore.backends.cuda.render.columns import ColumnsRenderer, find_columns
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
 from jitcore.backends.cuda.render.look_back import find_lanes, render_look_back
-from jitcore.backends.cuda.render.private_updates import PrivateRenderer, find_private_updates
+from jitcore.backends.cuda.render.private_updates import find_private_updates, render_private_updates
 from jitcore.backends.cuda.render.scans import TileScan
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
@@ -60,7 +60,7 @@ class KernelRenderer(ItemRenderer):
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
                 suffix = f"_{number}" if number else ""
                 if guard is not None or not self._render_alone(suffix, kernel):
-                    self._render_items(suffix, kernel, guard)
+                    self.render_items(suffix, kernel, guard)
         elif isinstance(split[1], Scan):
             self._render_split_scan(*split)
         else:
@@ -79,7 +79,8 @@ class KernelRenderer(ItemRenderer):
         return e
 
     # -- items --------------------------------------------------------------------------------------------
-    def _render_items(self, suffix: str, part: Kernel, guard: tuple[Expr, bool] | None) -> None:
+    def render_items(self, suffix: str, part: Kernel, guard: tuple[Expr, bool] | None) -> None:
+        """guard: a condition, and whether it has to hold for the kernel to run."""
         mapping = map_kernel(part, self.tuning, self.vector_bytes)
         if mapping.items == 0:
             return
@@ -99,6 +100,10 @@ class KernelRenderer(ItemRenderer):
 
     def _render_alone(self, suffix: str, kernel: Kernel) -> bool:
         """Whether a kernel is one of those that have rooms of their own."""
+        private = find_private_updates(kernel, self.vector_bytes, self.tuning)
+        if private is not None:
+            render_private_updates(self, suffix, private)
+            return True
         if is_ordered(kernel) and not can_add_atomically(kernel):
             updates = find_updates(kernel, self.tuning)
             if updates is not None:
@@ -106,7 +111,6 @@ class KernelRenderer(ItemRenderer):
             return updates is not None
         product = tiles.find_product(kernel, self.tuning)
         turned = find_turned(kernel, self.tile, self.vector_bytes, self.tuning)
-        private = find_private_updates(kernel, self.vector_bytes, self.tuning)
         if product is not None:
             has_units = self.options.has_tensor_cores and multiplies_halves(product)
             renderer = TensorRenderer if has_units else tiles.TileRenderer
@@ -119,10 +123,6 @@ class KernelRenderer(ItemRenderer):
             mapping = Mapping("turned", (), [], block=turned.threads)
             e = self.begin(suffix, mapping, turned.tiling.grid)
             TurnedRenderer(e, turned, self.vector_bytes, self.tuning, self.emit_statements).emit()
-        elif private is not None:
-            mapping = Mapping("private", (), [], 1, private.lanes, self.tuning.private_block)
-            e = self.begin(suffix, mapping, private.grid)
-            PrivateRenderer(self, e, private).emit()
         else:
             return False
         e.finish()

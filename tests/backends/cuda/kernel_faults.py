@@ -162,7 +162,7 @@ def list_programs() -> dict[str, tuple[Callable, tuple]]:
 
     names = ("selu", "transposed", "strided", "softmax of 200", "sum", "sum of columns", "sum of parts of columns",
              "argmax of rows", "cumsum", "cumsum of rows", "product of matrices", "batch of products", "counts",
-             "many counts", "scatter-add", "last one wins", "matrix times vector", "gather", "complex sum", "Jacobi",
+             "many counts", "many sums", "scatter-add", "last one wins", "matrix times vector", "gather", "complex sum", "Jacobi",
              "Lorenz", "compress")
     found = {name: (PROGRAMS[name][0], tuple(PROGRAMS[name][1])) for name in names}
     for name in ("count", "extremes", "add to rows", "boxes"):

@@ -11,7 +11,7 @@ from tests.backends.cuda.kernel_faults import KINDS, Subject, list_faults, list_
 #: By kind, programs in which each fault of the kind matters.
 MATTERS = {
     "a barrier left out": ("sum", "sum of columns", "sum of parts of columns", "transposed", "product of matrices",
-                            "many counts", "compress", "sort", "sort by digits"),
+                            "many counts", "many sums", "compress", "sort", "sort by digits"),
     "an access one element away": ("selu", "transposed", "gather", "sum of columns"),
     "a condition turned round, or one off": ("strided", "gather"),
     "a guard left out": ("selu", "gather", "counts"),
