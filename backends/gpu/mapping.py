@@ -173,14 +173,14 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int,
     work = max(_count_iterations(s) for s in body)
     if loops and work <= tuning.lone_work:
         return _map_flat(kernel, loops, body, access_bytes, tuning)
-    is_fine = not any(store.packed for statement in body for store in statement.stores)
-    if any(isinstance(statement, Scan) for statement in body):
-        is_fine = items >= tuning.least_scan_columns
-    if loops and kernel.vector is loops[-1].axis and is_fine:
+    is_packed = any(store.packed for statement in body for store in statement.stores)
+    is_scan = any(isinstance(statement, Scan) for statement in body)
+    has_columns = bool(loops) and kernel.vector is loops[-1].axis and not is_packed
+    if has_columns and (not is_scan or items >= tuning.least_scan_columns):
         team = round_up(min(tuning.column_team, work // tuning.team_work))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
     team = max(tuning.least_team, min(round_up(work // tuning.team_work), LARGEST_BLOCK))
-    if items * team > tuning.many_threads:
+    if items * team > tuning.many_threads or is_scan:  # tiles of scans are as large by fewer threads
         team = min(team, tuning.usual_team)
     return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else tuning.block)
 

@@ -52,8 +52,10 @@ class KernelRenderer(ItemRenderer):
 
     def render(self) -> list[Function]:
         """Functions in the order in which they run."""
-        split = find_split(self.kernel)
-        if split is None:
+        split, lanes = find_split(self.kernel), find_lanes(self)
+        if lanes:
+            render_look_back(self, lanes)
+        elif split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
                 suffix = f"_{number}" if number else ""
                 if guard is not None or not self._render_alone(suffix, kernel):
@@ -192,11 +194,8 @@ class KernelRenderer(ItemRenderer):
     # -- scans --------------------------------------------------------------------------------------------
 
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
-        """The totals of pieces; for each piece what comes before it; each piece from there. Or one pass."""
+        """The totals of pieces; for each piece what comes before it; each piece from there."""
         loops, _ = peel(self.kernel.body)
-        lanes = find_lanes(self, columns, scan)
-        if lanes:
-            return render_look_back(self, scan, lanes)
         totals, before = scan.block_results
         parts, numbers, size = Partials(columns), Loop(Axis(totals.shape[0]), []), self.tuning.piece_team
         pieces = Mapping("pieces", (*loops, numbers), [], size, 1, size)
