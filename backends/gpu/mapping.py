@@ -119,13 +119,26 @@ def cut_pieces(kernel: Kernel, tuning: Tuning) -> None:
     split = find_split(kernel)
     if split is None:
         return
-    _, sweep = split
+    axes, sweep = split
     first, *others = [int(axis.extent) for axis in sweep.axes]
-    most = tuning.most_scan_pieces if isinstance(sweep, Scan) else tuning.most_pieces
-    length = max(tuning.least_piece, round_up(-(-first * math.prod(others) // most)))
+    most, least, count = tuning.most_pieces, tuning.least_piece, first * math.prod(others)
+    if isinstance(sweep, Scan):
+        most = tuning.most_scan_pieces
+        if has_columns(kernel):
+            least = tuning.column_team * tuning.scan_run
+            count = count * math.prod(int(axis.extent) for axis in axes) // WARP
+    length = max(least, round_up(-(-count // most)))
     sweep.block = max(1, length // max(math.prod(others), 1))
     for buffer in sweep.block_results:
         buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
+
+
+def has_columns(kernel: Kernel) -> bool:
+    """Whether neighbours in memory belong to neighbouring items."""
+    loops, body = peel(kernel.body)
+    if not loops or kernel.vector is loops[-1].axis:
+        return bool(loops)
+    return any(isinstance(s, Scan) and s.offset.coefficient(loops[-1].axis) == 1 for s in body)
 
 
 def is_ordered(kernel: Kernel) -> bool:
@@ -175,8 +188,8 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int,
         return _map_flat(kernel, loops, body, access_bytes, tuning)
     is_packed = any(store.packed for statement in body for store in statement.stores)
     is_scan = any(isinstance(statement, Scan) for statement in body)
-    has_columns = bool(loops) and kernel.vector is loops[-1].axis and not is_packed
-    if has_columns and (not is_scan or items >= tuning.least_scan_columns):
+    is_enough = not is_scan or items >= tuning.least_scan_columns
+    if has_columns(kernel) and not is_packed and is_enough:
         team = round_up(min(tuning.column_team, work // tuning.team_work))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
     team = max(tuning.least_team, min(round_up(work // tuning.team_work), LARGEST_BLOCK))

@@ -97,7 +97,7 @@ def _take_turn(e: KernelEmitter, team: Team, words: Buffer) -> ir.Value:
         counter = b.gep(e.element_pointer(words), [I64(words.shape[0] - 1)])
         turn.write(b, I64(0), b.atomic_rmw("add", counter, I64(1), "monotonic"))
     team.synchronize()
-    return turn.read(b, I64(0))
+    return b.zext(b.trunc(turn.read(b, I64(0)), I32), I64)
 
 
 class Words:

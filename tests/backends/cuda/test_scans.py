@@ -19,8 +19,8 @@ RNG = np.random.default_rng(7)
 SIZES = (0, 1, 31, 33, 127, 1000, 4096, 4097, 100003)
 #: Rows of whole accesses and others, one and several warps, one and several tiles; pieces with columns; many
 #: columns, whole warps of them and others, one tile and several.
-SHAPES = ((7, 3), (5, 36), (40, 33), (3, 1000), (2, 1001), (2, 20_000), (2, 20_003), (200_001, 2), (17, 1024),
-          (70, 1057), (300, 1090))
+SHAPES = ((7, 3), (5, 36), (40, 33), (3, 1000), (2, 1001), (2, 20_000), (2, 20_003), (200_001, 2), (9001, 33),
+          (17, 1024), (70, 1057), (300, 1090), (40, 90, 4))
 FLOATS, WHOLE = ("float16", "bfloat16", "float32", "float64"), ("int8", "uint16", "int32", "int64")
 OPERATIONS = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum,
               "cumlogsumexp": np.logaddexp}
@@ -69,7 +69,7 @@ def test_sizes(size, reverse):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(shape):
-    for axis, reverse in itertools.product((0, 1), (False, True)):
+    for axis, reverse in itertools.product(range(len(shape)), (False, True)):
         check("cumsum", draw(np.int64, shape), axis, reverse)
         check("cummax", draw(np.float32, shape), axis, reverse)
 
