@@ -123,13 +123,26 @@ def cut_pieces(kernel: Kernel, tuning: Tuning) -> None:
     split = find_split(kernel)
     if split is None:
         return
-    _, sweep = split
+    axes, sweep = split
     first, *others = [int(axis.extent) for axis in sweep.axes]
-    most = tuning.most_scan_pieces if isinstance(sweep, Scan) else tuning.most_pieces
-    length = max(tuning.least_piece, round_up(-(-first * math.prod(others) // most)))
+    most, least, count = tuning.most_pieces, tuning.least_piece, first * math.prod(others)
+    if isinstance(sweep, Scan):
+        most = tuning.most_scan_pieces
+        if has_columns(kernel):
+            least = tuning.column_team * tuning.scan_run
+            count = count * math.prod(int(axis.extent) for axis in axes) // WARP
+    length = max(least, round_up(-(-count // most)))
     sweep.block = max(1, length // max(math.prod(others), 1))
     for buffer in sweep.block_results:
         buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
+
+
+def has_columns(kernel: Kernel) -> bool:
+    """Whether neighbours in memory belong to neighbouring items."""
+    loops, body = peel(kernel.body)
+    if not loops or kernel.vector is loops[-1].axis:
+        return bool(loops)
+    return any(isinstance(s, Scan) and s.offset.coefficient(loops[-1].axis) == 1 for s in body)
 
 
 def is_ordered(kernel: Kernel) -> bool:
@@ -177,10 +190,10 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int,
     work = max(_count_iterations(s) for s in body)
     if loops and work <= tuning.lone_work:
         return _map_flat(kernel, loops, body, access_bytes, tuning)
-    is_fine = not any(store.packed for statement in body for store in statement.stores)
-    if any(isinstance(statement, Scan) for statement in body):
-        is_fine = items >= tuning.least_scan_columns
-    if loops and kernel.vector is loops[-1].axis and is_fine:
+    is_packed = any(store.packed for statement in body for store in statement.stores)
+    is_scan = any(isinstance(statement, Scan) for statement in body)
+    is_enough = not is_scan or items >= tuning.least_scan_columns
+    if has_columns(kernel) and not is_packed and is_enough:
         team = round_up(min(tuning.column_team, work // tuning.team_work))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
     row = find_row(body)
@@ -188,6 +201,7 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int,
         team, row = _choose_row(row, items, access_bytes, tuning)
     if row is None:
         team = _choose_team(work // tuning.team_work, items, tuning)
+        team = min(team, tuning.piece_team) if is_scan else team  # tiles of scans are as large by fewer threads
     block = team if team > WARP or not loops else tuning.block
     return Mapping("rows", tuple(loops), body, team, 1, block, row=row)
 

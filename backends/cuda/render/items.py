@@ -242,8 +242,8 @@ class ItemRenderer(StatementRenderer):
         self.hoist(e, [scan], {scan.axis})
         if team.is_across:
             read, note = self._reach_places(e, scan, 1)
-            run = min(self.tuning.scan_run, -(-length // team.size))
-            return scan_runs(team, scan.op, scan.value.dtype, read, note, stop, run)
+            return scan_runs(team, scan.op, scan.value.dtype, read, note, start, stop, before, length,
+                             self.tuning.scan_run)
         b, lanes = e.b, count_elements(scan.axis, [scan], self.vector_bytes, self.tuning)
         if int(scan.axis.extent) % lanes == 0:
             self.scan_tiles(e, team, scan, length, lanes).run(start, stop, before)

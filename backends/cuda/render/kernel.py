@@ -21,8 +21,8 @@ from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.turned import TurnedRenderer, find_turned
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
-from jitcore.backends.gpu.mapping import (WARP, Function, Mapping, can_add_atomically, is_ordered, list_parts,
-                                          map_kernel)
+from jitcore.backends.gpu.mapping import (WARP, Function, Mapping, can_add_atomically, has_columns,
+                                          is_ordered, list_parts, map_kernel)
 from jitcore.backends.llvm.accumulator import Accumulator, Partials, count_blocks, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
@@ -55,8 +55,10 @@ class KernelRenderer(ItemRenderer):
 
     def render(self) -> list[Function]:
         """Functions in the order in which they run."""
-        split = find_split(self.kernel)
-        if split is None:
+        split, lanes = find_split(self.kernel), find_lanes(self)
+        if lanes:
+            render_look_back(self, lanes)
+        elif split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
                 suffix = f"_{number}" if number else ""
                 if guard is not None or not self._render_alone(suffix, kernel):
@@ -205,46 +207,49 @@ class KernelRenderer(ItemRenderer):
         e.finish()
 
     # -- scans --------------------------------------------------------------------------------------------
-
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
-        """The totals of pieces; for each piece what comes before it; each piece from there. Or one pass."""
+        """The totals of pieces; for each piece what comes before it; each piece from there."""
         loops, _ = peel(self.kernel.body)
-        lanes = find_lanes(self, columns, scan)
-        if lanes:
-            return render_look_back(self, scan, lanes)
         totals, before = scan.block_results
         parts, numbers, size = Partials(columns), Loop(Axis(totals.shape[0]), []), self.tuning.piece_team
-        pieces = Mapping("pieces", (*loops, numbers), [], size, 1, size)
+        whole = Mapping("finish", tuple(loops), [], size, 1, size)
+        pieces = whole._replace(kind="pieces", loops=(*loops, numbers))
+        if has_columns(self.kernel):
+            team = self.tuning.column_team
+            pieces = Mapping("columns", (numbers, *loops), [], team, 1, WARP * team)
         if pieces.items == 0:
             return
-        e, thread = self._begin_items("_pieces", pieces)
+        e, team = self._begin_team("_pieces", pieces)
         reduce, number = block_totals(scan, columns), e.axis_values[numbers.axis]
-        team = Team(e, size, thread)
         self.combine_range(e, team, reduce, *find_blocks(e, scan)(number))
         with e.if_then(team.is_first()):
             parts.write(e, totals, number, e.results[reduce.parts[0][0]])
         e.finish()
 
-        e, thread = self._begin_items("_before", pieces._replace(kind="finish", loops=tuple(loops)))
-        self._scan_totals(e, Team(e, size, thread), scan, parts)
+        e, team = self._begin_team("_before", whole)
+        self._scan_totals(e, team, scan, parts)
         e.finish()
 
-        e, thread = self._begin_items("_scan", pieces)
+        e, team = self._begin_team("_scan", pieces)
         number = e.axis_values[numbers.axis]
         low, high = find_blocks(e, scan)(number)
         if scan.reverse:  # positions count from the end
             extent = e.size(scan.axis.extent)
             low, high = e.b.sub(extent, high), e.b.sub(extent, low)
-        team = Team(e, size, thread)
         length = min(int(scan.axis.extent), int(scan.block))
         self.share_scan(e, team, scan, low, high, length, parts.read(e, before, number))
         e.finish()
 
-    def _begin_items(self, suffix: str, mapping: Mapping) -> tuple[KernelEmitter, ir.Value]:
-        """A function with a block of threads for each item. Gives the number of the thread."""
+    def _begin_team(self, suffix: str, mapping: Mapping) -> tuple[KernelEmitter, Team]:
+        """A function with a block of threads for each item, or for so many items side by side."""
         e = self.begin(suffix, mapping)
-        e.place_axes([loop.axis for loop in mapping.loops], e.read_register("ctaid.x"), mapping.items)
-        return e, e.read_register("tid.x")
+        thread, item, is_item = e.read_register("tid.x"), e.read_register("ctaid.x"), None
+        if mapping.is_across:
+            item = e.b.add(e.b.mul(item, I64(WARP)), e.b.urem(thread, I64(WARP)))
+            is_item = e.b.icmp_signed("<", item, I64(mapping.items))
+            item = e.b.select(is_item, item, I64(0))
+        e.place_axes([loop.axis for loop in mapping.loops], item, mapping.items)
+        return e, Team(e, mapping.team, thread, mapping.is_across, is_item)
 
     def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
         """What comes before each piece, from the totals of the pieces."""

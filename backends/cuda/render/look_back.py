@@ -41,17 +41,19 @@ class Request(NamedTuple):
     held: list[ir.Value]
 
 
-def find_lanes(renderer, columns: list[Axis], scan: Scan) -> int:
-    """Elements of a thread side by side, where a scan goes in one pass; 0 where it does not. Tiles of single
-    elements would be too small for what they have to wait."""
-    tuning, extent = renderer.tuning, int(scan.axis.extent)
+def find_lanes(renderer) -> int:
+    """Elements of a thread side by side, where a kernel is a scan that goes in one pass; else 0. Tiles of
+    single elements would be too small for what they have to wait."""
+    (scan, *others), tuning = renderer.kernel.body, renderer.tuning
+    if others or not isinstance(scan, Scan) or int(scan.axis.extent) < tuning.least_look_back:
+        return 0
     lanes = count_elements(scan.axis, [scan], renderer.vector_bytes, tuning)
-    is_fine = not columns and lanes > 1 and extent % lanes == 0
-    return lanes if is_fine and extent >= tuning.least_look_back else 0
+    return lanes if lanes > 1 and int(scan.axis.extent) % lanes == 0 else 0
 
 
-def render_look_back(renderer, scan: Scan, lanes: int) -> None:
+def render_look_back(renderer, lanes: int) -> None:
     """renderer: the `KernelRenderer`, which begins functions."""
+    (scan,) = renderer.kernel.body
     extent, size = int(scan.axis.extent), renderer.tuning.look_back_team
     tile = TileScan.count_elements(size, lanes, renderer.tuning.scan_elements)
     tiles = -(-extent // tile)
@@ -95,7 +97,7 @@ def _take_turn(e: KernelEmitter, team: Team, words: Buffer) -> ir.Value:
         counter = b.gep(e.element_pointer(words), [I64(words.shape[0] - 1)])
         turn.write(b, I64(0), b.atomic_rmw("add", counter, I64(1), "monotonic"))
     team.synchronize()
-    return turn.read(b, I64(0))
+    return b.zext(b.trunc(turn.read(b, I64(0)), I32), I64)
 
 
 class Words:

@@ -99,26 +99,29 @@ class TileScan:
         return contextlib.nullcontext() if stop is None else e.if_then(e.b.icmp_signed("<", place, stop))
 
 
-def scan_runs(team: Team, op: str, dtype, read: Callable, note: Callable, stop: ir.Value, run: int) -> None:
-    """A scan of the places below `stop` by threads that lie a warp apart: each adds up so many places that
-    follow each other, and reads them again when it knows what comes before; `read` and `note` are of one."""
+def scan_runs(team: Team, op: str, dtype, read: Callable, note: Callable, start: ir.Value, stop: ir.Value,
+              before: ir.Value | Pair | None, length: int, most: int) -> None:
+    """A scan of the places [start, stop) by threads that lie a warp apart: each adds up places that follow
+    each other, and reads them again when it knows what comes before. before, read, note: see `TileScan`, of
+    one element. length: how many places any team has at most; most: places of a thread in a tile."""
     e, b = team.e, team.e.b
     merge, identity = functools.partial(merge_values, b, op, dtype), scan_identity(op, dtype)
-    total, own, totals = e.stack_slot(identity), e.stack_slot(identity), team.share_totals(dtype)
+    total, own = e.stack_slot(identity if before is None else before), e.stack_slot(identity)
+    totals, run = team.share_totals(dtype), min(most, -(-length // team.size))
 
     def add(place):
         e.write_slot(own, merge(e.read_slot(own), *read(place)))
 
-    with e.for_range(I64(0), stop, I64(team.size * run)) as tile:
-        first = b.add(tile, b.mul(team.rank, I64(run)))
+    with e.for_range(I64(0), I64(length), I64(team.size * run)) as tile:  # of teams with fewer places, too
+        first = b.add(b.add(start, tile), b.mul(team.rank, I64(run)))
         end = b.select(team.active, e.least(b.add(first, I64(run)), stop), first)
         e.write_slot(own, identity)
         with e.for_range(first, end) as place:
             add(place)
-        (before,), last = team.scan(op, dtype, [e.read_slot(own)], totals)
+        (earlier,), last = team.scan(op, dtype, [e.read_slot(own)], totals)
         old = e.read_slot(total)
         e.write_slot(total, merge(old, last))
-        e.write_slot(own, merge(old, before))
+        e.write_slot(own, merge(old, earlier))
         with e.for_range(first, end) as place:
             add(place)
             note(place, [e.read_slot(own)])
