@@ -392,7 +392,7 @@ def _find_starts(tile: _Tile) -> tuple[ir.Value, ir.Value]:
         total = functools.reduce(b.add, read_all())
         e.write_slot(found, total)
         if not tile.step.is_lone:
-            with e.if_then(b.icmp_signed("!=", tile.number, I32(0))):  # its count is all, and it says so later
+            with e.if_then(b.not_(tile.is_head)):  # what the head of a row counts is not all before the next
                 tile.tell(_OWN, total)
     total = e.read_slot(found)
     start = following = _count_lower(e, total, tile.block)
