@@ -98,9 +98,9 @@ class Tuning:
     most_turned: int = 4
     turned_bytes: int = 18 << 10
     turned_batch: int = 4
-    #: Of updates in tables: bytes of a block's tables, at most; threads of a block that shares one; warps of a
-    #: block, at most, where each has its own; blocks, at most; updates that a block has for each element, at
-    #: least; accesses that a thread has on their way.
+    #: Of updates in tables: bytes of a block's tables, at most; threads of a block that shares one; warps of
+    #: a block, at most, where each has its own; blocks, at most; updates that a block has for each element,
+    #: at least; accesses that a thread has on their way.
     private_bytes: int = 32 << 10
     private_block: int = 512
     private_warps: int = 8
