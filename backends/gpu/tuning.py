@@ -84,13 +84,16 @@ class Tuning:
     #: large ones, they are smaller.
     least_product: int = 8
     many_tiles: int = 132
-    #: Rows and columns of a tile that each of its 256 threads has, and bytes of the factors that a tile goes
-    #: along the sum, from large to small: of numbers of four and of eight bytes, and by tensor cores.
-    product_shapes: tuple[tuple[int, int, int], ...] = ((8, 8, 32), (4, 4, 64), (2, 2, 64))
-    wide_product_shapes: tuple[tuple[int, int, int], ...] = ((8, 4, 32), (4, 4, 64), (2, 2, 64))
-    tensor_product_shapes: tuple[tuple[int, int, int], ...] = ((8, 8, 64), (4, 4, 64), (2, 2, 64))
-    #: Blocks of products that run on a multiprocessor at once: two leave 128 registers to a thread.
-    product_blocks: int = 2
+    #: Tiles, from large to small, of numbers of four and of eight bytes, and of tensor cores: rows, columns,
+    #: threads, and bytes that tiles of factors go along the sum. The last one is for few rows or columns.
+    product_shapes: tuple[tuple[int, int, int, int], ...] = (
+        (128, 128, 256, 32), (64, 64, 256, 64), (32, 32, 256, 64), (16, 16, 256, 64))
+    wide_product_shapes: tuple[tuple[int, int, int, int], ...] = (
+        (128, 64, 256, 32), (64, 64, 256, 64), (32, 32, 256, 64), (16, 16, 256, 64))
+    tensor_product_shapes: tuple[tuple[int, int, int, int], ...] = (
+        (128, 128, 256, 64), (64, 64, 256, 64), (32, 32, 256, 64), (16, 16, 256, 64))
+    #: Threads of products that a multiprocessor runs at once at least: so many leave each 128 registers.
+    product_threads: int = 512
     #: Of transposed reads: warps of a block; extents from which on tiles pay; arrays that go through shared
     #: memory, and bytes of it, at most; accesses that a thread has on their way.
     turned_warps: int = 8

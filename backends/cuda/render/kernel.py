@@ -116,10 +116,10 @@ class KernelRenderer(ItemRenderer):
         if product is not None:
             has_units = self.options.has_tensor_cores and multiplies_halves(product)
             renderer = TensorRenderer if has_units else tiles.TileRenderer
-            mapping = Mapping("tiles", (), [], block=tiles.SIDE**2, units=renderer.units)
             chosen = renderer.choose_tiles(product, self.tuning)
+            mapping = Mapping("tiles", (), [], block=chosen.threads, units=renderer.units)
             e = self.begin(suffix, mapping, chosen.tiling.grid)
-            e.limit_registers(mapping.block, self.tuning.product_blocks)
+            e.limit_registers(chosen.threads, self.tuning.product_threads // chosen.threads)
             renderer(e, product, chosen, self.emit_statements).emit()
         elif turned is not None:
             mapping = Mapping("turned", (), [], block=turned.threads)

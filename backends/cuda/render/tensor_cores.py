@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import join_lanes
-from jitcore.backends.cuda.render.tiles import SIDE, Factor, Product, TileRenderer, runs_along
+from jitcore.backends.cuda.render.tiles import Factor, Product, TileRenderer, runs_along
 from jitcore.backends.gpu.mapping import WARP
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I1, I32, element_type
@@ -41,18 +41,18 @@ class TensorRenderer(TileRenderer):
     units = "tensor cores"
 
     @staticmethod
-    def list_shapes(product: Product, tuning: Tuning) -> Sequence[tuple[int, int, int]]:
+    def list_shapes(product: Product, tuning: Tuning) -> Sequence[tuple[int, ...]]:
         return tuning.tensor_product_shapes
 
     @staticmethod
-    def factors_of(product: Product) -> tuple[Expr, Expr]:
+    def list_factors(product: Product) -> tuple[Expr, Expr]:
         return product.left.args[0], product.right.args[0]
 
     def place_factors(self) -> tuple[list[Factor], int]:
         """Neighbours in memory stay neighbours, so that one access moves several of them."""
         t, factors, start = self.tiling, [], 0
         sides = (t.rows, t.height), (t.columns, t.width)
-        for value, (side, extent) in zip(self.factors_of(self.product), sides):
+        for value, (side, extent) in zip(self.list_factors(self.product), sides):
             is_along = runs_along(value, self.axis)
             rows, pitch = (extent, self.depth + PAD) if is_along else (self.depth, extent + PAD)
             factors.append(Factor(value, side, extent, start, *((1, pitch) if is_along else (pitch, 1))))
@@ -61,11 +61,13 @@ class TensorRenderer(TileRenderer):
 
     def begin(self) -> None:
         b, strips, across = self.e.b, self.tiling.height // ROWS, self.tiling.width // COLUMNS
-        self.groups, sharing = min(strips, 2), min(across, 4)  # sharing: warps that have the same rows
+        warps = self.threads // WARP
+        sharing = min(across, 4, warps)  # warps that have the same rows
+        self.groups = min(strips, warps // sharing)
         warp, lane = b.udiv(self.thread, I32(WARP)), b.urem(self.thread, I32(WARP))
         self.lane_row, self.lane_pair = b.udiv(lane, I32(4)), b.mul(b.urem(lane, I32(4)), I32(2))
         busy = self.groups * sharing
-        self.has_part = I1(1) if busy == SIDE**2 // WARP else b.icmp_unsigned("<", warp, I32(busy))
+        self.has_part = I1(1) if busy == warps else b.icmp_unsigned("<", warp, I32(busy))
         self.group, strips, across = b.udiv(warp, I32(sharing)), strips // self.groups, across // sharing
         self.row = b.mul(self.group, I32(strips * ROWS))
         self.column = b.mul(b.urem(warp, I32(sharing)), I32(across * COLUMNS))

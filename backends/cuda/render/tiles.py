@@ -25,10 +25,10 @@ from jitcore.loopir.expr import Axis, Expr, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.traversal import peel
 
-#: Threads along each side of a tile.
-SIDE = 16
-#: Of these, the threads of a warp: rows and columns.
-WARP_ROWS, WARP_COLUMNS = 4, 8
+#: Rows and columns of the threads of a warp, and columns of those of a block.
+WARP_ROWS, WARP_COLUMNS, BLOCK_COLUMNS = 4, 8, 16
+#: Elements behind each row of a tile of a factor, so that writing along the sum meets other banks.
+PAD = 4
 #: Tiles count places in 32 bits: extents at most, with room for a tile behind them.
 MOST_PLACES = 2**31 - 2**10
 
@@ -89,12 +89,10 @@ class Product(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """Tiles of a product. down, across: rows and columns of a tile that one thread has. depth: how far tiles
-    of factors go along the sum."""
+    """Tiles of a product. threads: of a block. depth: how far tiles of factors go along the sum."""
 
     tiling: Tiling
-    down: int
-    across: int
+    threads: int
     depth: int
 
 
@@ -156,6 +154,7 @@ class TileRenderer:
     Attributes:
         pair_size: elements of a pair of tiles. room: how many sums shared memory has room for.
         sums: strips of rows of the tile, as far as this thread has them.
+        down, across: rows and columns of a tile that a thread has. piece: of these, columns side by side.
         groups: how many threads or warps have other rows; group: the number of this one."""
 
     #: What multiplies, where that is not the usual arithmetic.
@@ -163,19 +162,23 @@ class TileRenderer:
 
     @classmethod
     def choose_tiles(cls, product: Product, tuning: Tuning) -> Tiles:
-        """Large tiles, which read least, or smaller ones where a GPU would have too few of them."""
-        place, itemsize = product[:3], cls.factors_of(product)[0].dtype.itemsize
-        for down, across, depth_bytes in cls.list_shapes(product, tuning):
-            tiling = Tiling(*place, SIDE * down, SIDE * across)
-            if tiling.grid >= tuning.many_tiles:
-                break
-        if min(int(product.rows.extent), int(product.columns.extent)) <= SIDE:
-            tiling, down, across = Tiling(*place, SIDE, SIDE), 1, 1
-        return Tiles(tiling, down, across, depth_bytes // itemsize)
+        """Large tiles, which read least, or smaller ones where a GPU would have too few of them, or more than
+        half of one would be beyond the result."""
+        itemsize, rows, columns = cls.list_factors(product)[0].dtype.itemsize, product.rows, product.columns
+        *larger, small = [
+            Tiles(Tiling(product.outer, rows, columns, height, width), threads, depth_bytes // itemsize)
+            for height, width, threads, depth_bytes in cls.list_shapes(product, tuning)
+        ]
+        for tiles in larger:
+            _, _, _, height, width = tiles.tiling
+            is_fit = height <= 2 * int(rows.extent) and width <= 2 * int(columns.extent)
+            if is_fit and tiles.tiling.grid >= tuning.many_tiles:
+                return tiles
+        return small if min(int(rows.extent), int(columns.extent)) <= small.tiling.height else larger[-1]
 
     def __init__(self, e: KernelEmitter, product: Product, tiles: Tiles, emit_statements: Callable):
         self.e, self.product, self.emit_statements = e, product, emit_statements
-        (self.tiling, self.down, self.across, self.depth), self.axis = tiles, product.reduce.axes[0]
+        (self.tiling, self.threads, self.depth), self.axis = tiles, product.reduce.axes[0]
         self.dtype, self.thread = product.left.dtype, e.b.trunc(e.read_register("tid.x"), I32)
         self.kind = element_type(self.dtype)
         self.lanes = ACCESS_BYTES // self.dtype.itemsize
@@ -202,19 +205,18 @@ class TileRenderer:
 
     # -- arithmetic ---------------------------------------------------------------------------------------
     @staticmethod
-    def list_shapes(product: Product, tuning: Tuning) -> Sequence[tuple[int, int, int]]:
+    def list_shapes(product: Product, tuning: Tuning) -> Sequence[tuple[int, ...]]:
         return tuning.product_shapes if product.left.dtype.itemsize == 4 else tuning.wide_product_shapes
 
     @staticmethod
-    def factors_of(product: Product) -> tuple[Expr, Expr]:
+    def list_factors(product: Product) -> tuple[Expr, Expr]:
         """What is in shared memory."""
         return product.left, product.right
 
     def place_factors(self) -> tuple[list[Factor], int]:
         """The tiles of both factors, and how many elements have room for them."""
         p, t = self.product, self.tiling
-        # rows are padded, so that writing along the sum meets other banks
-        left, right = t.height + self.lanes, t.width + self.lanes
+        left, right = t.height + PAD, t.width + PAD
         factors = [Factor(p.left, t.rows, t.height, 0, left, 1),
                    Factor(p.right, t.columns, t.width, self.depth * left, right, 1)]
         return factors, self.depth * (left + right)
@@ -223,13 +225,13 @@ class TileRenderer:
         """Sums that are zero. Columns of a thread are as many as one access reads, and further ones behind
         those of the other threads of its warp. Threads next to each other, or two apart, have the same
         columns or rows: so an access of a warp to shared memory takes two rounds."""
-        b = self.e.b
+        b, warps = self.e.b, BLOCK_COLUMNS // WARP_COLUMNS
         warp, lane = b.udiv(self.thread, I32(WARP)), b.urem(self.thread, I32(WARP))
         row = b.or_(b.and_(lane, I32(1)), b.shl(b.lshr(lane, I32(4)), I32(1)))
         column = b.and_(b.lshr(lane, I32(1)), I32(WARP_COLUMNS - 1))
-        warps = SIDE // WARP_COLUMNS
-        self.groups = SIDE
+        self.groups = self.threads // BLOCK_COLUMNS
         self.group = b.add(b.mul(b.udiv(warp, I32(warps)), I32(WARP_ROWS)), row)
+        self.down, self.across = self.tiling.height // self.groups, self.tiling.width // BLOCK_COLUMNS
         self.piece = min(self.lanes, self.across)
         self.column = b.add(b.mul(b.urem(warp, I32(warps)), I32(WARP_COLUMNS * self.across)),
                             b.mul(column, I32(self.piece)))
@@ -304,7 +306,7 @@ class TileRenderer:
         fast, extent = (axis, self.depth) if runs_along(value, axis) else (factor.side, factor.extent)
         lanes, found = self._find_lanes(value, fast), []
         count = self.depth * factor.extent // lanes
-        for before in range(0, count, SIDE**2):
+        for before in range(0, count, self.threads):
             number = b.add(self.thread, I32(before))
             low, high = (split(number, I32(extent // lanes)) for split in (b.urem, b.udiv))
             low = b.mul(low, I32(lanes))
@@ -314,7 +316,7 @@ class TileRenderer:
             e.axis_values[factor.side] = b.zext(e.least(b.add(first, place), last), I64)
             e.axis_values[axis] = b.zext(b.add(start, k), I64)
             is_inside, is_some = b.icmp_unsigned("<", b.add(start, k), self.extent(axis)), None
-            if before + SIDE**2 > count:
+            if before + self.threads > count:
                 is_some = b.icmp_unsigned("<", number, I32(count))
                 is_inside = b.and_(is_some, is_inside)
             slots = [e.stack_slot(element_constant(value.dtype, 0)) for _ in range(lanes)]
@@ -354,7 +356,7 @@ class TileRenderer:
                         row = b.add(b.mul(self.group, I32(part)), I32(strip * whole // count))
                         self.write_strip(first + strip, row)
             e.synchronize_block()
-            with e.for_range(self.thread, I32(self.groups * part * t.width), I32(SIDE**2)) as place:
+            with e.for_range(self.thread, I32(self.groups * part * t.width), I32(self.threads)) as place:
                 row, column = b.udiv(place, I32(t.width)), b.urem(place, I32(t.width))
                 in_group = b.add(b.mul(number, I32(part)), b.urem(row, I32(part)))
                 row = b.add(b.mul(b.udiv(row, I32(part)), I32(whole)), in_group)

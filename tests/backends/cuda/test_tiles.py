@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
-from jitcore import jit
+from jitcore import clear_caches, jit
 from jitcore.backends.cuda.architectures import ARCHITECTURES
 
 DEVICE = "cuda:emulated"
@@ -49,10 +49,12 @@ AROUND = {
 @pytest.fixture
 def tune(monkeypatch):
     def set_numbers(**numbers):
+        clear_caches()
         for name, facts in ARCHITECTURES.items():
             monkeypatch.setitem(ARCHITECTURES, name, facts._replace(tuning=dataclasses.replace(facts.tuning, **numbers)))
 
-    return set_numbers
+    yield set_numbers
+    clear_caches()
 
 
 def draw(shape, dtype):
@@ -93,15 +95,29 @@ def test_what_is_around_the_product(name, numbers, tune):
     assert "tiles" in check(function, [draw(shape, "float32") for shape in shapes])
 
 
-@pytest.mark.parametrize("depth", [32, 64, 128])
-@pytest.mark.parametrize("rows, columns", [(8, 8), (8, 4), (4, 8), (4, 4), (2, 4), (2, 2)])
-def test_shapes_of_tiles(rows, columns, depth, tune):
+#: Rows, columns, threads, bytes along the sum.
+TUNED = ((128, 128, 256, 64), (128, 64, 128, 32), (64, 128, 256, 64), (64, 128, 128, 32), (64, 64, 128, 64), (64, 64, 64, 32),
+         (32, 64, 64, 64), (32, 64, 128, 128), (32, 32, 128, 64), (32, 32, 64, 32))
+
+
+@pytest.mark.parametrize("shape", TUNED)
+def test_shapes_of_tiles(shape, tune):
     """Numbers that a GPU may be tuned to."""
-    shapes = ((rows, columns, depth),)
-    tune(many_tiles=1, product_shapes=shapes, wide_product_shapes=shapes)
-    for dtype in ("float32", "float64"):
-        if rows * columns * depth * jnp.dtype(dtype).itemsize <= 64 * 64 * 4:
-            assert "tiles" in check(lambda x, y: x @ y, [draw((140, 21), dtype), draw((21, 150), dtype)])
+    shapes, halves = (shape, shape), ((*shape[:3], 64),) * 2
+    tune(many_tiles=1, product_shapes=shapes, wide_product_shapes=shapes, tensor_product_shapes=halves)
+    rows, columns, threads, _ = shape
+    for dtype in ("float32", "float64", "float16"):
+        if rows * columns // threads * jnp.dtype(dtype).itemsize <= 256:
+            mapping = check(lambda x, y: x @ y, [draw((140, 21), dtype), draw((21, 150), dtype)])
+            assert f"tiles, {-(-140 // rows) * -(-150 // columns)} blocks of {threads} threads" in mapping
+
+
+@pytest.mark.parametrize("m, n, tiles", [
+    (4096, 4096, 1024), (1000, 1000, 256), (300, 300, 100), (16, 100000, 3125), (16, 100, 7), (64, 100000, 782)])
+def test_how_large_tiles_are(m, n, tiles):
+    x, y = np.ones((m, 64), np.float32), np.ones((64, n), np.float32)
+    mapping = jit(lambda x, y: x @ y).lower(x, y).compile(target="cuda:sm_90").as_text("mapping")
+    assert mapping == f"k0: tiles, {tiles} blocks of 256 threads"
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
@@ -112,3 +128,5 @@ def test_registers(arch, dtype):
     compiled = jit(lambda x, y: x @ y).lower(x, x).compile(target=f"cuda:{arch}")
     ptx = compiled.as_text("ptx")
     assert ".maxntid 256" in ptx and ".minnctapersm 2" in ptx and ".local" not in ptx
+    if compiled.as_text("resources"):
+        assert " 0 bytes spilled" in compiled.as_text("resources")
