@@ -48,15 +48,15 @@ def find_lanes(renderer) -> int:
     if others or not isinstance(scan, Scan) or int(scan.axis.extent) < tuning.least_look_back:
         return 0
     lanes = count_elements(scan.axis, [scan], renderer.vector_bytes, tuning)
-    return lanes if lanes > 1 and int(scan.axis.extent) % lanes == 0 else 0
+    return lanes if lanes > 1 else 0
 
 
 def render_look_back(renderer, lanes: int) -> None:
     """renderer: the `KernelRenderer`, which begins functions."""
     (scan,) = renderer.kernel.body
     extent, size = int(scan.axis.extent), renderer.tuning.look_back_team
-    tile = TileScan.count_elements(size, lanes, renderer.tuning.scan_elements)
-    tiles = -(-extent // tile)
+    rest, tile = extent % lanes, TileScan.count_elements(size, lanes, renderer.tuning.scan_elements)
+    tiles = -(-(extent - rest) // tile)
     count = find_ends(tiles)[-1] * count_words(scan.value.dtype) + 1
     words = Buffer(f"{renderer.name}_words", (count,), dtypes.int64, "temp")
     renderer.scratch.append(words)
@@ -73,9 +73,26 @@ def render_look_back(renderer, lanes: int) -> None:
     team = Team(e, size, e.read_register("tid.x"))
     number = _take_turn(e, team, words)
     run = renderer.scan_tiles(e, team, scan, extent, lanes)
-    told = Words(e, team, run, words, tiles)
-    stop = None if extent % tile == 0 else e.size(scan.axis.extent)
-    run.run_tile(e.b.mul(number, I64(tile)), stop, functools.partial(told.find_before, number))
+    told, held = Words(e, team, run, words, tiles), e.stack_slot(run.identity)
+    # what is no whole number of lanes goes with the tile beside it: it lies at the end of the axis, where a
+    # reversed scan begins
+    start, stop = (rest, extent) if scan.reverse else (0, extent - rest)
+    end = renderer.scan_tiles(e, team, scan, rest, 1) if rest else None
+    if start:
+        with e.if_then(e.b.icmp_signed("==", number, I64(0))):
+            e.write_slot(held, end.run(I64(0), I64(start), None))
+
+    def advance(last):
+        first = e.read_slot(held)
+        before = run.merge(told.find_before(number, run.merge(first, last)), first)
+        e.write_slot(held, run.merge(before, last))
+        return before
+
+    is_even = (extent - rest) % tile == 0
+    run.run_tile(e.b.add(I64(start), e.b.mul(number, I64(tile))), None if is_even else I64(stop), advance)
+    if stop < extent:
+        with e.if_then(e.b.icmp_signed("==", number, I64(tiles - 1))):
+            end.run(I64(stop), I64(extent), e.read_slot(held))
     e.finish()
 
 

@@ -154,15 +154,16 @@ def test_one_pass(small_tiles, name, dtype):
         check(name, x, 0, reverse)
 
 
-@pytest.mark.parametrize("size", [66_000, 66_002, 131_072, 300_000])
+@pytest.mark.parametrize("size", [255, 66_000, 66_001, 66_002, 66_003, 131_072, 131_073, 300_000])
 def test_sizes_in_one_pass(small_tiles, size):
     for dtype, reverse in itertools.product((np.int32, np.float64), (False, True)):
+        assert "look-back" in find_mapping(jnp.cumsum, draw(dtype, size))
         check("cumsum", draw(dtype, size), 0, reverse)
 
 
-@pytest.mark.parametrize("size", [66_001, 66_003])
-def test_what_is_no_whole_number_of_accesses_goes_in_pieces(small_tiles, size):
-    assert "look-back" not in find_mapping(jnp.cumsum, draw(np.float32, size))
+def test_what_is_not_side_by_side_goes_in_pieces(small_tiles):
+    x = draw(np.float32, (66_001, 2))
+    assert "look-back" not in find_mapping(lambda x: jnp.cumsum(x[:, 1]), x)
 
 
 ONE_PASS = {
