@@ -41,8 +41,10 @@ class Tuning:
     scan_run: int = 16
     #: Elements from which on a scan over all goes in one pass.
     least_look_back: int = 1 << 20
-    #: Threads of a block that does.
+    #: Threads of a block that does; whether blocks take tiles in turn, or have those of their numbers: GPUs
+    #: start blocks in order, though nothing says that they have to.
     look_back_team: int = 256
+    look_back_turns: bool = True
     #: Elements of a thread in a tile of a scan.
     scan_elements: int = 16
 

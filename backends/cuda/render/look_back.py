@@ -71,7 +71,8 @@ def render_look_back(renderer, lanes: int) -> None:
     mapping = Mapping("look-back", (Loop(Axis(tiles), []),), [], size, 1, size)
     e = renderer.begin("_scan", mapping, more=[words])
     team = Team(e, size, e.read_register("tid.x"))
-    number = _take_turn(e, team, words)
+    takes_turns = renderer.tuning.look_back_turns
+    number = _take_turn(e, team, words) if takes_turns else e.read_register("ctaid.x")
     run = renderer.scan_tiles(e, team, scan, extent, lanes)
     told, held = Words(e, team, run, words, tiles), e.stack_slot(run.identity)
     # what is no whole number of lanes goes with the tile beside it: it lies at the end of the axis, where a
