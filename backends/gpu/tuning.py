@@ -39,8 +39,9 @@ class Tuning:
     least_scan_columns: int = 1024
     #: Rows of each thread in a tile of a scan down the columns.
     scan_run: int = 16
-    #: Elements from which on a scan over all goes in one pass.
+    #: Elements from which on a scan goes in one pass; rows at most, as more keep a GPU busy by themselves.
     least_look_back: int = 1 << 20
+    most_look_back_rows: int = 132
     #: Threads of a block that does; whether blocks take tiles in turn, or have those of their numbers: GPUs
     #: start blocks in order, though nothing says that they have to.
     look_back_team: int = 256

@@ -161,6 +161,14 @@ def test_sizes_in_one_pass(small_tiles, size):
         check("cumsum", draw(dtype, size), 0, reverse)
 
 
+@pytest.mark.parametrize("shape", [(3, 5000), (2, 2, 66_000)], ids=str)
+def test_rows_in_one_pass(small_tiles, shape):
+    for dtype, reverse in itertools.product((np.int32, np.float64), (False, True)):
+        axis = len(shape) - 1
+        assert "look-back" in find_mapping(lambda x: lax.cumsum(x, axis, reverse), draw(dtype, shape))
+        check("cumsum", draw(dtype, shape), axis, reverse)
+
+
 def test_what_is_not_side_by_side_goes_in_pieces(small_tiles):
     x = draw(np.float32, (66_001, 2))
     assert "look-back" not in find_mapping(lambda x: jnp.cumsum(x[:, 1]), x)
