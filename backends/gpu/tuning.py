@@ -26,7 +26,7 @@ class Tuning:
     #: Rows that stay in registers between sweeps: elements of each thread at least; bytes of each thread at
     #: most, and where the usual team would have more; threads of a multiprocessor that there are registers
     #: for. All that for operations of such a cost, half of it where one is dearer.
-    row_elements: int = 4
+    row_elements: int = 16
     most_row_bytes: int = 128
     long_row_bytes: int = 128
     row_threads: int = 1024
@@ -55,10 +55,13 @@ class Tuning:
     least_scan_columns: int = 1024
     #: Rows of each thread in a tile of a scan down the columns.
     scan_run: int = 16
-    #: Elements from which on a scan over all goes in one pass.
+    #: Elements from which on a scan goes in one pass; rows at most, as more keep a GPU busy by themselves.
     least_look_back: int = 1 << 20
-    #: Threads of a block that does.
+    most_look_back_rows: int = 132
+    #: Threads of a block that does; whether blocks take tiles in turn, or have those of their numbers: GPUs
+    #: start blocks in order, though nothing says that they have to.
     look_back_team: int = 256
+    look_back_turns: bool = True
     #: Elements of a thread in a tile of a scan.
     scan_elements: int = 16
 
@@ -122,7 +125,7 @@ class Tuning:
     most_digit_items: int = 16
     digit_item_bytes: int = 64
     #: By digits: blocks that a multiprocessor has registers for, at least.
-    digit_blocks: int = 2
+    digit_blocks: int = 3
     #: By digits: elements that a thread counts, and how many it reads at one time.
     digit_count_items: int = 64
     digit_batch: int = 8

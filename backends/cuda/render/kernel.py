@@ -55,8 +55,8 @@ class KernelRenderer(ItemRenderer):
 
     def render(self) -> list[Function]:
         """Functions in the order in which they run."""
-        split, lanes = find_split(self.kernel), find_lanes(self)
-        if lanes:
+        split = find_split(self.kernel)
+        if split is None and (lanes := find_lanes(self)):
             render_look_back(self, lanes)
         elif split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):

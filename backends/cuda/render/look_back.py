@@ -1,8 +1,8 @@
 """Long scans in one pass: each block of threads has a tile, and asks the blocks before it what they found.
 
-In: a scan over all. Out: two `__global__` functions, of which the first clears the words by which blocks of
-the second one tell each other. A block takes the next tile in turn when it begins, so the blocks of all tiles
-before are running, and none waits for one that cannot start.
+In: a scan of one row, or of few. Out: two `__global__` functions, of which the first clears the words by
+which blocks of the second one tell each other. A block takes the next tile in turn when it begins, so the
+blocks of all tiles before are running, and none waits for one that cannot start.
 
 A block tells what its tile is by itself before it waits for anything. 32 tiles are a group, and 32 groups a
 section: the block of the last tile of a group tells what the group is by itself, and that of a section what
@@ -14,6 +14,7 @@ for a word that waits for another one.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ from jitcore.backends.gpu.mapping import WARP, Mapping, count_elements
 from jitcore.backends.llvm.registers import I1, I32, I64, Pair
 from jitcore.loopir.expr import Axis, Buffer
 from jitcore.loopir.program import Loop, Scan
+from jitcore.loopir.traversal import peel
 
 #: Accesses of a word, by its address.
 _READ, _WRITE = ir.FunctionType(I64, [I64]), ir.FunctionType(ir.VoidType(), [I64, I64])
@@ -44,8 +46,11 @@ class Request(NamedTuple):
 def find_lanes(renderer) -> int:
     """Elements of a thread side by side, where a kernel is a scan that goes in one pass; else 0. Tiles of
     single elements would be too small for what they have to wait."""
-    (scan, *others), tuning = renderer.kernel.body, renderer.tuning
-    if others or not isinstance(scan, Scan) or int(scan.axis.extent) < tuning.least_look_back:
+    (loops, (scan, *others)), tuning = peel(renderer.kernel.body), renderer.tuning
+    if others or not isinstance(scan, Scan) or any(loop.bounds for loop in loops):
+        return 0
+    rows, extent = math.prod(int(loop.axis.extent) for loop in loops), int(scan.axis.extent)
+    if rows > tuning.most_look_back_rows or rows * extent < tuning.least_look_back:
         return 0
     lanes = count_elements(scan.axis, [scan], renderer.vector_bytes, tuning)
     return lanes if lanes > 1 else 0
@@ -53,11 +58,12 @@ def find_lanes(renderer) -> int:
 
 def render_look_back(renderer, lanes: int) -> None:
     """renderer: the `KernelRenderer`, which begins functions."""
-    (scan,) = renderer.kernel.body
+    loops, (scan,) = peel(renderer.kernel.body)
     extent, size = int(scan.axis.extent), renderer.tuning.look_back_team
     rest, tile = extent % lanes, TileScan.count_elements(size, lanes, renderer.tuning.scan_elements)
     tiles = -(-(extent - rest) // tile)
-    count = find_ends(tiles)[-1] * count_words(scan.value.dtype) + 1
+    mapping = Mapping("look-back", (*loops, Loop(Axis(tiles), [])), [], size, 1, size)
+    count = mapping.items // tiles * find_ends(tiles)[-1] * count_words(scan.value.dtype) + 1
     words = Buffer(f"{renderer.name}_words", (count,), dtypes.int64, "temp")
     renderer.scratch.append(words)
 
@@ -68,12 +74,14 @@ def render_look_back(renderer, lanes: int) -> None:
         e.write_element(words, item, I64(0))
     e.finish()
 
-    mapping = Mapping("look-back", (Loop(Axis(tiles), []),), [], size, 1, size)
     e = renderer.begin("_scan", mapping, more=[words])
     team = Team(e, size, e.read_register("tid.x"))
-    number = _take_turn(e, team, words)
+    takes_turns = renderer.tuning.look_back_turns
+    item = _take_turn(e, team, words) if takes_turns else e.read_register("ctaid.x")
+    row, number = e.b.udiv(item, I64(tiles)), e.b.urem(item, I64(tiles))
+    e.place_axes([loop.axis for loop in loops], row, mapping.items // tiles)
     run = renderer.scan_tiles(e, team, scan, extent, lanes)
-    told, held = Words(e, team, run, words, tiles), e.stack_slot(run.identity)
+    told, held = Words(e, team, run, words, row, tiles), e.stack_slot(run.identity)
     # what is no whole number of lanes goes with the tile beside it: it lies at the end of the axis, where a
     # reversed scan begins
     start, stop = (rest, extent) if scan.reverse else (0, extent - rest)
@@ -121,10 +129,11 @@ class Words:
     """What blocks tell each other: of tiles, groups, and sections. A word has 32 bits of a value, and below
     them whether it is there, and is written and read as a whole; so nothing else has to be in order."""
 
-    def __init__(self, e: KernelEmitter, team: Team, scan: TileScan, buffer: Buffer, tiles: int):
-        self.e, self.team, self.scan = e, team, scan
-        self._each, self._address = count_words(scan.dtype), e.element_pointer(buffer)
-        self._groups, self._sections, _ = find_ends(tiles)
+    def __init__(self, e: KernelEmitter, team: Team, scan: TileScan, buffer: Buffer, row: ir.Value,
+                 tiles: int):
+        self.e, self.team, self.scan, self._each = e, team, scan, count_words(scan.dtype)
+        self._groups, self._sections, end = find_ends(tiles)
+        self._address = e.b.gep(e.element_pointer(buffer), [e.b.mul(row, I64(end * self._each))])
         self._found = Slots(e, scan.dtype, 1)
 
     def find_before(self, number: ir.Value, last: ir.Value | Pair) -> ir.Value | Pair:

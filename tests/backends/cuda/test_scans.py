@@ -117,7 +117,7 @@ def test_programs(name):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), 1e-4, 1e-3)
 
 
-@pytest.mark.parametrize("shape, axis", [((3, 5000), 1), ((300, 1100), 0)])
+@pytest.mark.parametrize("shape, axis", [((3, 5000), 1), ((300, 1100), 0), (((1 << 20) + 7,), 0)])
 def test_donated(shape, axis):
     """In place: no place is written before all that need it have read it."""
     x = draw(np.float32, shape)
@@ -161,9 +161,25 @@ def test_sizes_in_one_pass(small_tiles, size):
         check("cumsum", draw(dtype, size), 0, reverse)
 
 
+@pytest.mark.parametrize("shape", [(3, 5000), (2, 2, 66_000)], ids=str)
+def test_rows_in_one_pass(small_tiles, shape):
+    for dtype, reverse in itertools.product((np.int32, np.float64), (False, True)):
+        axis = len(shape) - 1
+        assert "look-back" in find_mapping(lambda x: lax.cumsum(x, axis, reverse), draw(dtype, shape))
+        check("cumsum", draw(dtype, shape), axis, reverse)
+
+
 def test_what_is_not_side_by_side_goes_in_pieces(small_tiles):
     x = draw(np.float32, (66_001, 2))
     assert "look-back" not in find_mapping(lambda x: jnp.cumsum(x[:, 1]), x)
+
+
+def test_one_pass_in_a_loop(small_tiles):
+    """The words are cleared in each round."""
+    x = draw(np.float32, 40_000)
+    found, expected = (jit(lambda x: lax.fori_loop(0, 4, lambda i, x: jnp.cumsum(x) / 90, x), backend=backend)(x)
+                       for backend in ("cuda:emulated", "cpu"))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), 1e-3, 1e-3 * np.abs(expected).max())
 
 
 ONE_PASS = {
