@@ -29,6 +29,8 @@ from jitcore.schedule.nest import is_across
 
 #: Elements along a side of a tile; the smallest one is that of a warp.
 _SIDES = (128, 64, WARP)
+#: Shared memory that a block has without asking for more.
+_SHARED_BYTES = 48 << 10
 
 
 class Turned(NamedTuple):
@@ -57,11 +59,11 @@ def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None, access_bytes: in
     every = [node for node in nodes if node.op == "load"]
     loads = [node for node in every if is_across(node.attr[1], rows, columns, scheduling.Tuning.short)]
     is_fine = 0 < len(loads) <= tuning.most_turned and not any(store.is_update for store in body)
-    written = list_writes(body)
+    written, element = list_writes(body), sum(load.dtype.itemsize for load in loads)
+    is_fine = is_fine and WARP * (WARP + 1) * element <= _SHARED_BYTES
     if not is_fine or any(load.attr[0] in written for load in loads):
         return None
     tilings = [Tiling(loops[:-2], rows, columns, side, side) for side in _SIDES]
-    element = sum(load.dtype.itemsize for load in loads)
     tiling = next((one for one in tilings[:-1] if one.width * (one.width + 1) * element <= tuning.turned_bytes
                    and one.grid >= tuning.many_tiles), tilings[-1])
     threads = WARP * tuning.turned_warps

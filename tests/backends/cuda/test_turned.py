@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,12 @@ def check(function, x, y):
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
     assert "turned" in f.lower(x, y).compile().runtime_executable().texts()["mapping"]()
+
+
+def test_what_shared_memory_does_not_hold():
+    x = draw((64, 64), "complex128", 1)
+    function = lambda x: x + (x * jnp.roll(x, 1, 0) * jnp.roll(x, 2, 0) + jnp.roll(x, 3, 0)).T  # noqa: E731
+    f = jit(function, backend=DEVICE)
+    np.testing.assert_allclose(f(x), jit(function, backend="reference")(x), rtol=1e-12)
+    text = f.lower(x).compile(target="cuda:sm_90").runtime_executable().texts()["ptx"]()
+    assert all(int(size) <= 48 << 10 for size in re.findall(r"\.shared .*\[(\d+)\]", text))
