@@ -338,7 +338,7 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
 
 def _put(tile: _Tile, slots: list, digits: Sequence[ir.Value], targets, values: list[ir.Value],
          written: ir.Value) -> None:
-    """Writes what slots have to where it belongs in the row. In a whole tile no store waits for a condition."""
+    """Writes what slots have to where it belongs in the row. In a whole tile no store has a condition."""
     e, b, places = tile.e, tile.e.b, [slot for slot, _ in slots]
     if not tile.step.is_lone:
         places = [b.add(slot, b.load(_at(b, targets, digit))) for slot, digit in zip(places, digits)]
@@ -359,7 +359,7 @@ def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value) -> ir.Value:
     equal = _match(e, digit) if not tile.step.kind.tuning.match_digits else e.call(
         "llvm.nvvm.match.any.sync.i32", I32, everyone, digit)
     below = b.sub(b.shl(I32(1), tile.lane), I32(1))
-    before, counter = e.call("llvm.ctpop.i32", I32, b.and_(equal, below)), tile.find_counter(tile.warp, digit)
+    counter, before = tile.find_counter(tile.warp, digit), e.call("llvm.ctpop.i32", I32, b.and_(equal, below))
     old = b.load(counter)
     after = b.add(old, b.trunc(e.call("llvm.ctpop.i32", I32, equal), I16))
     e.synchronize_warp(everyone)
