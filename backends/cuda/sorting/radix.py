@@ -15,6 +15,7 @@ begin: none waits for one that has not begun.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -254,10 +255,6 @@ class _Tile:
         return [(b.add(first, I32(k * distance)), b.icmp_signed(">", rest, I32(k * distance)))
                 for k in range(self.step.kind.items)]
 
-    def bound(self, slot: ir.Value) -> ir.Value:
-        b = self.e.b
-        return b.select(b.icmp_signed("<", slot, self.count), slot, b.sub(self.count, I32(1)))
-
     def read_all(self, read: Callable) -> list[tuple[ir.Value, ir.Value]]:
         """(what is read for an element, whether there is one) of each round: no load waits for another."""
         found, b = [], self.e.b
@@ -284,6 +281,14 @@ class _Tile:
         if order is None:
             return b.trunc(b.add(self.start, slot), I32)
         return self.e.load_bits(order, 32, b.add(self.first, slot))
+
+    def read_olds(self, order: ir.Value | None) -> list[ir.Value]:
+        """`read_old` of each round."""
+        b = self.e.b
+        if order is None:
+            first = b.add(b.trunc(self.start, I32), self.slot)
+            return [b.add(first, I32(k * WARP)) for k in range(self.step.kind.items)]
+        return [old for old, _ in self.read_all(lambda slot: self.read_old(slot, order))]
 
 
 def _scatter(e: KernelEmitter, step: Step) -> None:
@@ -321,8 +326,7 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
         ranks = [_pack(b, digit, rank) for digit, rank in zip(digits, ranks)]
     _put(tile, slots, digits, targets, keys, keys_out)
     if step.moves_order:
-        olds = [tile.read_old(b.zext(tile.bound(slot), I64), order)
-                for slot, _ in tile.list_slots(tile.slot, WARP)]
+        olds = tile.read_olds(order)
         digits, ranks = zip(*[_unpack(b, rank) for rank in ranks])
         e.synchronize_block()
         for old, rank in zip(olds, ranks):
@@ -333,13 +337,17 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
 
 def _put(tile: _Tile, slots: list, digits: Sequence[ir.Value], targets, values: list[ir.Value],
          written: ir.Value) -> None:
-    """Writes what slots have to where it belongs in the row."""
+    """Writes what slots have to where it belongs in the row. In a whole tile no store has a condition."""
     e, b, places = tile.e, tile.e.b, [slot for slot, _ in slots]
     if not tile.step.is_lone:
         places = [b.add(slot, b.load(_at(b, targets, digit))) for slot, digit in zip(places, digits)]
-    for place, (_, exists), value in zip(places, slots, values):
-        with e.if_then(exists):
-            e.store_bits(value, written, value.type.width, b.add(b.mul(tile.row, tile.n), b.sext(place, I64)))
+    is_whole = b.icmp_signed("==", tile.count, I32(tile.step.kind.tile))
+    for case in (True, False):
+        with e.if_then(is_whole if case else b.not_(is_whole)):
+            row = e.find_bits(written, values[0].type.width, b.mul(tile.row, tile.n))
+            for place, (_, exists), value in zip(places, slots, values):
+                with contextlib.nullcontext() if case else e.if_then(exists):
+                    b.store(value, b.gep(row, [b.sext(place, I64)]))
 
 
 def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value) -> ir.Value:
@@ -350,7 +358,7 @@ def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value) -> ir.Value:
     equal = _match(e, digit) if not tile.step.kind.tuning.match_digits else e.call(
         "llvm.nvvm.match.any.sync.i32", I32, everyone, digit)
     below = b.sub(b.shl(I32(1), tile.lane), I32(1))
-    before, counter = e.call("llvm.ctpop.i32", I32, b.and_(equal, below)), tile.find_counter(tile.warp, digit)
+    counter, before = tile.find_counter(tile.warp, digit), e.call("llvm.ctpop.i32", I32, b.and_(equal, below))
     old = b.load(counter)
     after = b.add(old, b.trunc(e.call("llvm.ctpop.i32", I32, equal), I16))
     e.synchronize_warp(everyone)
