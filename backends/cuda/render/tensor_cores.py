@@ -39,6 +39,7 @@ class TensorRenderer(TileRenderer):
     """Each warp has a part of the tile: products of one instruction side by side and below each other."""
 
     units = "tensor cores"
+    at_once = 2
 
     @staticmethod
     def list_shapes(product: Product, tuning: Tuning) -> Sequence[tuple[int, ...]]:

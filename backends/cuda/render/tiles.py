@@ -29,6 +29,8 @@ from jitcore.loopir.traversal import peel
 WARP_ROWS, WARP_COLUMNS, BLOCK_COLUMNS = 4, 8, 16
 #: Elements behind each row of a tile of a factor, so that writing along the sum meets other banks.
 PAD = 4
+#: Bytes of the sums of a thread from which on registers for anything else are scarce.
+LARGE_SUMS = 256
 #: Tiles count places in 32 bits: extents at most, with room for a tile behind them.
 MOST_PLACES = 2**31 - 2**10
 
@@ -147,12 +149,12 @@ class Fetched(NamedTuple):
 
 class TileRenderer:
     """Emits the body of the function. Each thread multiplies and adds for some rows and columns of the tile.
-    While one half of the terms of a pair of tiles is multiplied, the next tile of one factor is on its way
-    from memory to registers; there is room for two pairs, so that threads wait once for each.
-    emit_statements: for what follows the sum.
+    While a pair of tiles is multiplied, the next one is on its way from memory to registers; there is room
+    for two pairs, so that threads wait once for each. emit_statements: for what follows the sum.
 
     Attributes:
         pair_size: elements of a pair of tiles. room: how many sums shared memory has room for.
+        at_once: tiles on their way at one time. One takes fewer registers, and has half as long to arrive.
         sums: strips of rows of the tile, as far as this thread has them.
         down, across: rows and columns of a tile that a thread has. piece: of these, columns side by side.
         groups: how many threads or warps have other rows; group: the number of this one."""
@@ -194,12 +196,14 @@ class TileRenderer:
             pairs, following = (I32(0), I32(self.pair_size)), b.add(start, I32(depth))
             pair = b.select(is_even, *pairs)
             room = b.sub(pairs[1], pair)
-            halves = range(depth // 2), range(depth // 2, depth)
-            for factor, first, half in zip(self.factors, places, halves):
-                fetched = self._fetch(factor, first, following)
+            for first in range(0, 2, self.at_once):
+                last = first + self.at_once
+                fetched = [(factor, self._fetch(factor, place, following))
+                           for factor, place in zip(self.factors[first:last], places[first:last])]
                 with e.if_then(b.icmp_signed(">=", start, I32(0))):
-                    self.multiply(pair, half)
-                self._put(factor, fetched, room)
+                    self.multiply(pair, range(first * depth // 2, last * depth // 2))
+                for factor, elements in fetched:
+                    self._put(factor, elements, room)
             e.synchronize_block()
         self._finish(*places)
 
@@ -236,6 +240,7 @@ class TileRenderer:
         self.column = b.add(b.mul(b.urem(warp, I32(warps)), I32(WARP_COLUMNS * self.across)),
                             b.mul(column, I32(self.piece)))
         self.sums = [[self.start_sum() for _ in range(self.across)] for _ in range(self.down)]
+        self.at_once = 1 if self.down * self.across * self.dtype.itemsize >= LARGE_SUMS else 2
 
     def start_sum(self) -> ir.Value:
         return self.e.stack_slot(element_constant(self.dtype, 0))
