@@ -201,7 +201,8 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int,
         team, row = _choose_row(row, items, access_bytes, tuning)
     if row is None:
         team = _choose_team(work // tuning.team_work, items, tuning)
-        team = min(team, tuning.piece_team) if is_scan else team  # tiles of scans are as large by fewer threads
+        # tiles of scans are as large by fewer threads
+        team = min(team, tuning.piece_team) if is_scan else team
     block = team if team > WARP or not loops else tuning.block
     return Mapping("rows", tuple(loops), body, team, 1, block, row=row)
 

@@ -55,8 +55,10 @@ class Tuning:
     least_scan_columns: int = 1024
     #: Rows of each thread in a tile of a scan down the columns.
     scan_run: int = 16
-    #: Elements from which on a scan goes in one pass; rows at most, as more keep a GPU busy by themselves.
+    #: Elements from which on a scan goes in one pass; whether one does that can be cut into pieces, for which
+    #: two passes are faster on an H200; rows at most, as more keep a GPU busy by themselves.
     least_look_back: int = 1 << 20
+    prefers_look_back: bool = False
     most_look_back_rows: int = 132
     #: Threads of a block that does; whether blocks take tiles in turn, or have those of their numbers: GPUs
     #: start blocks in order, though nothing says that they have to.
@@ -124,8 +126,9 @@ class Tuning:
     digit_block: int = 512
     most_digit_items: int = 16
     digit_item_bytes: int = 64
-    #: By digits: blocks that a multiprocessor has registers for, at least.
-    digit_blocks: int = 3
+    #: By digits: blocks that a multiprocessor has registers for, at least; the same where keys go alone.
+    digit_blocks: int = 2
+    digit_key_blocks: int = 3
     #: By digits: elements that a thread counts, and how many it reads at one time.
     digit_count_items: int = 64
     digit_batch: int = 8

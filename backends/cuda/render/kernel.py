@@ -56,7 +56,8 @@ class KernelRenderer(ItemRenderer):
     def render(self) -> list[Function]:
         """Functions in the order in which they run."""
         split = find_split(self.kernel)
-        if split is None and (lanes := find_lanes(self)):
+        lanes = find_lanes(self) if split is None or self.tuning.prefers_look_back else 0
+        if lanes:
             render_look_back(self, lanes)
         elif split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):

@@ -296,7 +296,8 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
     source, order = given.pop(0), given.pop(0) if step.reads_order else None
     tables, keys_out, *order_out = given[:-6]
     tile, bits = _Tile(e, step, tables, given[-6:]), step.kind.raw_bits
-    e.bound_registers(tile.block, step.kind.tuning.digit_blocks)
+    tuning = step.kind.tuning
+    e.bound_registers(tile.block, tuning.digit_blocks if step.moves_order else tuning.digit_key_blocks)
     held = e.share(ir.IntType(max(bits, 32 * step.moves_order)), step.kind.tile)
     targets = e.share(I32, RADIX)
 

@@ -133,7 +133,7 @@ def small_tiles(request, monkeypatch):
     jitcore.clear_caches()
     threads = getattr(request, "param", 32)
     for name, facts in ARCHITECTURES.items():
-        tuning = dataclasses.replace(facts.tuning, least_look_back=1, look_back_team=threads, scan_elements=8)
+        tuning = dataclasses.replace(facts.tuning, least_look_back=1, prefers_look_back=True, look_back_team=threads, scan_elements=8)
         monkeypatch.setitem(ARCHITECTURES, name, facts._replace(tuning=tuning))
     yield
     jitcore.clear_caches()
