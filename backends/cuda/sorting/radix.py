@@ -255,18 +255,21 @@ class _Tile:
         return [(b.add(first, I32(k * distance)), b.icmp_signed(">", rest, I32(k * distance)))
                 for k in range(self.step.kind.items)]
 
-    def read_all(self, read: Callable) -> list[tuple[ir.Value, ir.Value]]:
-        """(what is read for an element, whether there is one) of each round: no load waits for another."""
-        found, b = [], self.e.b
-        for slot, exists in self.list_slots(self.slot, WARP):
-            before = b.block
-            with self.e.if_then(exists):
-                value, inside = read(b.zext(slot, I64)), b.block
-            either = b.phi(value.type)
-            either.add_incoming(value, inside)
-            either.add_incoming(value.type(0), before)
-            found.append((either, exists))
-        return found
+    def visit(self, slots: list[tuple[ir.Value, ir.Value]], body: Callable[[int, ir.Value], None]) -> None:
+        """`body(round, slot)` for slots that have an element: in a whole tile without conditions."""
+        b, is_whole = self.e.b, self.e.b.icmp_signed("==", self.count, I32(self.step.kind.tile))
+        for is_sure in (True, False):
+            with self.e.if_then(is_whole if is_sure else b.not_(is_whole)):
+                for number, (slot, exists) in enumerate(slots):
+                    with contextlib.nullcontext() if is_sure else self.e.if_then(exists):
+                        body(number, slot)
+
+    def read_all(self, bits: int, read: Callable) -> list[ir.Value]:
+        """What is read for the element of each round, 0 where there is none; no load waits for another."""
+        e, slots = self.e, self.list_slots(self.slot, WARP)
+        found = [e.stack_slot(ir.IntType(bits)(0)) for _ in slots]
+        self.visit(slots, lambda number, slot: e.write_slot(found[number], read(e.b.zext(slot, I64))))
+        return [e.read_slot(one) for one in found]
 
     def read_key(self, slot: ir.Value, source: ir.Value, order: ir.Value | None) -> ir.Value:
         b, kind, place = self.e.b, self.step.kind, self.e.b.add(self.first, slot)
@@ -288,7 +291,7 @@ class _Tile:
         if order is None:
             first = b.add(b.trunc(self.start, I32), self.slot)
             return [b.add(first, I32(k * WARP)) for k in range(self.step.kind.items)]
-        return [old for old, _ in self.read_all(lambda slot: self.read_old(slot, order))]
+        return self.read_all(32, lambda slot: self.read_old(slot, order))
 
 
 def _scatter(e: KernelEmitter, step: Step) -> None:
@@ -307,14 +310,14 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
     for digit in range(0, RADIX, WARP):
         b.store(I16(0), tile.find_counter(tile.warp, b.add(tile.lane, I32(digit))))
     e.synchronize_warp(I32(-1))
-    elements = tile.read_all(lambda slot: tile.read_key(slot, source, order))
-    ranks = [_rank(tile, *element) for element in elements]
+    elements = tile.read_all(bits, lambda slot: tile.read_key(slot, source, order))
+    ranks = [_rank(tile, raw, exists) for raw, (_, exists) in zip(elements, tile.list_slots(tile.slot, WARP))]
     e.synchronize_block()
     start, count = _find_starts(tile)
     e.synchronize_block()
     ranks = [b.add(rank, b.zext(b.load(tile.find_counter(tile.warp, digit)), I32))
              for digit, rank in [_unpack(b, rank) for rank in ranks]]
-    for (raw, _), rank in zip(elements, ranks):
+    for raw, rank in zip(elements, ranks):
         b.store(raw, place_of(rank, bits))
     if not step.is_lone:
         with e.if_then(tile.is_digit):
@@ -338,17 +341,12 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
 
 def _put(tile: _Tile, slots: list, digits: Sequence[ir.Value], targets, values: list[ir.Value],
          written: ir.Value) -> None:
-    """Writes what slots have to where it belongs in the row. In a whole tile no store has a condition."""
+    """Writes what slots have to where it belongs in the row."""
     e, b, places = tile.e, tile.e.b, [slot for slot, _ in slots]
     if not tile.step.is_lone:
         places = [b.add(slot, b.load(_at(b, targets, digit))) for slot, digit in zip(places, digits)]
-    is_whole = b.icmp_signed("==", tile.count, I32(tile.step.kind.tile))
-    for case in (True, False):
-        with e.if_then(is_whole if case else b.not_(is_whole)):
-            row = e.find_bits(written, values[0].type.width, b.mul(tile.row, tile.n))
-            for place, (_, exists), value in zip(places, slots, values):
-                with contextlib.nullcontext() if case else e.if_then(exists):
-                    b.store(value, b.gep(row, [b.sext(place, I64)]))
+    row = e.find_bits(written, values[0].type.width, b.mul(tile.row, tile.n))
+    tile.visit(slots, lambda k, _: b.store(values[k], b.gep(row, [b.sext(places[k], I64)])))
 
 
 def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value) -> ir.Value:
@@ -358,15 +356,15 @@ def _rank(tile: _Tile, raw: ir.Value, exists: ir.Value) -> ir.Value:
     digit = b.select(exists, tile.find_digit(raw), I32(RADIX - 1))
     equal = _match(e, digit) if not tile.step.kind.tuning.match_digits else e.call(
         "llvm.nvvm.match.any.sync.i32", I32, everyone, digit)
-    below = b.sub(b.shl(I32(1), tile.lane), I32(1))
-    counter, before = tile.find_counter(tile.warp, digit), e.call("llvm.ctpop.i32", I32, b.and_(equal, below))
-    old = b.load(counter)
-    after = b.add(old, b.trunc(e.call("llvm.ctpop.i32", I32, equal), I16))
+    below, above = b.sub(b.shl(I32(1), tile.lane), I32(1)), b.shl(I32(-2), tile.lane)
+    counter = tile.find_counter(tile.warp, digit)
+    rank = b.add(b.zext(b.load(counter), I32), e.call("llvm.ctpop.i32", I32, b.and_(equal, below)))
     e.synchronize_warp(everyone)
-    with e.if_then(b.icmp_signed("==", before, I32(0))):
-        b.store(after, counter)
+    # the last one of each digit counts them
+    with e.if_then(b.icmp_signed("==", b.and_(equal, above), I32(0))):
+        b.store(b.trunc(b.add(rank, I32(1)), I16), counter)
     e.synchronize_warp(everyone)
-    return _pack(b, digit, b.add(b.zext(old, I32), before))
+    return _pack(b, digit, rank)
 
 
 def _pack(b: ir.IRBuilder, digit: ir.Value, rank: ir.Value) -> ir.Value:
