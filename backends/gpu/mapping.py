@@ -206,7 +206,8 @@ def _choose_row(row: Row, items: int, access_bytes: int, tuning: Tuning) -> tupl
     if threads < tuning.row_threads:
         lanes = min(lanes, tuning.row_elements)
     wanted = _choose_team(-(-extent // max(lanes, tuning.row_elements)), items, tuning)
-    longer = round_up(-(-extent * row.element_bytes // tuning.long_row_bytes))
+    of_thread = min(tuning.long_row_bytes, tuning.most_row_bytes)
+    longer = round_up(-(-extent * row.element_bytes // of_thread))
     for team in (min(team, threads, LARGEST_BLOCK) for team in (wanted, longer)):
         rounds = -(-extent // (team * lanes))
         if rounds * lanes * row.element_bytes <= tuning.most_row_bytes:

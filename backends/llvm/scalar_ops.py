@@ -170,10 +170,8 @@ def _float_compare(sign: str) -> Emit:
     return lambda b, x, y: (b.fcmp_ordered if ordered else b.fcmp_unordered)(sign, x, y)
 
 
-def _float_extreme(sign: str, name: str) -> Emit:
+def _float_extreme(sign: str) -> Emit:
     def emit(b, x, y):
-        if like(x, ir.FloatType()) == x.type and "sm_80" in b.module.features:
-            return call_intrinsic(b, name, [x, y])
         # NaN wins, as in NumPy. The inner choice is one instruction that yields y for NaN. Were the value of
         # the outer one x, LLVM would make one choice of both, after two comparisons: three times the wait.
         extreme = b.select(b.fcmp_ordered(sign, x, y), x, y)
@@ -291,8 +289,8 @@ _FLOAT = {
     "neg": lambda b, x: b.fneg(x),
     "square": lambda b, x: b.fmul(x, x),
     "abs": lambda b, x: call_intrinsic(b, "fabs", [x]),
-    "max": _float_extreme(">", "maximum"),
-    "min": _float_extreme("<", "minimum"),
+    "max": _float_extreme(">"),
+    "min": _float_extreme("<"),
     "rem": lambda b, x, y: emit_call(b, mathlib.FUNCTIONS["fmod"].formula, x, y),
     "is_finite": _is_finite,
     "signbit": lambda b, x: b.icmp_signed("<", _float_bits(b, x), constant(_float_bits(b, x).type, 0)),
