@@ -12,17 +12,19 @@ from jitcore.backends.gpu.tuning import Tuning
 
 class Architecture(NamedTuple):
     """ptx: the oldest version of PTX that has the instructions, so that old drivers read it. shared_kib,
-    threads: of a multiprocessor. has_tensor_cores: those of `render.tensor_cores`."""
+    threads: of a multiprocessor. has_tensor_cores: those of `render.tensor_cores`. features: see
+    `RenderOptions`; sm_80 brought extremes of which NaN is the most extreme."""
 
     ptx: int
     shared_kib: int
     threads: int
     has_tensor_cores: bool = True
     tuning: Tuning = Tuning()
+    features: tuple[str, ...] = ("sm_80",)
 
 
 ARCHITECTURES = {
-    "sm_75": Architecture(63, 64, 1024, has_tensor_cores=False, tuning=Tuning(digit_key_blocks=2)),
+    "sm_75": Architecture(63, 64, 1024, has_tensor_cores=False, features=(), tuning=Tuning(digit_key_blocks=2)),
     "sm_80": Architecture(70, 164, 2048),
     "sm_86": Architecture(71, 100, 1536),
     "sm_87": Architecture(74, 164, 1536),

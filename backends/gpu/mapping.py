@@ -216,12 +216,15 @@ def _choose_team(threads: int, items: int, tuning: Tuning) -> int:
 def _choose_row(row: Row, items: int, access_bytes: int, tuning: Tuning) -> tuple[int, Row | None]:
     """The team of a row, and how it goes along it; None if there are not enough registers for it."""
     extent, statements = int(row.axis.extent), [s for sweep in row.sweeps for s in list_inside(sweep)]
-    share = 1 if row.cost <= tuning.row_cost else 2  # dear functions take many registers by themselves
-    lanes = count_elements(row.axis, statements, access_bytes // share, tuning)
-    threads = tuning.row_threads // share
+    lanes = count_elements(row.axis, statements, access_bytes, tuning)
     lanes = 1 if extent % lanes else lanes
+    # many operations take registers by themselves: of 256 threads each has all that one can have
+    threads = tuning.row_threads >> min((row.cost // tuning.row_cost).bit_length(), 2)
+    if threads < tuning.row_threads:
+        lanes = min(lanes, tuning.row_elements)
     wanted = _choose_team(-(-extent // max(lanes, tuning.row_elements)), items, tuning)
-    longer = round_up(-(-extent * row.element_bytes // tuning.long_row_bytes))
+    of_thread = min(tuning.long_row_bytes, tuning.most_row_bytes)
+    longer = round_up(-(-extent * row.element_bytes // of_thread))
     for team in (min(team, threads, LARGEST_BLOCK) for team in (wanted, longer)):
         rounds = -(-extent // (team * lanes))
         if rounds * lanes * row.element_bytes <= tuning.most_row_bytes:

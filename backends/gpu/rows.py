@@ -10,7 +10,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from jitcore.dtypes import part_size
-from jitcore.loopir.expr import OP_COST, Axis, Buffer, Expr, Index, walk
+from jitcore.loopir.expr import COMPLEX_COST, OP_COST, Axis, Buffer, Expr, Index, walk
 from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.loopir.traversal import flatten, list_reads, list_roots
 
@@ -21,7 +21,7 @@ REGISTER_BYTES = 4
 class Row(NamedTuple):
     """sweeps: the statements along an axis. values: the expressions that are kept. stored: for those that
     load what an earlier sweep has stored, its value. element_bytes: of registers for each element, at most at
-    one time. cost: of the dearest operation (`OP_COST`). lanes: elements side by side that a thread reads at
+    one time. cost: of all operations on an element. lanes: elements side by side that a thread reads at
     a time, in so many rounds of the team. threads: of a multiprocessor that there are registers for."""
 
     axis: Axis
@@ -44,14 +44,15 @@ def find_row(body: list) -> Row | None:
     sweeps = [sweep for sweep in plain if sweep.axes[0] is axis]
     values, stored = _list_kept(axis, sweeps, _find_stored(sweeps, body))
     element_bytes = _count_bytes(sweeps, values, stored)
-    cost = max((_cost_of(node) for node in values), default=0)
+    cost = sum(map(_cost_of, values))
     return Row(axis, sweeps, values, stored, element_bytes, cost) if element_bytes else None
 
 
 def _cost_of(node: Expr) -> int:
-    """Of an operation, by how many registers its operand takes."""
-    words = max(part_size(node.dtype) // REGISTER_BYTES, 1)
-    return OP_COST.get(node.op, 1) * words
+    """Of an operation, by how many registers a number takes."""
+    is_complex = any(arg.dtype.kind == "c" for arg in (node, *node.args))
+    cost = OP_COST.get(node.op, 1) + (COMPLEX_COST.get(node.op, 1) if is_complex else 0)
+    return cost * max(part_size(node.dtype) // REGISTER_BYTES, 1)
 
 
 def list_inside(sweep: Loop | Reduce) -> list[Reduce | Store]:

@@ -25,12 +25,12 @@ class Tuning:
     many_threads: int = 1 << 20
     #: Rows that stay in registers between sweeps: elements of each thread at least; bytes of each thread at
     #: most, and where the usual team would have more; threads of a multiprocessor that there are registers
-    #: for. All that for operations of such a cost, half of it where one is dearer.
+    #: for. For so many operations on an element, and again for twice as many, it has twice the registers.
     row_elements: int = 16
     most_row_bytes: int = 128
     long_row_bytes: int = 128
     row_threads: int = 1024
-    row_cost: int = 10
+    row_cost: int = 20
     #: Rows that the teams of columns reach, at most.
     column_team: int = 16
     #: Of tiles of columns: threads of a block, at most; blocks that fill a GPU, up to which rows are cut into

@@ -194,7 +194,7 @@ class Accumulator:
 
     def merge(self, old, new):
         # the new value first: what `max` does about NaN then waits for nothing from the iteration before
-        return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [new, old])
+        return self.e.merge(self.op, self.dtype, new, old)
 
     def _spread_position(self, position: ir.Value) -> ir.Value:
         """A position (of lane 0) in all lanes; the lanes' distances from it are added at the end."""

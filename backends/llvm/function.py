@@ -239,6 +239,10 @@ class ExpressionEmitter:
         kinds = [arg.dtype for arg in node.args]
         return emit_operation(self.b, name or node.op, kinds, node.dtype, args, inline)
 
+    def merge(self, op: str, dtype, x: ir.Value | Pair, y: ir.Value | Pair) -> ir.Value | Pair:
+        """Two values of a reduction as one."""
+        return emit_operation(self.b, op, [dtype, dtype], dtype, [x, y])
+
     def _read_operands(self, node: Expr, operands: Sequence[Expr]) -> list:
         """The registers of a node's operands, spread over the lanes where the node is in lanes."""
         args = [self.values[id(arg)] for arg in operands]

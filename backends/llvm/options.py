@@ -17,7 +17,7 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import Equation
 
 #: Instructions, as LLVM names their groups, of which formulas have another form.
-FORMULA_FEATURES = ("avx512f",)
+FORMULA_FEATURES = ("avx512f", "sm_80")
 
 
 class RenderOptions(NamedTuple):

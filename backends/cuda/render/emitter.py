@@ -18,14 +18,15 @@ from jitcore.backends.llvm.complex_ops import interleave, separate
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
 from jitcore.backends.llvm.options import RenderOptions
-from jitcore.backends.llvm.registers import (I1, I8, I32, I64, POINTER, Pair, call_function, lane_count,
-                                             map_parts, memory_type, splat, widen)
+from jitcore.backends.llvm.registers import (I1, I8, I32, I64, POINTER, Pair, call_function, call_intrinsic,
+                                             lane_count, map_parts, memory_type, splat, widen)
 from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, walk
 from jitcore.loopir.program import Store
 
 VOID = ir.VoidType()
 #: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
 MAX_NARROW = 2**31 - 1
+_EXTREMES = {"max": "maximum", "min": "minimum"}
 
 
 class KernelEmitter(ExpressionEmitter):
@@ -194,6 +195,14 @@ class KernelEmitter(ExpressionEmitter):
             self.axis_values[axis] = self.b.add(first, I64(lane))
             yield lane
         self.lanes, self.values, self.axis_values[axis] = lanes, values, first
+
+    # -- reductions -------------------------------------------------------------------------------------
+    def merge(self, op: str, dtype, x: ir.Value | Pair, y: ir.Value | Pair) -> ir.Value | Pair:
+        """From sm_80 on one instruction finds extremes of which NaN is the most extreme; which of two zeros
+        it finds does not depend on their order."""
+        if dtype == dtypes.float32 and op in _EXTREMES and "sm_80" in self.function.module.features:
+            return call_intrinsic(self.b, _EXTREMES[op], [x, y])
+        return super().merge(op, dtype, x, y)
 
     # -- places -------------------------------------------------------------------------------------------
     def count_iterations(self, axes: Sequence[Axis]) -> list[ir.Value]:

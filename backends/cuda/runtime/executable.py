@@ -53,6 +53,7 @@ class CudaExecutable:
         is_llvm, facts = options.codegen == "llvm", ARCHITECTURES[self.arch]
         rendered_for = RenderOptions(
             ACCESS_BYTES if is_llvm else 1, options.fastmath, None, options.contract,
+            features=facts.features if is_llvm else (),
             has_tensor_cores=is_llvm and facts.has_tensor_cores, tuning=facts.tuning)
         self._latest = RenderedProgram(program, rendered_for)
         if options.codegen == "numba":
