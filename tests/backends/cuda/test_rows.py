@@ -122,6 +122,14 @@ def test_not_a_number(size):
         check(softmax, x)
 
 
+@pytest.mark.parametrize("shape", [(1000,), (4001,), (2, 3, 40), (0, 40), (40, 0)])
+def test_shapes(shape):
+    x = RNG.standard_normal(shape).astype(np.float32)
+    check(lambda x: x.var(), x) if x.size else None
+    check(normalise, x)
+    check(lambda x: normalise(x).sum(-1) + layer_norm(x + 1).max(-1) if x.size else normalise(x), x)
+
+
 @pytest.mark.parametrize("size", [33, 64, 1000])
 def test_memory_that_is_written(size):
     values = draw(60, size)
