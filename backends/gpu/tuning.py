@@ -90,7 +90,8 @@ class Tuning:
     least_product: int = 8
     many_tiles: int = 132
     #: Tiles, from large to small, of numbers of four and of eight bytes, and of tensor cores: rows, columns,
-    #: threads, and bytes that tiles of factors go along the sum. The last one is for few rows or columns.
+    #: threads, and bytes that tiles of factors go along the sum (at least 64 for tensor cores), all powers of
+    #: two. The last one is for few rows or columns.
     product_shapes: tuple[tuple[int, int, int, int], ...] = (
         (128, 128, 256, 32), (64, 64, 256, 64), (32, 32, 256, 64), (16, 16, 256, 64))
     wide_product_shapes: tuple[tuple[int, int, int, int], ...] = (

@@ -50,14 +50,16 @@ class TensorRenderer(TileRenderer):
         return product.left.args[0], product.right.args[0]
 
     def place_factors(self) -> tuple[list[Factor], int]:
-        """Neighbours in memory stay neighbours, so that one access moves several of them."""
+        """Neighbours along the sum lie side by side, as many as one access moves, or else pairs of them."""
         t, factors, start = self.tiling, [], 0
         sides = (t.rows, t.height), (t.columns, t.width)
         for value, (side, extent) in zip(self.list_factors(self.product), sides):
-            is_along = runs_along(value, self.axis)
-            rows, pitch = (extent, self.depth + PAD) if is_along else (self.depth, extent + PAD)
-            factors.append(Factor(value, side, extent, start, *((1, pitch) if is_along else (pitch, 1))))
-            start += rows * pitch
+            if runs_along(value, self.axis):
+                along, across, terms, size = 1, self.depth + PAD, 1, extent * (self.depth + PAD)
+            else:
+                along, across, terms, size = extent + PAD, 2, 2, self.depth * (extent + PAD)
+            factors.append(Factor(value, side, extent, start, along, across, terms))
+            start += size
         return factors, start
 
     def begin(self) -> None:
@@ -97,8 +99,8 @@ class TensorRenderer(TileRenderer):
         row, column = b.add(row, self.lane_row), b.add(self.column, self.lane_pair)
         with self.e.if_then(self.has_part):
             for number, slots in enumerate(self.sums[strip]):
-                for down in (0, ROWS // 2):
-                    sums = join_lanes(b, [self.e.read_slot(slot) for slot in slots[bool(down) * 2 :][:2]])
+                for down, some in ((0, slots[:2]), (ROWS // 2, slots[2:])):
+                    sums = join_lanes(b, [self.e.read_slot(slot) for slot in some])
                     place = b.add(b.mul(row, I32(width)), column)
                     b.store(sums, self.at(place, sums.type, down * width + number * COLUMNS))
 
@@ -107,16 +109,7 @@ class TensorRenderer(TileRenderer):
         """Pairs of neighbours along the sum. places: how far along the side and the sum each is from the
         lane's own."""
         b, factor = self.e.b, self.factors[number]
+        pairs, kind = ir.VectorType(element_type(factor.value.dtype), 2), _INSTRUCTIONS[factor.value.dtype][1]
         own = b.add(pair, self.find(factor, self.lane_pair, b.add(first, self.lane_row)))
-        return [self._read_pair(factor, own, (further + down) * factor.across + k * factor.along)
-                for down, k in places]
-
-    def _read_pair(self, factor: Factor, place: ir.Value, further: int) -> ir.Value:
-        b, dtype = self.e.b, factor.value.dtype
-        element = element_type(dtype)
-        if factor.along == 1:
-            pair = b.load(self.at(place, ir.VectorType(element, 2), further))
-        else:
-            others = further, further + factor.along
-            pair = join_lanes(b, [b.load(self.at(place, element, other)) for other in others])
-        return b.bitcast(pair, _INSTRUCTIONS[dtype][1])
+        further = [(further + down) * factor.across + k * factor.along for down, k in places]
+        return [b.bitcast(b.load(self.at(own, pairs, one)), kind) for one in further]

@@ -127,7 +127,7 @@ def find_product(kernel: Kernel, tuning: Tuning) -> Product | None:
 class Factor(NamedTuple):
     """A factor, and its tile in shared memory. side, extent: its axis besides that of the sum, and how far
     the tile goes along it. start: where the tile starts; along, across: how far apart neighbours along the
-    sum and along the side are."""
+    sum and along the side are. terms: of the sum, that lie side by side for each place along the side."""
 
     value: Expr
     side: Axis
@@ -135,11 +135,12 @@ class Factor(NamedTuple):
     start: int
     along: int
     across: int
+    terms: int = 1
 
 
 class Fetched(NamedTuple):
     """Elements on their way to shared memory. k, place: of the first one along the sum and along the side.
-    is_some: whether this thread has them, if not all threads do. slots: registers."""
+    is_some: whether this thread has them, if not all threads do. slots: a register for each term."""
 
     k: ir.Value
     place: ir.Value
@@ -278,7 +279,7 @@ class TileRenderer:
     def _read(self, place: ir.Value, further: int, count: int, step: int) -> list[ir.Value]:
         """So many elements, as many as one access reads side by side, then others a step behind."""
         b, lanes, found = self.e.b, min(self.lanes, count), []
-        kind = self.kind if lanes == 1 else ir.VectorType(self.kind, lanes)
+        kind = _several(self.kind, lanes)
         for number in range(count // lanes):
             pointer = self.at(place, kind, further + number * step)
             value = b.load(pointer, align=lanes * self.dtype.itemsize)
@@ -310,36 +311,45 @@ class TileRenderer:
         e, b, axis, value = self.e, self.e.b, self.axis, factor.value
         fast, extent = (axis, self.depth) if runs_along(value, axis) else (factor.side, factor.extent)
         lanes, found = self._find_lanes(value, fast), []
-        count = self.depth * factor.extent // lanes
+        count = self.depth * factor.extent // (lanes * factor.terms)
         for before in range(0, count, self.threads):
             number = b.add(self.thread, I32(before))
             low, high = (split(number, I32(extent // lanes)) for split in (b.urem, b.udiv))
             low = b.mul(low, I32(lanes))
-            k, place = (low, high) if fast is axis else (high, low)
+            k, place = (low, high) if fast is axis else (b.mul(high, I32(factor.terms)), low)
             # beyond the last row or column there is nothing to add: what is read in its place is not stored
             last = b.sub(self.extent(factor.side), I32(1 if fast is axis else lanes))
             e.axis_values[factor.side] = b.zext(e.least(b.add(first, place), last), I64)
-            e.axis_values[axis] = b.zext(b.add(start, k), I64)
-            is_inside, is_some = b.icmp_unsigned("<", b.add(start, k), self.extent(axis)), None
-            if before + self.threads > count:
-                is_some = b.icmp_unsigned("<", number, I32(count))
-                is_inside = b.and_(is_some, is_inside)
-            slots = [e.stack_slot(element_constant(value.dtype, 0)) for _ in range(lanes)]
-            with e.if_then(is_inside), e.in_lanes(fast, lanes):
-                for slot, one in zip(slots, split_lanes(b, e.expr_in_lanes(value))):
-                    e.write_slot(slot, one)
+            is_some = b.icmp_unsigned("<", number, I32(count)) if before + self.threads > count else None
+            slots = [self._fetch_lanes(value, fast, lanes, b.add(b.add(start, k), I32(term)), is_some)
+                     for term in range(factor.terms)]
             found.append(Fetched(k, place, is_some, slots))
         return found
+
+    def _fetch_lanes(self, value: Expr, fast: Axis, lanes: int, k: ir.Value,
+                     is_some: ir.Value | None) -> ir.Value:
+        """Elements side by side, for a term of the sum; zeros behind its end."""
+        e, b = self.e, self.e.b
+        e.axis_values[self.axis] = b.zext(k, I64)
+        is_inside = b.icmp_unsigned("<", k, self.extent(self.axis))
+        slot = e.stack_slot(ir.Constant(_several(element_type(value.dtype), lanes), None))
+        with e.if_then(is_inside if is_some is None else b.and_(is_some, is_inside)), e.in_lanes(fast, lanes):
+            e.write_slot(slot, e.expr_in_lanes(value))
+        return slot
 
     def _put(self, factor: Factor, fetched: list[Fetched], pair: ir.Value) -> None:
         """What was fetched goes to shared memory. pair: where the tiles begin."""
         e, b = self.e, self.e.b
-        is_turned = runs_along(factor.value, self.axis) and factor.along > 1
+        is_apart = runs_along(factor.value, self.axis) and factor.along > 1
+        most, step = (1, factor.along) if is_apart else (ACCESS_BYTES // factor.value.dtype.itemsize, 1)
         for k, place, is_some, slots in fetched:
-            values, target = list(map(e.read_slot, slots)), b.add(pair, self.find(factor, k, place))
+            target = b.add(pair, self.find(factor, k, place))
+            terms = [split_lanes(b, e.read_slot(slot)) for slot in slots]
+            values = [one for lane in zip(*terms) for one in lane]
             with contextlib.nullcontext() if is_some is None else e.if_then(is_some):
-                for lane, value in enumerate(values if is_turned else [join_lanes(b, values)]):
-                    b.store(value, self.at(target, value.type, lane * factor.along))
+                for first in range(0, len(values), most):
+                    value = join_lanes(b, values[first : first + most])
+                    b.store(value, self.at(target, value.type, first * step))
 
     def _find_lanes(self, factor: Expr, axis: Axis) -> int:
         """How many neighbours along an axis one access reads."""
@@ -370,6 +380,10 @@ class TileRenderer:
                     self.emit_statements(e, p.stores)
             if strips < count:
                 e.synchronize_block()
+
+
+def _several(kind: ir.Type, count: int) -> ir.Type:
+    return kind if count == 1 else ir.VectorType(kind, count)
 
 
 def _indexes(factor: Expr) -> list:
