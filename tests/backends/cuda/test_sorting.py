@@ -226,7 +226,8 @@ def test_memory_of_the_operand_may_be_that_of_the_result(way):
 @BOTH
 @pytest.mark.parametrize("extent", [1, 200, 5000])
 def test_updates(way, extent):
-    """The order of equal places is that of the updates: so sums have the bits of one sum after the other."""
+    """The order of equal places is that of the updates: so sums have the bits of one sum after the other, but for those
+    of few elements, of which each warp has a table."""
     i, x = RNG.integers(-extent, extent + extent // 9, 6000), draw("float32", 6000)
     x = np.where(np.abs(x) < 1e9, x, 1.5).astype(np.float32)
     (sums, last), _ = run(
@@ -239,7 +240,10 @@ def test_updates(way, extent):
     for place, value in zip(i[i < extent], x[i < extent]):
         expected[place] += value
         chosen[place] = value
-    check(sums, expected)
+    if extent == 5000:
+        check(sums, expected)
+    else:
+        np.testing.assert_allclose(sums, expected, rtol=1e-5, atol=1e-6 * np.abs(x).sum())
     check(last, chosen)
 
 
@@ -269,7 +273,7 @@ RULE = {
     "16 bits": (jnp.sort, [np.zeros(1_000_000, "f2")], passes(2)),
     "many rows": (jnp.sort, [np.zeros((4000, 9000), "u4")], passes(4)),
     "many rows of one tile": (jnp.sort, [np.zeros((4000, 5000), "u4")], lone_passes(4)),
-    "updates of few elements": (lambda i, x: jnp.zeros(200).at[i].add(x), [np.zeros(5000, int), np.zeros(5000)], lone_passes(1)),
+    "updates of few elements": (lambda i, x: jnp.zeros(200).at[i].set(x), [np.zeros(5000, int), np.zeros(5000)], lone_passes(1)),
     "updates": (lambda i, x: jnp.zeros(70_000).at[i].add(x), [np.zeros(500_000, int), np.zeros(500_000)], passes(3)),
 }
 
