@@ -191,6 +191,58 @@ def test_large_arrays(runtime):
     np.testing.assert_allclose(found[1:], [x.sum(dtype=np.float64)] * 2, atol=0.5)
 
 
+def draw(*shape, dtype=np.float32):
+    return np.random.default_rng(1).standard_normal(shape).astype(dtype)
+
+
+def add_at(count, combine="add"):
+    def run(i, x):
+        return getattr(jnp.zeros(count, x.dtype).at[i], combine)(x)
+
+    return run
+
+
+PLACES = np.random.default_rng(2).integers(0, 1000, 3_000_000)
+#: Programs whose blocks wait for each other, or are many: (function, arguments).
+LARGE = {
+    "sort": (jnp.sort, (np.random.default_rng(0).integers(0, 2**32, 5_000_000, np.uint32),)),
+    "sort float64": (jnp.sort, (draw(1_000_000, dtype=np.float64),)),
+    "argsort": (jnp.argsort, (np.round(draw(3_000_000), 3),)),
+    "sort rows": (lambda x: jnp.sort(x, axis=0), (draw(20_000, 30),)),
+    "unique": (lambda x: jnp.unique(x, size=2000), (np.random.default_rng(0).integers(0, 2000, 2_000_000),)),
+    "cumlogsumexp": (lax.cumlogsumexp, (draw(3_000_000),)),
+    "cumsum of long rows": (lambda x: jnp.cumsum(x, axis=1), (draw(3, 2_000_000),)),
+    "cumsum reversed": (lambda x: lax.cumsum(x, 0, True), (draw(5_000_000, dtype=np.float64),)),
+    "cumsum of columns": (lambda x: jnp.cumsum(x, axis=0), (draw(3000, 3000),)),
+    "cumprod of whole numbers": (jnp.cumprod, (np.random.default_rng(0).integers(-3, 4, 2_000_000),)),
+    "softmax": (jitcore.nn.softmax, (draw(3000, 1000),)),
+    "softmax of columns": (lambda x: jitcore.nn.softmax(x, axis=0), (draw(3000, 1000),)),
+    "variance of columns": (lambda x: x.var(0), (draw(300_000, 10),)),
+    "argmax of columns": (lambda x: x.argmax(0), (draw(3001, 1000),)),
+    "transposed": (lambda x, y: x + 2 * y.T, (draw(2000, 3000), draw(3000, 2000))),
+    "counts": (add_at(1000), (PLACES, np.ones_like(PLACES))),
+    "sums": (add_at(1000), (PLACES, draw(len(PLACES)))),
+    "extremes": (add_at(1000, "max"), (PLACES, draw(len(PLACES), dtype=np.float64))),
+    "last ones": (add_at(1000, "set"), (PLACES, draw(len(PLACES)))),
+    "products": (lambda x, y: jnp.maximum(x @ y, 0), (draw(1000, 1001), draw(1001, 1100))),
+    "products of halves": (lambda x, y: x @ y, (draw(1024, 512, dtype=np.float16), draw(512, 1024, dtype=np.float16))),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_programs(runtime, name):
+    """They are those of the processor, and the same ones each time."""
+    function, args = LARGE[name]
+    run = jit(function, backend="cuda")
+    found, expected = np.asarray(run(*args)), np.asarray(jit(function, backend="cpu")(*args))
+    assert all(np.asarray(run(*args)).tobytes() == found.tobytes() for _ in range(3))
+    if found.dtype.kind == "f":
+        rtol = {2: 1e-2, 4: 1e-3, 8: 1e-9}[found.dtype.itemsize]
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * np.abs(expected).max())
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_a_loop_of_many_kernels(runtime):
     def step(i, c):
         return 0.25 * (jnp.roll(c, 1) + jnp.roll(c, -1)) + c.mean()
