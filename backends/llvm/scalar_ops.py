@@ -127,6 +127,12 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
         return _cast(b, args[0], dtype, np.dtype(result_dtype))
     if name == "bitcast":
         return _bitcast(b, args[0], dtype, np.dtype(result_dtype))
+    if dtype == dtypes.bfloat16:  # of which LLVM has no registers: updates combine what is in memory
+        wide = [convert(b, arg, dtype, dtypes.float32) for arg in args]
+        is_bfloat16 = np.dtype(result_dtype) == dtypes.bfloat16
+        target = dtypes.float32 if is_bfloat16 else result_dtype
+        found = emit_operation(b, name, [dtypes.float32] * len(args), target, wide, inline)
+        return convert(b, found, dtypes.float32, dtype) if is_bfloat16 else found
     if dtype.kind == "c" or name == "complex":
         return complex_ops.emit_complex(b, name, dtype, args, lambda real, operand, result, registers: (
             emit_operation(b, real, [operand], result, registers, inline)))

@@ -1,10 +1,12 @@
 """Gather and scatter against JAX with random dimension numbers, every mode and dtype."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from jitcore import lax
+import jitcore.numpy as jnp
+from jitcore import jit, lax
 from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array
 
@@ -198,3 +200,18 @@ def test_errors_are_those_of_jax(call, kind):
     with pytest.raises(kind) as theirs:
         call(jax_lax)
     assert str(ours.value).split("\n")[0] == str(theirs.value).split("\n")[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("name, combine", [("add", np.add), ("multiply", np.multiply), ("max", np.maximum),
+                                           ("min", np.minimum)])
+@pytest.mark.parametrize("extent", [1, 7, 300])
+def test_updates_of_halves(dtype, name, combine, extent):
+    """Each is rounded, as NumPy does it one after the other."""
+    generator = np.random.default_rng(extent)
+    places, values = generator.integers(0, extent, 500), (1 + generator.standard_normal(500) / 16).astype(dtype)
+    found = np.asarray(jit(lambda i, x: getattr(jnp.full(extent, 0.5, dtype).at[i], name)(x))(places, values))
+    expected = np.full(extent, 0.5, dtype)
+    combine.at(expected, places, values)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))

@@ -235,6 +235,9 @@ class GpuRuntime:
     def free(self, address: int) -> None:
         """Behind what the stream has been given. What is asked for next is often as large, and used later in
         the stream: it is kept for that. The driver's pool may have to put pieces together."""
+        self.quietly(self._keep, address)
+
+    def _keep(self, address: int) -> None:
         size = self._sizes[address]
         spare = self._spare.setdefault(size, deque())
         spare.append(address)
