@@ -24,7 +24,7 @@ class Architecture(NamedTuple):
 
 
 ARCHITECTURES = {
-    "sm_75": Architecture(63, 64, 1024, has_tensor_cores=False, features=(), tuning=Tuning(digit_key_blocks=2)),
+    "sm_75": Architecture(63, 64, 1024, False, Tuning(digit_key_blocks=2), ()),
     "sm_80": Architecture(70, 164, 2048),
     "sm_86": Architecture(71, 100, 1536),
     "sm_87": Architecture(74, 164, 1536),

@@ -24,7 +24,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jitcore.backends.gpu.rows import Row, find_row, list_inside
+from jitcore.backends.gpu.rows import REGISTER_BYTES, Row, find_row, list_inside
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index, walk
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Statement, Store
@@ -218,11 +218,13 @@ def _choose_row(row: Row, items: int, access_bytes: int, tuning: Tuning) -> tupl
     extent, statements = int(row.axis.extent), [s for sweep in row.sweeps for s in list_inside(sweep)]
     lanes = count_elements(row.axis, statements, access_bytes, tuning)
     lanes = 1 if extent % lanes else lanes
-    # many operations take registers by themselves: of 256 threads each has all that one can have
-    threads = tuning.row_threads >> min((row.cost // tuning.row_cost).bit_length(), 2)
+    # many operations take registers by themselves, and those on long elements more: of 256 threads each has
+    # all that one can have
+    heavy = max((row.cost // tuning.row_cost).bit_length(), int(row.element_bytes > REGISTER_BYTES))
+    threads = tuning.row_threads >> min(heavy, 2)
     if threads < tuning.row_threads:
-        lanes = min(lanes, tuning.row_elements)
-    wanted = _choose_team(-(-extent // max(lanes, tuning.row_elements)), items, tuning)
+        lanes = min(lanes, max(access_bytes // REGISTER_BYTES, 1))
+    wanted = _choose_team(-(-extent // max(lanes, tuning.row_bytes // row.element_bytes)), items, tuning)
     of_thread = min(tuning.long_row_bytes, tuning.most_row_bytes)
     longer = round_up(-(-extent * row.element_bytes // of_thread))
     for team in (min(team, threads, LARGEST_BLOCK) for team in (wanted, longer)):

@@ -23,10 +23,10 @@ class Tuning:
     least_team: int = 4
     usual_team: int = 128
     many_threads: int = 1 << 20
-    #: Rows that stay in registers between sweeps: elements of each thread at least; bytes of each thread at
+    #: Rows that stay in registers between sweeps: bytes of each thread at least, where there is so much; at
     #: most, and where the usual team would have more; threads of a multiprocessor that there are registers
     #: for. For so many operations on an element, and again for twice as many, it has twice the registers.
-    row_elements: int = 16
+    row_bytes: int = 64
     most_row_bytes: int = 128
     long_row_bytes: int = 128
     row_threads: int = 1024
@@ -79,10 +79,11 @@ class Tuning:
     most_moved: int = 4 << 20
 
     # -- kernels (`cuda.render`) --------------------------------------------------------------------------
-    #: Rounds of a thread's part of a reduction that are written out together, if one has so many operations:
-    #: NVIDIA's assembler does that with shorter ones.
+    #: Rounds of a thread's part of a reduction that are written out together, if one has so many operations
+    #: at least (NVIDIA's assembler does that with shorter ones), and results of so many bytes at most.
     rounds: int = 4
     least_unrolled: int = 16
+    most_unrolled_bytes: int = 256
     #: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
     most_inlined_calls: int = 8
     #: Extents from which on products go by tiles; tiles that keep a GPU busy: where there are fewer of the

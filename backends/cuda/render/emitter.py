@@ -26,6 +26,8 @@ from jitcore.loopir.program import Store
 VOID = ir.VoidType()
 #: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
 MAX_NARROW = 2**31 - 1
+#: Threads for whose registers there is room, however many one has.
+ANY_THREADS = 256
 _EXTREMES = {"max": "maximum", "min": "minimum"}
 
 
@@ -44,6 +46,7 @@ class KernelEmitter(ExpressionEmitter):
             argument.attributes.align = ACCESS_BYTES  # loads side by side become one
         super().__init__(function, options, contraction)
         self.together: tuple[int, Callable] | None = None
+        self.limit = 1, 1  # threads of a block, and blocks, for which a multiprocessor has registers
         self.addresses = dict(zip(buffers, function.args))
         self.sizes = dict(zip(sizes, function.args[len(buffers) :]))
         self.moving: dict[Buffer, ir.Value] = {}  # buffers that change places, and where their address is
@@ -52,6 +55,10 @@ class KernelEmitter(ExpressionEmitter):
     def finish(self) -> None:
         self.b.ret_void()
         super().finish()
+        if self.limit[0] > ANY_THREADS or self.limit[1] > 1:
+            for name, count in zip(("maxntidx", "minctasm"), self.limit):
+                note = self.function.module.add_metadata([self.function, name, I32(count)])
+                self.function.module.add_named_metadata("nvvm.annotations", note)
 
     def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
         """The same loop, with rounds written out together where `together` says how."""
@@ -260,11 +267,9 @@ class KernelEmitter(ExpressionEmitter):
         """A special register as an i64, such as "tid.x"."""
         return self.b.zext(self.call(f"llvm.nvvm.read.ptx.sreg.{name}", I32), I64)
 
-    def limit_registers(self, threads: int, blocks: int) -> None:
+    def limit_registers(self, threads: int, blocks: int = 1) -> None:
         """Threads have so few registers that so many blocks of them run on a multiprocessor at once."""
-        for note, count in (("maxntidx", threads), ("minctasm", blocks)):
-            note = self.function.module.add_metadata([self.function, note, I32(count)])
-            self.function.module.add_named_metadata("nvvm.annotations", note)
+        self.limit = threads, blocks
 
     def call(self, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
         return call_function(self.b, name, result, operands)
@@ -272,12 +277,6 @@ class KernelEmitter(ExpressionEmitter):
     def read_item(self, block: int) -> ir.Value:
         """The number of this thread, where blocks have so many."""
         return self.b.add(self.b.mul(self.read_register("ctaid.x"), I64(block)), self.read_register("tid.x"))
-
-    def bound_registers(self, block: int, blocks: int) -> None:
-        """Makes registers so few that a multiprocessor has room for so many blocks of so many threads."""
-        module = self.function.module
-        for name, value in (("maxntidx", block), ("minctasm", blocks)):
-            module.add_named_metadata("nvvm.annotations", [self.function, name, I32(value)])
 
     def share(self, kind: ir.Type, count: int) -> ir.GlobalVariable:
         """Shared memory of a block of threads: so many elements."""

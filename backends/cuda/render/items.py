@@ -199,7 +199,8 @@ class ItemRenderer(StatementRenderer):
     def _in_rounds(self, e: KernelEmitter, reduce: Reduce) -> contextlib.AbstractContextManager:
         """Rounds of a thread's part of a reduction are written out together, if one is many operations."""
         nodes, axis = list(walk(reduce.values)), reduce.axes[0]
-        if len(nodes) < self.tuning.least_unrolled:
+        nbytes = sum(node.dtype.itemsize for node in nodes)
+        if len(nodes) < self.tuning.least_unrolled or nbytes > self.tuning.most_unrolled_bytes:
             return contextlib.nullcontext()
 
         def read(place):

@@ -79,6 +79,7 @@ class KernelRenderer(ItemRenderer):
         e = KernelEmitter(self.module, name, buffers, self.sizes, self.options, self.contraction,
                           self.is_apart)
         e.inlines_math, e.written = self.inlines_math, self.written
+        e.limit_registers(mapping.block)
         return e
 
     # -- items --------------------------------------------------------------------------------------------

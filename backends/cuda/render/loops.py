@@ -63,6 +63,7 @@ class BlockRenderer:
     def render(self) -> list[Function]:
         e = KernelEmitter(self.module, self.name, self.buffers, self.sizes, self.options, Contraction(),
                           self.is_apart)
+        e.limit_registers(self.size)
         for buffer in self.moving:
             e.moving[buffer] = e.prologue.alloca(POINTER)
             e.prologue.store(e.addresses[buffer], e.moving[buffer])

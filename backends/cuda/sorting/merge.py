@@ -172,6 +172,7 @@ class _Writer:
         name = f"{self.name}_{suffix}"
         if name not in self.module.globals:
             e = KernelEmitter(self.module, name, buffers, sizes, self.options, Contraction())
+            e.limit_registers(block)
             emit(e)
             e.finish()
         self.functions.append(Function(name, buffers, sizes, _MAPPING._replace(block=block), grid))

@@ -300,7 +300,7 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
     tables, keys_out, *order_out = given[:-6]
     tile, bits = _Tile(e, step, tables, given[-6:]), step.kind.raw_bits
     tuning = step.kind.tuning
-    e.bound_registers(tile.block, tuning.digit_blocks if step.moves_order else tuning.digit_key_blocks)
+    e.limit_registers(tile.block, tuning.digit_blocks if step.moves_order else tuning.digit_key_blocks)
     held = e.share(ir.IntType(max(bits, 32 * step.moves_order)), step.kind.tile)
     targets = e.share(I32, RADIX)
 
