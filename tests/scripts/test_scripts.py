@@ -26,7 +26,7 @@ from jitcore.scripts.units import State
 class Inline:
     """A helper that compiles at once, in this process."""
 
-    seconds = 0.0
+    seconds, maker = 0.0, None
 
     def __init__(self):
         self.answer, self.jobs = None, []

@@ -169,7 +169,7 @@ def test_teams_join_what_they_found_in_shared_memory():
     text = write(*PROGRAMS["softmax of 1000"])
     assert text.count("cuda.shared.array") == 1
     assert text.count("def reduce_max(") == text.count("def reduce_add(") == 1
-    assert "for j in range(t, x.shape[1], 256):" in text
+    assert "for j in range(t, x.shape[1], 64):" in text
 
 
 def test_columns_lie_side_by_side():
