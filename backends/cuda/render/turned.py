@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.render.emitter import KernelEmitter, join_lanes
+from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Slots
 from jitcore.backends.cuda.render.tiles import MOST_PLACES, Tiling
 from jitcore.backends.gpu.mapping import WARP, count_elements, is_aligned, round_up
 from jitcore.backends.gpu.tuning import Tuning
-from jitcore.backends.llvm.registers import I32, I64, Pair, lane_count, map_parts
+from jitcore.backends.llvm.registers import I32, I64
 from jitcore.backends.llvm.statements import count_calls
 from jitcore.loopir.expr import Axis, Expr, walk
 from jitcore.loopir.program import Kernel, Store
@@ -114,7 +114,7 @@ class TurnedRenderer:
                     held.append(e.load(*load.attr))
             for (column, row), value in zip(places, held):
                 place = b.add(b.mul(column, I64(self.pitch)), row)
-                for number, part in enumerate(_list_lanes(b, value)):
+                for number, part in enumerate(e.split_lanes(value)):
                     slots.write(b, b.add(place, I64(number)), part)
 
     def _find_lanes(self, load: Expr) -> int:
@@ -133,7 +133,7 @@ class TurnedRenderer:
                 for load, slot in zip(t.loads, slots):
                     parts = [slot.read(b, b.add(b.mul(b.add(column, I64(number)), I64(self.pitch)), row))
                              for number in range(lanes)]
-                    e.values[id(load)] = map_parts(lambda *parts: _join(b, parts), *parts)
+                    e.values[id(load)] = e.join_lanes(parts)
                 if len(places) > 1:
                     with e.in_lanes(self.tiling.columns, lanes):
                         for store in t.body:
@@ -167,15 +167,3 @@ class TurnedRenderer:
             last = b.sub(e.size(axis.extent), I64(lanes))
             e.axis_values[axis] = e.least(e.axis_values[axis], last)
         return is_inside
-
-
-def _list_lanes(b: ir.IRBuilder, value: ir.Value | Pair) -> list[ir.Value | Pair]:
-    lanes = lane_count(value)
-    if lanes == 1:
-        return [value]
-    return [map_parts(lambda part: b.extract_element(part, I32(lane)), value)  # noqa: B023
-            for lane in range(lanes)]
-
-
-def _join(b: ir.IRBuilder, parts: tuple[ir.Value, ...]) -> ir.Value:
-    return parts[0] if len(parts) == 1 else join_lanes(b, parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 
 import ml_dtypes
@@ -12,7 +11,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda.architectures import ARCHITECTURES
+from jitcore.backends.gpu.tuning import Tuning
 from tests.backends.cuda.kernel_faults import Fault, Subject, list_faults
 
 RNG = np.random.default_rng(7)
@@ -128,15 +127,10 @@ def test_donated(shape, axis):
 
 # -- one pass --------------------------------------------------------------------------------------------
 @pytest.fixture
-def small_tiles(request, monkeypatch):
+def small_tiles(request, use_tuning):
     """Scans in one pass from few elements on, by tiles of so many threads with two accesses each."""
-    jitcore.clear_caches()
     threads = getattr(request, "param", 32)
-    for name, facts in ARCHITECTURES.items():
-        tuning = dataclasses.replace(facts.tuning, least_look_back=1, prefers_look_back=True, look_back_team=threads, scan_elements=8)
-        monkeypatch.setitem(ARCHITECTURES, name, facts._replace(tuning=tuning))
-    yield
-    jitcore.clear_caches()
+    use_tuning(Tuning(least_look_back=1, prefers_look_back=True, look_back_team=threads, scan_elements=8))
 
 
 def find_mapping(f, x):
