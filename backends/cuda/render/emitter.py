@@ -62,21 +62,20 @@ class KernelEmitter(ExpressionEmitter):
 
     def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
         """The same loop, with rounds written out together where `together` says how."""
-        b, first = self.b, start
-        if self.together is not None:
-            rounds, read = self.together
-            pace = b.mul(step, I64(rounds))
-            first = b.add(start, b.mul(b.sdiv(b.sub(stop, start), pace), pace))
-            with self.for_range(start, first, pace) as i:
-                places = [b.add(i, b.mul(step, I64(number))) for number in range(rounds)]
-                known, tables = self.values, []
-                for place in places:
-                    self.values = dict(known)
-                    read(place)
-                    tables.append(self.values)
-                for place, self.values in zip(places, tables):
-                    body(place)
-        super().loop(first, stop, step, body)
+        if self.together is None:
+            return super().loop(start, stop, step, body)
+        rounds, read = self.together
+
+        def run(places: list[ir.Value]) -> None:
+            known, tables = self.values, []
+            for place in places:
+                self.values = dict(known)
+                read(place)
+                tables.append(self.values)
+            for place, self.values in zip(places, tables):
+                body(place)
+
+        self.for_batches(start, stop, step.constant, rounds, run)
 
     @contextlib.contextmanager
     def in_rounds(self, rounds: int, read: Callable[[ir.Value], None]) -> Iterator[None]:
@@ -171,8 +170,6 @@ class KernelEmitter(ExpressionEmitter):
 
     def join_lanes(self, values: Sequence[ir.Value | Pair]) -> ir.Value | Pair:
         """Lanes of so many values; one stays as it is."""
-        if len(values) == 1:
-            return values[0]
         return map_parts(lambda *parts: join_lanes(self.b, parts), *values)
 
     def _is_whole(self, index: Index) -> bool:
