@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+import llvmlite.binding as llvm
+
 from jitcore.backends.cuda.emulated import ptx, races, scheduler
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD
 
@@ -26,11 +28,13 @@ _SPECIAL = {
     "%lanemask_lt": "ge = shl i32 -1, {lane}; xor i32 {ge}, -1",
     "%lanemask_le": "gt = shl i32 -2, {lane}; xor i32 {gt}, -1",
 }
+#: What LLVM's end of a coroutine gives: up to LLVM 21 whether it unwinds.
+_END = "void" if llvm.llvm_version_info >= (22,) else "i1"
 #: What every module has besides its functions.
-RUNTIME = """declare token @llvm.coro.id(i32, ptr, ptr, ptr)
+RUNTIME = f"""declare token @llvm.coro.id(i32, ptr, ptr, ptr)
 declare i64 @llvm.coro.size.i64()
 declare ptr @llvm.coro.begin(token, ptr)
-declare void @llvm.coro.end(ptr, i1, token)"""
+declare {_END} @llvm.coro.end(ptr, i1, token)"""
 # A coroutine whose frame is too small says how large it has to be, and ends.
 _KERNEL = f"""define ptr @"%s"(ptr %%thread, ptr %%launch, ptr %%parameters) presplitcoroutine {{
 %s
@@ -53,7 +57,7 @@ finish:
   store i32 {scheduler.DONE}, ptr %%state
   br label %%suspend
 suspend:
-  call void @llvm.coro.end(ptr %%handle, i1 false, token none)
+  call {_END} @llvm.coro.end(ptr %%handle, i1 false, token none)
   ret ptr %%handle
 }}
 """
