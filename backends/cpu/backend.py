@@ -33,6 +33,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.device import Device
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
+from jitcore.dispatch.generated_calls import Scalars
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.events import publishing
 from jitcore.events.publishing import span
@@ -134,10 +135,11 @@ class CpuExecutable:
         self._latest = prepared
         return _note(prepared.bind(), prepared)
 
-    def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int]) -> Callable | None:
+    def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int],
+                  scalars: Scalars | None = None) -> Callable | None:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
-        run = prepared.bind_into(outputs)
+        run = prepared.bind_into(outputs, () if scalars is None else scalars.gives)
         return None if run is None else _note(run, prepared)
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
@@ -206,11 +208,13 @@ class _Prepared:
         info = closed.jaxpr.debug_info
         self.origin = ("", "") if info is None else (info.fun_name, info.location)
 
-    def bind_into(self, outputs: Sequence[int]) -> Run | None:
+    def bind_into(self, outputs: Sequence[int], gives: Sequence[type | None]) -> Run | None:
         if not isinstance(self.bind, partial) or self.bind.func is not launch.write_call:
             return None
         plan: CallPlan = self.bind.args[0]
-        return None if any(plan.outputs[k].source >= 0 for k in outputs) else self.bind(outputs)
+        if gives and not launch.takes_scalars(plan):
+            return None
+        return None if any(plan.outputs[k].source >= 0 for k in outputs) else self.bind(outputs, gives)
 
     def native_call(self) -> NativeCall | None:
         """None where Python is called between or within the native steps, or nothing is left to compute."""

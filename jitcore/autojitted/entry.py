@@ -11,21 +11,21 @@ which computes inf and nan without a word, serves no call where errors raise, ar
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import (FLAGS, ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec,
-                                             meets_place)
+from jitcore.autojitted.inputs.specs import ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import drop_oldest
 from jitcore.core.source import raise_interruption
-from jitcore.dispatch.backend import ArrayFacts, Backend, find_backend
-from jitcore.dispatch.generated_calls import (ABSENT, MISS, SelfOverlaps, any_overlap, is_silent, overlaps,
-                                              read_state, settle, silent, state_variable, tell_nothing)
+from jitcore.dispatch.backend import Backend, find_backend
+from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, MISS, TAKEN, ArrayFacts, Scalars, SelfOverlaps,
+                                              any_overlap, is_silent, overlaps, read_state, settle, silent,
+                                              state_variable, tell_nothing)
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock
@@ -48,7 +48,8 @@ class Entry:
 
     Attributes:
         call: function of the arguments. source: its parameters, its lines, and what these name c0, c1, ...
-        program: with its stages as text.
+        arrays, codes: what native code can check: facts of arrays, and functions with the code of each.
+        program: with its stages as text. scalars: inputs and outputs that are numbers.
         failures: calls that had to be run in plain Python.
         is_local: whether all it does is to change arrays among the arguments, which it reaches in no other
             way, and to print: then it may be tried on copies.
@@ -69,7 +70,8 @@ class Entry:
         self.program = Program(recording.traced, donated, options, backend, options.sharding)
         targets = {leaf: effects.written[place] for leaf, place in enumerate(recording.inputs)
                    if place in self.donated}
-        self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals, targets)
+        self.scalars = _find_scalars(recording)
+        self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals, targets, self.scalars)
         done = recording.traced.jaxpr.effects
         self.prints = PRINT in done
         self.loops = any(eqn.primitive.name in ("scan", "while") for eqn in recording.traced.jaxpr.eqns)
@@ -103,6 +105,14 @@ def _choose_donated(recording: Recording) -> set[int]:
         if (spec.is_contiguous or spec.is_fortran) and spec.is_writeable:
             found.add(place)
     return found
+
+
+def _find_scalars(recording: Recording) -> Scalars | None:
+    specs = [recording.places[place] for place in recording.inputs]
+    takes = tuple(spec.kind if isinstance(spec, ScalarSpec) and spec.kind in TAKEN else None
+                  for spec in specs)
+    gives = tuple(map(recording.effects.scalars.get, range(len(recording.effects.outputs))))
+    return Scalars(takes, gives) if any(takes) or any(gives) else None
 
 
 def _count_places(specs: Sequence[Spec]) -> int:
@@ -160,19 +170,19 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
         lines += [*part, *(f"if {one}: {plain}" for one in wrong), *writes]
     lines += [*effects.result, *effects.writes, f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
-    is_known = _make_check(entry.program.backend, matcher, effects.written,
-                           [(owner, spec.value) for owner, spec in codes])
+    entry.arrays = [ArrayFacts(spec.dtype, spec.shape, spec.flags, place in effects.written)
+                    for place, spec in enumerate(matcher.places) if isinstance(spec, ArraySpec)]
+    entry.codes = [(owner, spec.value) for owner, spec in codes]
+    is_known = _make_check(entry.program.backend, entry.arrays, entry.codes)
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,
                             plain=entry.plain, is_known=is_known)
 
 
-def _make_check(backend: Backend, matcher: Matcher, written: Container[int],
+def _make_check(backend: Backend, arrays: Sequence[ArrayFacts],
                 codes: Sequence[tuple[FunctionType, CodeType]]) -> Callable[..., int]:
-    """What knows calls of a signature. written: places."""
+    """What knows calls of a signature."""
     if state_variable is None or not hasattr(backend, "make_check"):
         return tell_nothing
-    arrays = [ArrayFacts(spec.dtype, spec.shape, spec.flags, place in written)
-              for place, spec in enumerate(matcher.places) if isinstance(spec, ArraySpec)]
     return backend.make_check(arrays, FLAGS, codes, (state_variable, silent)) or tell_nothing
 
 
@@ -221,7 +231,9 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
                              f"and overlaps(x{place}, x{other}): return plain({parameters})")
     for place in recording.inputs:
         spec = recording.places[place]
-        if isinstance(spec, ScalarSpec):
+        if isinstance(spec, ScalarSpec) and spec.kind in TAKEN:
+            lines.append(f"v{place} = x{place}")
+        elif isinstance(spec, ScalarSpec):
             dtype = recording.effects.constants.add(spec.dtype)
             lines.append(f"v{place} = array(x{place}, {dtype})")
         elif spec.is_contiguous or spec.is_fortran:

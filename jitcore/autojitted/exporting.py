@@ -171,7 +171,9 @@ class _Writer(NativeCaller):
             line = re.sub(rf"\b{name}\b", repr(value), line)
         if re.search(r"\b(list|dict|set|new)\(", line):
             raise NotImplementedError(f"{self.title} returns a container, which Numba's code cannot have")
-        line = re.sub(r"\bouts\[(\d+)\]", r"o\1", line).replace(".item()", "[()]")
+        scalars = self.recording.effects.scalars
+        line = re.sub(r"\bouts\[(\d+)\]",
+                      lambda found: f"o{found[1]}{'[()]' if int(found[1]) in scalars else ''}", line)
         return re.sub(r"\bx(\d+)\b", lambda match: self.arguments.get(int(match[1]), match[0]), line)
 
 

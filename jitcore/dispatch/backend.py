@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from jitcore.array import DeviceArray, DeviceForm
 from jitcore.backends import BACKENDS
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
+from jitcore.dispatch.generated_calls import ArrayFacts, Scalars
 from jitcore.errors import BackendNotFoundError, arguments as argument_errors
 from jitcore.passes import Pass
 from jitcore.process.concurrency import Lock
@@ -68,16 +69,6 @@ class CompileOptions:
     sharding: Any = None
 
 
-class ArrayFacts(NamedTuple):
-    """What a call needs an ndarray to be, and whether it writes to it. flags: as `ndarray.flags.num` has
-    them."""
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    flags: int
-    is_written: bool
-
-
 @dataclass(frozen=True, slots=True)
 class NativeCall:
     """A program as native code calls it: `int64 entry(pointers, dims)`.
@@ -111,9 +102,11 @@ class Executable(Protocol):
         inputs; one in the memory of such an input is that ndarray. The function may be called by several
         threads at once. This is the hot path."""
 
-    def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int]) -> Callable | None:
+    def bind_into(self, in_avals: Sequence[ShapedArray], outputs: Sequence[int],
+                  scalars: Scalars | None = None) -> Callable | None:
         """As `bind`; arrays for the outputs with these numbers, C-contiguous and aligned, which share memory
-        with nothing else, follow the inputs. None where it cannot be so. Optional."""
+        with nothing else, follow the inputs; and some inputs and outputs are scalars. None where it cannot
+        be so. Optional."""
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """The same for callers in native code; None where there is no such entry point. Optional."""

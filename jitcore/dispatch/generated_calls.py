@@ -7,6 +7,7 @@ they belong. No compiler is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -113,6 +114,46 @@ def any_overlap(written: Sequence[np.ndarray], read: Sequence[np.ndarray]) -> bo
                     return True
         reaching.append(place)
     return False
+
+
+class Scalars(NamedTuple):
+    """Numbers in the place of arrays of no axes: for each input and output of a program their type, or None
+    for an ndarray. takes: `float`, `int`, `bool`, `complex` or that of the input's dtype."""
+
+    takes: tuple[type | None, ...]
+    gives: tuple[type | None, ...]
+
+    def convert(self, run: Callable[..., list]) -> Callable[..., list]:
+        """A function of ndarrays as one of these."""
+        taken = [k for k, kind in enumerate(self.takes) if kind is not None]
+
+        def run_on_arrays(*values):
+            given = list(values)
+            for k in taken:
+                given[k] = np.array(given[k])
+            return [out if kind is None else out[()] if issubclass(kind, np.generic) else out.item()
+                    for out, kind in zip(run(*given), self.gives)]
+
+        return run_on_arrays
+
+
+#: Types whose objects hold a value where ndarrays hold the address of theirs; and all that programs take.
+HOLDING = frozenset({float, complex, *(np.dtype(code).type for code in "?bhilqBHILQefdFD")})
+TAKEN = HOLDING | {int, bool}
+
+
+#: Of the flags of an ndarray those that calls look at: its order, alignment, whether it may be written.
+FLAGS = 0x503
+
+
+class ArrayFacts(NamedTuple):
+    """What a call needs an ndarray to be, and whether it writes to it. flags: as `ndarray.flags.num` has
+    them."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    flags: int
+    is_written: bool
 
 
 def settle(outs: Sequence[np.ndarray], pairs: Sequence[tuple[int, np.ndarray]]) -> list[np.ndarray]:

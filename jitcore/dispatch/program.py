@@ -23,6 +23,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_
 from jitcore.core.trace import Tracer, check_values, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.fast_call import make_rebuilder
+from jitcore.dispatch.generated_calls import Scalars
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
@@ -39,28 +40,29 @@ class SharedExecutable:
     def __init__(self, executable: Executable):
         self.executable = executable
         self._lock = Lock()
-        self._bound: dict[tuple, tuple[Callable[..., list[np.ndarray]] | None]] = {}
+        self._bound: dict[tuple, tuple[Callable[..., list] | None]] = {}
 
-    def bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...] = ()
-             ) -> tuple[Callable[..., list[np.ndarray]] | None, int]:
-        """`Executable.bind`, or `bind_into` where some outputs are given, done once for these shapes.
-        Returns: that; how often this made it compile."""
-        key = tuple(aval.shape for aval in in_avals), outputs
+    def bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...] = (),
+             scalars: Scalars | None = None) -> tuple[Callable[..., list] | None, int]:
+        """`Executable.bind`, or `bind_into` where some outputs are given or scalars are passed, done once for
+        these shapes. Returns: that; how often this made it compile."""
+        key = tuple(aval.shape for aval in in_avals), outputs, scalars
         found = self._bound.get(key)
         if found is not None:
             return *found, 0
         with self._lock:
             found, before = self._bound.get(key), self.executable.compiles
             if found is None:
-                found = self._bound[key] = (self._bind(in_avals, outputs),)
+                found = self._bound[key] = (self._bind(in_avals, outputs, scalars),)
                 drop_oldest(self._bound)
             return *found, self.executable.compiles - before
 
-    def _bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...]) -> Callable | None:
-        if not outputs:
+    def _bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...], scalars: Scalars | None
+              ) -> Callable | None:
+        if not outputs and scalars is None:
             return self.executable.bind(in_avals)
         bind_into = getattr(self.executable, "bind_into", None)
-        return None if bind_into is None else bind_into(in_avals, outputs)
+        return None if bind_into is None else bind_into(in_avals, outputs, scalars)
 
 
 class ExecutableCache(RecentlyUsed):
@@ -241,33 +243,39 @@ class Program:
             number, self._compiles = self._compiles, 0
         return number
 
-    def bind(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({})
-             ) -> Callable[..., list[np.ndarray]]:
+    def bind(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({}),
+             scalars: Scalars | None = None) -> Callable[..., list]:
         """A function of the ndarrays of all leaves, which have these concrete shapes. targets: leaves that
-        are made of outputs: where one is not read, the output is written into its memory, if possible."""
+        are made of outputs: where one is not read, the output is written into its memory, if possible.
+        scalars: which leaves and outputs are numbers."""
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
         unread = {leaf: output for leaf, output in targets.items() if n_consts + leaf not in self.kept}
         with compiling("bind", *self.origin):
             in_avals = [all_avals[i] for i in self.kept]
-            run, compiles = self._shared.bind(in_avals, tuple(unread.values()))
-            if run is None:
-                unread, (run, more) = {}, self._shared.bind(in_avals)
-                compiles += more
-            self._count_compiles(compiles)
+            for unread, native in ((unread, scalars), ({}, scalars), (unread, None), ({}, None)):
+                run, compiles = self._shared.bind(in_avals, tuple(unread.values()), native)
+                self._count_compiles(compiles)
+                if run is not None:
+                    break
         consts = [self.const_values[i] for i in self.kept if i < n_consts]
         taken = [*(i - n_consts for i in self.kept if i >= n_consts), *unread]
         if consts:
             run = partial(run, *consts)
         if taken != list(range(len(avals))):
             run = _select_arguments(run, taken)
-        return _check_values(run, self.traced.fun_name) if config.debug_nans or config.debug_infs else run
+        if config.debug_nans or config.debug_infs:
+            run = _check_values(run, self.traced.fun_name)
+        return run if native is scalars else scalars.convert(run)
 
-    def bind_to_host(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({})
-                     ) -> Callable[..., list[np.ndarray]]:
+    def bind_to_host(self, avals: Sequence[ShapedArray], targets: Mapping[int, int] = MappingProxyType({}),
+                     scalars: Scalars | None = None) -> Callable[..., list]:
         """As `bind`, with ndarrays as outputs wherever the program runs."""
+        if not self.has_buffers:
+            return self.bind(avals, targets, scalars)
         run = self.bind(avals, targets)
-        return (lambda *values: [np.array(out) for out in run(*values)]) if self.has_buffers else run
+        on_host = lambda *values: [np.array(out) for out in run(*values)]  # noqa: E731
+        return on_host if scalars is None else scalars.convert(on_host)
 
     @cached_attribute
     def weak_types(self) -> tuple[bool, ...]:

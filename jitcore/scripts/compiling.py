@@ -241,9 +241,13 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
         parameters, results = rest.parameters, rest.results
         exits = (*(one.offsets for one in rest.exits), *[(HEAD,)] * rest.is_limited)
     data = dump_constants(constants, rebuilt, own)
+    numbers = {id(one): number for number, one in enumerate(constants)}
+    codes = tuple((numbers[id(function)], numbers[id(code)]) for function, code in entry.codes)
+    scalars = entry.scalars and entry.scalars._replace(
+        takes=(*(None for _ in consts), *(entry.scalars.takes[i] for i in kept)))
     packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
-                    *stored, consts, None if is_whole else kept, packs)
+                    *stored, consts, None if is_whole else kept, scalars, tuple(entry.arrays), codes, packs)
 
 
 class _Pickler(pickle.Pickler):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["FunctionFate"]
 
 #: Seconds of a call in Python below which no program is faster: values are checked and passed.
-SHORT = 8e-6
+SHORT = 2.5e-6
 #: Calls that are timed, in Python and compiled. Seconds that a call of a program takes beside; part of the
 #: time in Python that all may take.
 TIMED, AROUND, WORTH = 5, 1e-6, 0.7

@@ -10,13 +10,17 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.process.lazy import LazyModule
 from jitcore.scripts.environment import load
 from jitcore.scripts.gates import DECLINED, HEAD
 
+if TYPE_CHECKING:
+    from jitcore.dispatch.generated_calls import ArrayFacts, Scalars
+
 running = LazyModule("jitcore.scripts.running")  # which needs NumPy
+versions = LazyModule("jitcore.process.versions")  # which needs ctypes
 
 __all__ = ["FromDisk", "Job", "Region"]
 
@@ -54,7 +58,9 @@ class FromDisk(NamedTuple):
         arguments, lines: source of the function that checks, runs and writes; constants: pickled, what it
             names.
         runtime, stored: the module that opens the program, and what it is told. consts: arrays that come
-            first; kept: the inputs that are passed, or None for all.
+            first; kept: the inputs that are passed, or None for all. scalars: see `generated_calls`.
+        arrays, codes: what native code can check: facts of arrays, and for functions among the constants
+            their numbers, and those of their codes.
         packs: whether lists are copied at each call.
         ignored: parameters whose values do not matter; own: those whose arrays nobody else may have;
             renewed: other variables, whose values nobody reads before they get new ones.
@@ -73,6 +79,9 @@ class FromDisk(NamedTuple):
     stored: bytes
     consts: tuple
     kept: tuple[int, ...] | None
+    scalars: Scalars | None
+    arrays: tuple[ArrayFacts, ...]
+    codes: tuple[tuple[int, int], ...]
     packs: bool
     ignored: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
@@ -170,12 +179,19 @@ class ClassGuard:
     def __init__(self, kind: type):
         self.kind, self.mro = kind, kind.__mro__
         self.found = [dict(vars(base)) for base in self.mro]
-        self.version, self.known = self, [0]
-        #: Is never that of `known`: the variables are compared.
-        self.value = 1
+        self.version, self.known = versions.read_version(kind), [0]
 
     def check(self) -> bool:
-        return self.kind.__mro__ == self.mro and all(map(_holds, self.mro, self.found))
+        """Compares the variables, and notes with which version they are the same."""
+        if self.kind.__mro__ != self.mro:
+            return False
+        type.__getattribute__(self.kind, "__sizeof__")  # a class that is asked for something gets a version
+        version = self.version.value
+        if not all(map(_holds, self.mro, self.found)):
+            return False
+        if version and versions.HAS_VERSIONS:
+            self.known[0] = version
+        return True
 
 
 def _holds(kind: type, found: dict[str, Any]) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from jitcore.dispatch.generated_calls import (ABSENT, any_overlap, is_silent, overlaps, read_state, settle,
-                                              silent, tell_nothing)
+from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, any_overlap, is_silent, overlaps, read_state,
+                                              settle, silent, state_variable, tell_nothing)
 from jitcore.process.generated import compile_function
 from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
@@ -31,13 +32,12 @@ def decline(*arguments: Any) -> Any:
 _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
           "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
           "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
-          "any_overlap": any_overlap, "settle": settle, "is_known": tell_nothing, "plain": decline,
-          "fail": decline}
+          "any_overlap": any_overlap, "settle": settle, "plain": decline, "fail": decline}
 
 
 def define(program: FromDisk, constants: list) -> Callable:
     """The function of a program."""
-    names = {**_NAMES, "run": open_run(program)}
+    names = {**_NAMES, "run": open_run(program), "is_known": make_check(program, constants)}
     body = "".join(f"        {line}\n" for line in program.lines)
     outer = "".join(f"{key}, " for key in names)
     numbered = "".join(f"c{k}, " for k in range(len(constants)))
@@ -45,9 +45,21 @@ def define(program: FromDisk, constants: list) -> Callable:
     return compile_function(source, "make", __name__, "")(*names.values(), *constants)
 
 
+def make_check(program: FromDisk, constants: list) -> Callable[..., int]:
+    """What knows calls by native code."""
+    runtime = importlib.import_module(program.runtime)
+    codes = [(constants[function], constants[code]) for function, code in program.codes]
+    own = [(function, code) for function, code in codes if type(function) is not FunctionType]
+    if state_variable is None or any(function.__code__ is not code for function, code in own):
+        return tell_nothing
+    found = runtime.make_check(program.arrays, FLAGS, [one for one in codes if one not in own],
+                               (state_variable, silent))
+    return found or tell_nothing
+
+
 def open_run(program: FromDisk) -> Callable:
     """The function of the program's inputs. Raises: LookupError."""
-    run = importlib.import_module(program.runtime).open_program(program.stored)
+    run = importlib.import_module(program.runtime).open_program(program.stored, program.scalars)
     if program.consts:
         run = partial(run, *program.consts)
     kept = program.kept

@@ -264,3 +264,31 @@ def test_what_depends_on_the_type_more_than_a_number_can_say():
         assert_same(array_type(x), jitcore.autojit(array_type)(x))
     with pytest.raises(jitcore.errors.NotTraceable, match="type"):
         jitcore.autojit(array_type, strict=True)(P)
+
+
+def give_all(x, n):
+    total = 0.0
+    for i in range(50):
+        total = total + x * 0.25 / (i + n)
+    f, small = float(total), np.float32(total)
+    return total, f, f * 2j, small, np.complex64(small), np.float16(small), n + 3, n > 2, np.int16(n), np.bool_(n), x, n
+
+
+@pytest.mark.parametrize("x", [1.5, np.float64(1.5), np.float32(1.5), 2, True, np.int32(3), np.uint8(3), np.bool_(True)],
+                         ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("n", [3, np.int64(3), False], ids=lambda n: type(n).__name__)
+def test_numbers_come_out_as_they_do_of_python(x, n):
+    compiled = jitcore.autojit(give_all)
+    found = compiled(x, n + 1)
+    first = compiled(x, n + 1)
+    assert_same(first, found)
+    assert_same(first, give_all(x, n + 1))
+    compiled(x, n + 2)
+    assert_same(first, found)  # what one call gave is not what the next one writes to
+
+
+def test_a_number_is_an_object_of_its_own_in_each_call():
+    half = jitcore.autojit(lambda x: [x * 0.5 + k for k in range(20)])
+    results = [half(float(k)) for k in range(100)]
+    assert [r[0] for r in results] == [k * 0.5 for k in range(100)]
+    assert len({id(value) for r in results for value in r}) == 2000

@@ -6,11 +6,11 @@ In: what `launch.make_check` writes into a table. Out: LLVM text, one for all si
 
 from __future__ import annotations
 
-#: The symbol of the type of ndarrays.
-NDARRAY = "jitcore_ndarray_type"
+#: The symbols of the type of ndarrays, and of NumPy's scalars.
+NDARRAY, GENERIC = "jitcore_ndarray_type", "jitcore_generic_type"
 
 TYPE_OFFSET = 8  # PyObject.ob_type
-DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject
+DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject, which is the value of a number
 NDIM_OFFSET, SHAPE_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET = 24, 32, 56, 64  # its nd, dimensions, descr, flags
 CODE_OFFSET, ITEMS_OFFSET = 48, 24  # PyFunctionObject.func_code, PyListObject.ob_item
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,14 +32,12 @@ from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
 from jitcore.backends.cpu.runtime.checks import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
-                                                 ITEMS_OFFSET, MAX_COMPARED, NDARRAY, NDIM_OFFSET,
+                                                 GENERIC, ITEMS_OFFSET, MAX_COMPARED, NDARRAY, NDIM_OFFSET,
                                                  SHAPE_OFFSET, TEXT, TYPE_OFFSET)
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
 from jitcore.dispatch import disk_cache
+from jitcore.dispatch.generated_calls import HOLDING, ArrayFacts, Scalars
 from jitcore.process.lazy import LazyModule
-
-if TYPE_CHECKING:
-    from jitcore.dispatch.backend import ArrayFacts
 
 pickle = LazyModule("pickle")
 dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
@@ -52,6 +50,7 @@ RAISED = -(1 << 63)
 
 _CONTIGUOUS = 3  # flags of an ndarray whose elements lie side by side, in one order or the other
 _NEW_ARRAY = 94  # PyArray_NewFromDescr in NumPy's table of functions
+_ALLOC = 47  # Py_tp_alloc among the slots of a type
 
 
 # -- launchers ----------------------------------------------------------------------------------------------
@@ -60,10 +59,13 @@ class Launchers(NamedTuple):
 
     Each calls `int64 entry(i8** buffers, int64* dims)` with the data pointers of the arrays, in order, and
     returns its status. Arrays may be of any ndarray subclass, dtype and layout: what the entry point assumes
-    about them is the caller's to check, and so is that both addresses are valid.
+    about them is the caller's to check, and so is that both addresses are valid. Where the kind is native
+    there may be numbers among them: floats, complex numbers and NumPy's scalars are buffers as they lie in
+    their objects, of an int or bool the buffer is an int64 for the time of the call.
 
-    Raises: TypeError for fewer than two arguments, an address that is not an int, an argument that is not an
-        ndarray, or more than MAX_ARRAYS of them where the kind is native; ValueError for entry address 0.
+    Raises: TypeError for fewer than two arguments, an address that is not an int, an argument that is
+        neither, or more than MAX_ARRAYS of them where the kind is native; ValueError for entry address 0;
+        OverflowError for a large int.
 
     Attributes:
         holding: keeps the GIL; for programs of a few microseconds.
@@ -94,6 +96,7 @@ def layout_is_known() -> bool:
     """Do objects of this NumPy and CPython hold what native code reads where it looks?"""
     probe, items = np.arange(24.0).reshape(4, 6)[1:3, 2:5], [object()]
     read, read_int = ctypes.c_void_p.from_address, ctypes.c_int.from_address
+    number, scalar = float("1.5"), np.int32(7)
     return (
         ctypes.sizeof(ctypes.c_void_p) == 8
         and object.__basicsize__ == DATA_OFFSET
@@ -105,6 +108,8 @@ def layout_is_known() -> bool:
         and read_int(id(probe) + FLAGS_OFFSET).value == probe.flags.num
         and read(id(layout_is_known) + CODE_OFFSET).value == id(layout_is_known.__code__)
         and read(read(id(items) + ITEMS_OFFSET).value).value == id(items[0])
+        and ctypes.c_double.from_address(id(number) + DATA_OFFSET).value == number
+        and read_int(id(scalar) + DATA_OFFSET).value == scalar
     )
 
 
@@ -134,6 +139,18 @@ def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[Fu
                                         np.array(table, np.int64))
 
 
+def takes_scalars(plan: CallPlan) -> bool:
+    """Whether the function of a plan takes, and may give, `Scalars`."""
+    return open_launchers(plan.num_inputs + len(plan.outputs) + 1).kind == "native"
+
+
+def make_scalar_allocator(kind: type) -> Callable[[], Any]:
+    """A function that makes objects of a type of `HOLDING`, their values undefined."""
+    get_slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    table = np.array([get_slot(("PyType_GetSlot", ctypes.pythonapi))(kind, _ALLOC), id(kind)], np.int64)
+    return _open_library().make_builtin("new", "make_scalar", "new() -> number", table)
+
+
 def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray] | None:
     """A function that makes arrays of a shape and dtype, their elements undefined: NumPy's own, in half the
     time of `np.empty`, which has arguments to read. None where it would not be native."""
@@ -159,6 +176,7 @@ def _make_native_launchers() -> Launchers:
 # A statically linked interpreter need not export its functions to LLVM.
 images.provide("Py", images.find_in_process)
 images.provide(NDARRAY, lambda _: id(np.ndarray))
+images.provide(GENERIC, lambda _: id(np.generic))
 
 
 def _text_constant(name: str, text: str) -> str:
@@ -176,6 +194,12 @@ _TRAMPOLINE_HEAD = (
     + _text_constant("array_text", _ARRAY_TEXT)
     + f"""
 @{NDARRAY} = external global i8
+@{GENERIC} = external global i8
+@PyFloat_Type = external global i8
+@PyComplex_Type = external global i8
+@PyLong_Type = external global i8
+@PyBool_Type = external global i8
+@_Py_TrueStruct = external global i8
 @PyExc_TypeError = external global ptr
 @PyExc_ValueError = external global ptr
 declare ptr @PyErr_Format(ptr, ptr, ...)
@@ -185,6 +209,7 @@ declare ptr @PyEval_SaveThread()
 declare i32 @PyContextVar_Get(ptr, ptr, ptr)
 declare void @Py_DecRef(ptr)
 declare void @Py_IncRef(ptr)
+declare i64 @PyLong_AsLongLong(ptr)
 declare ptr @PyLong_AsVoidPtr(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare i32 @PyType_IsSubtype(ptr, ptr)
@@ -199,6 +224,7 @@ def _render_trampolines() -> str:
         + _render_trampoline("launch_releasing", release_gil=True)
         + TEXT
         + _ALLOCATOR
+        + _SCALAR_ALLOCATOR
     )
 
 
@@ -229,10 +255,11 @@ check_dims:
   br i1 %dims_is_fine, label %make_table, label %fail
 make_table:
   %table = alloca ptr, i64 %count
+  %ints = alloca i64, i64 %count
   %first = getelementptr ptr, ptr %args, i64 2
   br label %next_array
 next_array:
-  %k = phi i64 [ 0, %make_table ], [ %following, %read_data ]
+  %k = phi i64 [ 0, %make_table ], [ %following, %keep_data ]
   %more = icmp ult i64 %k, %count
   br i1 %more, label %read_array, label %run
 read_array:
@@ -241,7 +268,43 @@ read_array:
   %type_slot = getelementptr i8, ptr %array, i64 {TYPE_OFFSET}
   %type = load ptr, ptr %type_slot
   %is_exact = icmp eq ptr %type, @{NDARRAY}
-  br i1 %is_exact, label %read_data, label %check_subclass
+  br i1 %is_exact, label %read_data, label %check_float
+check_float:
+  %value_slot = getelementptr i8, ptr %array, i64 {DATA_OFFSET}
+  %is_float = icmp eq ptr %type, @PyFloat_Type
+  br i1 %is_float, label %read_value, label %check_int
+check_int:
+  %is_int = icmp eq ptr %type, @PyLong_Type
+  br i1 %is_int, label %read_int, label %check_bool
+read_int:
+  %read = call i64 @PyLong_AsLongLong(ptr %array)
+  %is_doubtful = icmp eq i64 %read, -1
+  br i1 %is_doubtful, label %check_read, label %keep_int
+check_read:
+  %read_error = call ptr @PyErr_Occurred()
+  %read_is_fine = icmp eq ptr %read_error, null
+  br i1 %read_is_fine, label %keep_int, label %fail
+check_bool:
+  %is_bool = icmp eq ptr %type, @PyBool_Type
+  br i1 %is_bool, label %read_bool, label %check_generic
+read_bool:
+  %is_true = icmp eq ptr %array, @_Py_TrueStruct
+  %truth = zext i1 %is_true to i64
+  br label %keep_int
+keep_int:
+  %int = phi i64 [ %read, %read_int ], [ %read, %check_read ], [ %truth, %read_bool ]
+  %int_slot = getelementptr i64, ptr %ints, i64 %k
+  store i64 %int, ptr %int_slot
+  br label %keep_data
+check_generic:
+  %is_generic = call i32 @PyType_IsSubtype(ptr %type, ptr @{GENERIC})
+  %is_no_scalar = icmp eq i32 %is_generic, 0
+  br i1 %is_no_scalar, label %check_complex, label %read_value
+check_complex:
+  %is_complex = icmp eq ptr %type, @PyComplex_Type
+  br i1 %is_complex, label %read_value, label %check_subclass
+read_value:
+  br label %keep_data
 check_subclass:
   %is_subclass = call i32 @PyType_IsSubtype(ptr %type, ptr @{NDARRAY})
   %is_other = icmp eq i32 %is_subclass, 0
@@ -249,8 +312,11 @@ check_subclass:
 read_data:
   %data_slot = getelementptr i8, ptr %array, i64 {DATA_OFFSET}
   %data = load ptr, ptr %data_slot
+  br label %keep_data
+keep_data:
+  %place = phi ptr [ %data, %read_data ], [ %value_slot, %read_value ], [ %int_slot, %keep_int ]
   %table_slot = getelementptr ptr, ptr %table, i64 %k
-  store ptr %data, ptr %table_slot
+  store ptr %place, ptr %table_slot
   %following = add i64 %k, 1
   br label %next_array
 run:
@@ -300,6 +366,19 @@ define ptr @make_empty(ptr %self, ptr %args, i64 %nargs) {{
   %array = call ptr %new(ptr @{NDARRAY}, ptr %dtype, i32 %few, ptr %shape, ptr null, ptr null, i32 0,
                          ptr null)
   ret ptr %array
+}}
+"""
+
+
+_SCALAR_ALLOCATOR = f"""
+define ptr @make_scalar(ptr %self, ptr %args, i64 %nargs) {{
+  %table_slot = getelementptr i8, ptr %self, i64 {DATA_OFFSET}
+  %table = load ptr, ptr %table_slot
+  %new = load ptr, ptr %table
+  %type_slot = getelementptr i64, ptr %table, i64 1
+  %type = load ptr, ptr %type_slot
+  %made = call ptr %new(ptr %type, i64 0)
+  ret ptr %made
 }}
 """
 
@@ -427,22 +506,30 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
     return plan, code_key if any(code_key) else None
 
 
-def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[int] = ()) -> Run:
+def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[int] = (),
+               gives: Sequence[type | None] = ()) -> Run:
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
-    allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs."""
+    allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs. gives: see
+    `Scalars`; the program writes into a number that nobody knows yet, as into an array."""
     launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
     dims = np.array(plan.dims, dtype=np.int64)
     launch = launchers.releasing if plan.releases else launchers.holding
     names = {"launch": launch, "dims": dims, "keep": (compiled, plan.owners), "__name__": __name__}
     inputs = [f"a{k}" for k in range(plan.num_inputs)]
     lines, given, outputs = [], list(inputs), []
-    for k, output in enumerate(plan.outputs):
+    for k, (output, kind) in enumerate(itertools.zip_longest(plan.outputs, gives)):
+        is_number = output.source < 0 and kind in HOLDING
+        name = f"o{k}" if output.source < 0 else inputs[output.source]
+        reading = "" if kind is None or is_number else "[()]" if issubclass(kind, np.generic) else ".item()"
+        outputs.append(f"{name}{reading}")
         if output.source >= 0:
-            outputs.append(inputs[output.source])
             continue
-        outputs.append(f"o{k}")
-        given.append(f"o{k}")
+        given.append(name)
         if k in given_outputs:
+            continue
+        if is_number:
+            names[f"make{k}"] = make_scalar_allocator(kind)
+            lines.append(f"o{k} = make{k}()")
             continue
         make = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
         own = make_allocator(output.shape, output.dtype) if make is np.empty else None
@@ -460,7 +547,7 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
     return names["run"]
 
 
-def open_program(data: bytes) -> Run:
+def open_program(data: bytes, scalars: Scalars | None) -> Run:
     """A program on disk (see `CpuExecutable.store`), for processes that do without a compiler. Raises:
     LookupError where its machine code is gone."""
     plan, key = decode_plan(data)
@@ -468,4 +555,6 @@ def open_program(data: bytes) -> Run:
     if compiled is None:
         raise LookupError("the machine code of a program is not on disk any more")
     plan.open_parts()
-    return write_call(plan, compiled)
+    if scalars is None or takes_scalars(plan):
+        return write_call(plan, compiled, gives=() if scalars is None else scalars.gives)
+    return scalars.convert(write_call(plan, compiled))

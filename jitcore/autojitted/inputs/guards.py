@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import abc
 import collections
-import ctypes
 import enum
 import types
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from jitcore.autojitted.inputs.reading import Reader, Unreadable
 from jitcore.autojitted.inputs.specs import IdentitySpec, Spec, StaticSpec
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.process.versions import HAS_VERSIONS, read_version
 from jitcore.rewriter.bytecode.instructions import read_raw
 from jitcore.rewriter.bytecode.versions import NAME_SHIFTS
 from jitcore.rewriter.handles import Handle
@@ -38,38 +38,6 @@ from jitcore.rewriter.objects import (copy_contents, has_changed, is_changeable,
 DATA = (type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, np.ndarray)
 #: Variables that tell people about a class.
 _DESCRIPTIONS = frozenset(("__doc__", "__annotations__", "__firstlineno__", "__static_attributes__"))
-#: Where CPython keeps the version of a class: behind 48 fields of a pointer's size each.
-_VERSION_OFFSET = 48 * ctypes.sizeof(ctypes.c_void_p)
-
-
-def _read_version(kind: type) -> ctypes.c_uint:
-    """The version of a class, as it is whenever it is looked at; 0 where it has none now."""
-    return ctypes.c_uint.from_address(id(kind) + _VERSION_OFFSET)
-
-
-def _has_versions() -> bool:
-    """Whether the versions of classes are where they are looked for: found out by changing some."""
-
-    class Base:
-        value = 0
-
-    class Derived(Base):
-        pass
-
-    versions, seen = (_read_version(Base), _read_version(Derived)), set()
-    for value in range(1, 4):
-        Derived().value
-        now = tuple([version.value for version in versions])
-        if 0 in now or seen & set(now):
-            return False
-        seen |= set(now)
-        Base.value = value
-        if any(version.value in now for version in versions):
-            return False
-    return True
-
-
-HAS_VERSIONS = _has_versions()
 
 
 class ClassGuard:
@@ -82,7 +50,7 @@ class ClassGuard:
     def __init__(self, kind: type):
         self.kind, self.mro = kind, kind.__mro__
         self.found = [(base, *_read_variables(base)) for base in self.mro if is_changeable(base)]
-        self.version, self.known = _read_version(kind), [0]
+        self.version, self.known = read_version(kind), [0]
         self.check()
 
     def check(self) -> bool:

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.autojitted.inputs.specs import (FLAGS, TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec,
-                                             IdentitySpec, InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec,
-                                             ScalarSpec, SequenceSpec, Spec, StaticSpec, is_constant_key,
-                                             list_key_types)
+from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec, IdentitySpec,
+                                             InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
+                                             SequenceSpec, Spec, StaticSpec, is_constant_key, list_key_types)
 from jitcore.config import drop_oldest
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.process.lists import describe as describe_list
 from jitcore.process.streams import describe as describe_generator, is_generator

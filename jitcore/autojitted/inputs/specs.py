@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.dispatch.generated_calls import FLAGS
 from jitcore.numpy_semantics.functions.streams import make_stream
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
@@ -26,9 +27,7 @@ from jitcore.process import lists
 from jitcore.process.generated import Constants
 from jitcore.process.streams import count_words, find_words
 
-#: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
-#: writeable (1024).
-FLAGS = 0x503
+#: Of `FLAGS`: C-contiguous (1), Fortran-contiguous (2), aligned (256), writeable (1024).
 CONTIGUOUS, FORTRAN, WRITEABLE = 0x101, 0x102, 0x400
 _C_ORDER, _ORDERS = 0x001, 0x003
 #: Sums with small numbers are not checked: what is traced begins far from the ends of 64 bits.
@@ -399,8 +398,8 @@ class Matcher:
         self.check(f"len({{{', '.join(parts)}}}) == {count}")
 
     def take_lines(self, indent: int = 0) -> list[str]:
-        """The lines so far, which are no longer there then."""
-        lines, self.lines = [f"{'    ' * indent}{line}" for line in self.lines], []
+        """The lines so far, each check once, which are no longer there then."""
+        lines, self.lines = [f"{'    ' * indent}{line}" for line in dict.fromkeys(self.lines)], []
         return lines
 
     def _check_names(self, names: list[str]) -> None:

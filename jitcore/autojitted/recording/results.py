@@ -41,7 +41,7 @@ from jitcore.rewriter.values import Poison
 
 class Effects(NamedTuple):
     """Attributes:
-    outputs: of the program.
+    outputs: of the program; scalars: their types, where these are numbers.
     written: place of each array that is written -> number of the output that is its new contents.
     failed: number of the output that says whether plain Python must run the call instead, or None.
     writes: lines that change containers and variables.
@@ -51,6 +51,7 @@ class Effects(NamedTuple):
     """
 
     outputs: list[Array]
+    scalars: dict[int, type]
     written: dict[int, int]
     failed: int | None
     writes: list[str]
@@ -72,6 +73,7 @@ class ResultWriter:
         self.session = session
         self.constants = Constants()
         self.outputs: list[Array] = []
+        self.scalars: dict[int, type] = {}
         self.lines: list[str] = []
         self._names: dict[int, str] = {}  # id of a stand-in or made object -> its variable
         self._keep: list[Any] = []  # objects whose ids are known stay alive
@@ -95,11 +97,16 @@ class ResultWriter:
             if storage.value is not self.session.initial[place]:
                 written[place] = self._add_output(storage.value)
         failed = self._add_output(mode.failed) if mode.can_fail else None
-        return Effects(self.outputs, written, failed, writes, self.lines, value, self.constants)
+        return Effects(self.outputs, self.scalars, written, failed, writes, self.lines, value, self.constants)
 
     def _add_output(self, raw: Array) -> int:
         self.outputs.append(raw)
         return len(self.outputs) - 1
+
+    def _add_scalar(self, raw: Array, kind: type) -> str:
+        number = self._add_output(raw)
+        self.scalars[number] = kind
+        return f"outs[{number}]"
 
     def _name(self, value: Any, name: str) -> str:
         self._keep.append(value)
@@ -132,9 +139,9 @@ class ResultWriter:
             outputs = ", ".join([f"outs[{self._add_output(raw)}]" for raw in value.operands])
             return self._assign(value, f"{self.constants.add(prepare(value.recipe))}({outputs})")
         if isinstance(value, Number):
-            return self._assign(value, f"outs[{self._add_output(value.read())}].item()")
+            return self._assign(value, self._add_scalar(value.read(), value.python_type))
         if isinstance(value, Scalar):
-            return self._assign(value, f"outs[{self._add_output(value.read())}][()]")
+            return self._assign(value, self._add_scalar(value.read(), value.dtype.type))
         if type(value) is NumberList:
             return self._assign(value, self._express_numbers(value))
         if type(value) is TracedList:

@@ -284,7 +284,7 @@ def test_launch_passes_pointers_and_status(open_launcher, sums):
 def test_launch_refuses_wrong_arguments(open_launcher, sums):
     call, address = open_launcher(), sums.address("ignore")
     array = np.zeros(1)
-    for bad in ([1.0], None, 1, "text", np.float64(1.0), bytearray(8)):
+    for bad in ([1.0], None, "text", bytearray(8), np.dtype("float64")):
         with pytest.raises(TypeError, match=r"launch\(\) argument 3 must be a numpy.ndarray, not <class"):
             call(address, 0, array, bad)
     too_many = (address, 0, *[array] * (launch.MAX_ARRAYS + 1))
@@ -297,6 +297,19 @@ def test_launch_refuses_wrong_arguments(open_launcher, sums):
             call(*arguments)
     with pytest.raises(ValueError, match="entry address 0"):
         call(0, 0, array)
+
+
+def test_numbers_are_passed_where_they_lie(sums):
+    call, out, dims = launch.open_launchers().holding, np.zeros(1), np.array([5])
+    for one, other in ((1.5, np.float64(2.0)), (np.array(1.5), 2.0), (np.float64(1.5), complex(2.0, 7.0))):
+        assert call(sums.address("sum"), dims.ctypes.data, one, other, out) == 5
+        assert out[0] == 3.5
+    bits = int(np.array(2.5).view(np.int64))
+    for whole, found in ((bits, 2.5), (True, 5e-324), (False, 0.0)):
+        call(sums.address("sum"), dims.ctypes.data, whole, 0.0, out)
+        assert out[0] == found
+    with pytest.raises(OverflowError):
+        call(sums.address("ignore"), 0, 2**63)
 
 
 @every_launcher
