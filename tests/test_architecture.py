@@ -186,7 +186,7 @@ TUNED = {
     "jitcore/schedule": {},
     "backends/cpu": {
         "tables of operating systems, CPython, NumPy, ELF and TBB": {
-            "_ABSOLUTE_64", "_ALLOCATED", "_CALL", "CODE_OFFSET", "_CONTIGUOUS", "DATA_OFFSET", "DTYPE_OFFSET", "_EXECUTABLE",
+            "_ABSOLUTE_64", "_ALLOC", "_ALLOCATED", "_CALL", "CODE_OFFSET", "_CONTIGUOUS", "DATA_OFFSET", "DTYPE_OFFSET", "_EXECUTABLE",
             "FLAGS_OFFSET", "ITEMS_OFFSET", "NDIM_OFFSET", "_NEW_ARRAY", "SHAPE_OFFSET", "TYPE_OFFSET", "_FIRST_RESERVED", "_FUNCTION", "_GLOBAL", "_JUMP_SIZE",
             "_METH_FASTCALL", "_NOBITS", "_OLDEST_TBB", "_PROGBITS", "_REL", "_RELA", "_RELATIVE_32", "_RELATIVE_64",
             "_RELOCATABLE", "_SET_HANDLER", "_SLOT_32", "_SYMTAB", "_THREAD_LOCAL", "_THREAD_LOCAL_SYMBOL",

@@ -14,4 +14,6 @@ Modules:
     lists        Lists of numbers, and lists of such lists, as arrays and back.
     pickling     How what decorators return is pickled: by name where it is a global, as plain functions are.
     streams      Generators of random numbers as arrays of words, which compiled code draws from.
+    versions     CPython's versions of classes: numbers that change as soon as a class or one of its bases
+                 does.
 """

@@ -5,11 +5,11 @@ needed. Out: a function of the input ndarrays. Stage: binding a program to sizes
 
 Machine code is called by the address of an entry point `int64 entry(i8** buffers, int64* dims)`, the address
 of its extents, and the ndarrays whose memory it works on; its status is an int (0: success). The trampoline
-is a built-in function of CPython whose body is LLVM code made by this module. It reads each ndarray's data
+is a built-in function of CPython whose body is LLVM code of `trampolines`. It reads each ndarray's data
 pointer from the array object itself, which takes a nanosecond where `array.ctypes.data` takes a microsecond.
 Whether array objects are laid out as assumed is checked when the trampoline is made; if not, a slower one in
 Python takes its place. Beside it, in the same module: functions that know calls again (`make_check`), and
-that make small arrays.
+that make small arrays and numbers. Numbers are passed as they are: a float is a buffer, too (see `Scalars`).
 """
 
 from __future__ import annotations
@@ -33,20 +33,16 @@ from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
 from jitcore.backends.cpu.runtime.checks import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
                                                  GENERIC, ITEMS_OFFSET, MAX_COMPARED, NDARRAY, NDIM_OFFSET,
-                                                 SHAPE_OFFSET, TEXT, TYPE_OFFSET)
+                                                 SHAPE_OFFSET, TYPE_OFFSET)
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
+from jitcore.backends.cpu.runtime.trampolines import (ARRAY_TEXT, COUNT_TEXT, MAX_ARRAYS, NULL_TEXT,
+                                                      render_trampolines)
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.generated_calls import HOLDING, ArrayFacts, Scalars
 from jitcore.process.lazy import LazyModule
 
 pickle = LazyModule("pickle")
 dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
-
-#: Arrays that one call of a native launcher may pass; their table lies on the stack.
-MAX_ARRAYS = 4096
-
-#: The status of an entry point that left a Python exception set: it is raised.
-RAISED = -(1 << 63)
 
 _CONTIGUOUS = 3  # flags of an ndarray whose elements lie side by side, in one order or the other
 _NEW_ARRAY = 94  # PyArray_NewFromDescr in NumPy's table of functions
@@ -115,7 +111,7 @@ def layout_is_known() -> bool:
 
 @functools.cache
 def _open_library() -> libraries.Library:
-    return libraries.find_or_compile("launch", "", _render_trampolines)[0]
+    return libraries.find_or_compile("launch", "", render_trampolines)[0]
 
 
 def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],
@@ -179,210 +175,6 @@ images.provide(NDARRAY, lambda _: id(np.ndarray))
 images.provide(GENERIC, lambda _: id(np.generic))
 
 
-def _text_constant(name: str, text: str) -> str:
-    data = text.encode() + b"\0"
-    return f'@{name} = private constant [{len(data)} x i8] c"{text}\\00"\n'
-
-
-_COUNT_TEXT = f"launch() takes 2 addresses and at most {MAX_ARRAYS} arrays, got %zd arguments"
-_NULL_TEXT = "launch() got entry address 0"
-_ARRAY_TEXT = "launch() argument %zd must be a numpy.ndarray, not %R"
-
-_TRAMPOLINE_HEAD = (
-    _text_constant("count_text", _COUNT_TEXT)
-    + _text_constant("null_text", _NULL_TEXT)
-    + _text_constant("array_text", _ARRAY_TEXT)
-    + f"""
-@{NDARRAY} = external global i8
-@{GENERIC} = external global i8
-@PyFloat_Type = external global i8
-@PyComplex_Type = external global i8
-@PyLong_Type = external global i8
-@PyBool_Type = external global i8
-@_Py_TrueStruct = external global i8
-@PyExc_TypeError = external global ptr
-@PyExc_ValueError = external global ptr
-declare ptr @PyErr_Format(ptr, ptr, ...)
-declare ptr @PyErr_Occurred()
-declare void @PyEval_RestoreThread(ptr)
-declare ptr @PyEval_SaveThread()
-declare i32 @PyContextVar_Get(ptr, ptr, ptr)
-declare void @Py_DecRef(ptr)
-declare void @Py_IncRef(ptr)
-declare i64 @PyLong_AsLongLong(ptr)
-declare ptr @PyLong_AsVoidPtr(ptr)
-declare ptr @PyLong_FromLongLong(i64)
-declare i32 @PyType_IsSubtype(ptr, ptr)
-"""
-)
-
-
-def _render_trampolines() -> str:
-    return (
-        _TRAMPOLINE_HEAD
-        + _render_trampoline("launch_holding", release_gil=False)
-        + _render_trampoline("launch_releasing", release_gil=True)
-        + TEXT
-        + _ALLOCATOR
-        + _SCALAR_ALLOCATOR
-    )
-
-
-def _render_trampoline(name: str, *, release_gil: bool) -> str:
-    """LLVM text of `PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs)`."""
-    save = "%state = call ptr @PyEval_SaveThread()" if release_gil else ""
-    restore = "call void @PyEval_RestoreThread(ptr %state)" if release_gil else ""
-    return f"""
-define ptr @{name}(ptr %self, ptr %args, i64 %nargs) {{
-enter:
-  %count = sub i64 %nargs, 2
-  %count_is_wrong = icmp ugt i64 %count, {MAX_ARRAYS}
-  br i1 %count_is_wrong, label %refuse_count, label %read_entry
-read_entry:
-  %entry_object = load ptr, ptr %args
-  %entry = call ptr @PyLong_AsVoidPtr(ptr %entry_object)
-  %entry_is_null = icmp eq ptr %entry, null
-  br i1 %entry_is_null, label %refuse_entry, label %read_dims
-read_dims:
-  %dims_slot = getelementptr ptr, ptr %args, i64 1
-  %dims_object = load ptr, ptr %dims_slot
-  %dims = call ptr @PyLong_AsVoidPtr(ptr %dims_object)
-  %dims_is_null = icmp eq ptr %dims, null
-  br i1 %dims_is_null, label %check_dims, label %make_table
-check_dims:
-  %dims_error = call ptr @PyErr_Occurred()
-  %dims_is_fine = icmp eq ptr %dims_error, null
-  br i1 %dims_is_fine, label %make_table, label %fail
-make_table:
-  %table = alloca ptr, i64 %count
-  %ints = alloca i64, i64 %count
-  %first = getelementptr ptr, ptr %args, i64 2
-  br label %next_array
-next_array:
-  %k = phi i64 [ 0, %make_table ], [ %following, %keep_data ]
-  %more = icmp ult i64 %k, %count
-  br i1 %more, label %read_array, label %run
-read_array:
-  %array_slot = getelementptr ptr, ptr %first, i64 %k
-  %array = load ptr, ptr %array_slot
-  %type_slot = getelementptr i8, ptr %array, i64 {TYPE_OFFSET}
-  %type = load ptr, ptr %type_slot
-  %is_exact = icmp eq ptr %type, @{NDARRAY}
-  br i1 %is_exact, label %read_data, label %check_float
-check_float:
-  %value_slot = getelementptr i8, ptr %array, i64 {DATA_OFFSET}
-  %is_float = icmp eq ptr %type, @PyFloat_Type
-  br i1 %is_float, label %read_value, label %check_int
-check_int:
-  %is_int = icmp eq ptr %type, @PyLong_Type
-  br i1 %is_int, label %read_int, label %check_bool
-read_int:
-  %read = call i64 @PyLong_AsLongLong(ptr %array)
-  %is_doubtful = icmp eq i64 %read, -1
-  br i1 %is_doubtful, label %check_read, label %keep_int
-check_read:
-  %read_error = call ptr @PyErr_Occurred()
-  %read_is_fine = icmp eq ptr %read_error, null
-  br i1 %read_is_fine, label %keep_int, label %fail
-check_bool:
-  %is_bool = icmp eq ptr %type, @PyBool_Type
-  br i1 %is_bool, label %read_bool, label %check_generic
-read_bool:
-  %is_true = icmp eq ptr %array, @_Py_TrueStruct
-  %truth = zext i1 %is_true to i64
-  br label %keep_int
-keep_int:
-  %int = phi i64 [ %read, %read_int ], [ %read, %check_read ], [ %truth, %read_bool ]
-  %int_slot = getelementptr i64, ptr %ints, i64 %k
-  store i64 %int, ptr %int_slot
-  br label %keep_data
-check_generic:
-  %is_generic = call i32 @PyType_IsSubtype(ptr %type, ptr @{GENERIC})
-  %is_no_scalar = icmp eq i32 %is_generic, 0
-  br i1 %is_no_scalar, label %check_complex, label %read_value
-check_complex:
-  %is_complex = icmp eq ptr %type, @PyComplex_Type
-  br i1 %is_complex, label %read_value, label %check_subclass
-read_value:
-  br label %keep_data
-check_subclass:
-  %is_subclass = call i32 @PyType_IsSubtype(ptr %type, ptr @{NDARRAY})
-  %is_other = icmp eq i32 %is_subclass, 0
-  br i1 %is_other, label %refuse_array, label %read_data
-read_data:
-  %data_slot = getelementptr i8, ptr %array, i64 {DATA_OFFSET}
-  %data = load ptr, ptr %data_slot
-  br label %keep_data
-keep_data:
-  %place = phi ptr [ %data, %read_data ], [ %value_slot, %read_value ], [ %int_slot, %keep_int ]
-  %table_slot = getelementptr ptr, ptr %table, i64 %k
-  store ptr %place, ptr %table_slot
-  %following = add i64 %k, 1
-  br label %next_array
-run:
-  {save}
-  %status = call i64 %entry(ptr %table, ptr %dims)
-  {restore}
-  %has_raised = icmp eq i64 %status, {RAISED}
-  br i1 %has_raised, label %fail, label %finish
-finish:
-  %result = call ptr @PyLong_FromLongLong(i64 %status)
-  ret ptr %result
-refuse_count:
-  %count_type = load ptr, ptr @PyExc_TypeError
-  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %count_type, ptr @count_text, i64 %nargs)
-  br label %fail
-refuse_entry:
-  %entry_error = call ptr @PyErr_Occurred()
-  %entry_is_zero = icmp eq ptr %entry_error, null
-  br i1 %entry_is_zero, label %refuse_null, label %fail
-refuse_null:
-  %null_type = load ptr, ptr @PyExc_ValueError
-  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %null_type, ptr @null_text)
-  br label %fail
-refuse_array:
-  %position = add i64 %k, 2
-  %array_type = load ptr, ptr @PyExc_TypeError
-  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %array_type, ptr @array_text, i64 %position, ptr %type)
-  br label %fail
-fail:
-  ret ptr null
-}}
-"""
-
-
-_ALLOCATOR = f"""
-define ptr @make_empty(ptr %self, ptr %args, i64 %nargs) {{
-  %table_slot = getelementptr i8, ptr %self, i64 {DATA_OFFSET}
-  %table = load ptr, ptr %table_slot
-  %new = load ptr, ptr %table
-  %dtype_slot = getelementptr i64, ptr %table, i64 1
-  %dtype = load ptr, ptr %dtype_slot
-  call void @Py_IncRef(ptr %dtype)
-  %ndim_slot = getelementptr i64, ptr %table, i64 2
-  %ndim = load i64, ptr %ndim_slot
-  %few = trunc i64 %ndim to i32
-  %shape = getelementptr i64, ptr %table, i64 3
-  %array = call ptr %new(ptr @{NDARRAY}, ptr %dtype, i32 %few, ptr %shape, ptr null, ptr null, i32 0,
-                         ptr null)
-  ret ptr %array
-}}
-"""
-
-
-_SCALAR_ALLOCATOR = f"""
-define ptr @make_scalar(ptr %self, ptr %args, i64 %nargs) {{
-  %table_slot = getelementptr i8, ptr %self, i64 {DATA_OFFSET}
-  %table = load ptr, ptr %table_slot
-  %new = load ptr, ptr %table
-  %type_slot = getelementptr i64, ptr %table, i64 1
-  %type = load ptr, ptr %type_slot
-  %made = call ptr %new(ptr %type, i64 0)
-  ret ptr %made
-}}
-"""
-
-
 def _make_ctypes_launcher(function_type) -> Callable[..., int]:
     """The same function in Python; `function_type` says whether the call keeps the GIL."""
     prototype = function_type(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -391,16 +183,16 @@ def _make_ctypes_launcher(function_type) -> Callable[..., int]:
     def launch(*arguments):
         count = len(arguments) - 2
         if count < 0:
-            raise TypeError(_COUNT_TEXT.replace("%zd", str(len(arguments))))
+            raise TypeError(COUNT_TEXT.replace("%zd", str(len(arguments))))
         address, dims_address, *arrays = arguments
         for given in (address, dims_address):
             if not isinstance(given, int):
                 raise TypeError(f"launch() takes addresses as int, not {type(given)}")
         if address == 0:
-            raise ValueError(_NULL_TEXT)
+            raise ValueError(NULL_TEXT)
         for position, array in enumerate(arrays, 2):
             if not isinstance(array, np.ndarray):
-                raise TypeError(_ARRAY_TEXT.replace("%zd", str(position)).replace("%R", repr(type(array))))
+                raise TypeError(ARRAY_TEXT.replace("%zd", str(position)).replace("%R", repr(type(array))))
         table = (ctypes.c_void_p * max(count, 1))(*(array.ctypes.data for array in arrays))
         entry = entries.get(address) or entries.setdefault(address, prototype(address))
         return entry(table, dims_address)
