@@ -175,11 +175,12 @@ class _Policy(NumberPolicy):
         return path in self.pinned or is_fixed
 
     def pin(self, paths):
-        paths = list(paths)
-        if any(path[0] in self._varying for path in paths):
+        """Those that may be: what is wrong without their values may be right with them."""
+        free = frozenset(path for path in paths if path[0] not in self._varying)
+        if free <= self.pinned:
             error = sys.exc_info()[1]
             raise Refused(_VARIES if error is None else str(find_reason(error, self._region)))
-        super().pin(paths)
+        super().pin(free)
 
 
 def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
