@@ -18,8 +18,8 @@ from jitcore.autojitted.entry import Entry, Signature, Signatures, write_checked
 from jitcore.autojitted.inputs.reading import (MAX_STATIC_VALUES, NumberPolicy, Reader, Unreadable,
                                                describe_path)
 from jitcore.autojitted.inputs.specs import Spec
-from jitcore.autojitted.recording.recorder import (Recording, call_inline, has_grown, is_traced_call,
-                                                   record_call)
+from jitcore.autojitted.recording.recorder import (Recording, call_inline, find_mixed_list, has_grown,
+                                                   is_traced_call, record_call)
 from jitcore.autojitted.tiers import native
 from jitcore.autojitted.tiers.budget import (Account, Probe, find_hindrance, is_comparing, may_vary,
                                              uses_arrays)
@@ -246,18 +246,19 @@ class AutojitFunction:
                 raise
             except Exception as error:
                 raise_interruption(error)
-                grows = not has_grown(error)
-                if first is None and grows:
-                    first = error
-                if grows and self.policy.pinned.issuperset(origins):  # nothing would be different
-                    self.policy.unpin(self.policy.pinned - before)
-                    try:
-                        raise first from None
-                    finally:
-                        first = None  # the exception knows this frame, and its arguments
-                if grows:
+                mixed, grown = find_mixed_list(error), has_grown(error)
+                grows = bool(mixed) or not grown
+                if not mixed and not grown:
+                    if first is None:
+                        first = error
+                    if self.policy.pinned.issuperset(origins):  # nothing would be different
+                        self.policy.unpin(self.policy.pinned - before)
+                        try:
+                            raise first from None
+                        finally:
+                            first = None  # the exception knows this frame, and its arguments
                     self.policy.pin(origins)
-                reader = Reader(self.policy.is_static, reader.packs, reader.own)
+                reader = Reader(self.policy.is_static, reader.packs, reader.own, reader.mixed | mixed)
                 specs = reader.read_all(self.parameters.names, values)
 
     # -- lower tiers -----------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
 """Lists of numbers, and lists of such lists, as arrays and back.
 
-In: a list of the caller's. Out: the array of its numbers, which are all of one type; and the list with what
-an array holds, the same object. Needs nothing of the compiler: the run time of compiled loops has it, too.
+In: a list of the caller's. Out: the array of its numbers; and the list with what an array holds, the same
+object. Needs nothing of the compiler: the run time of compiled loops has it, too.
+
+Numbers are of one type, or ints and floats. Of the latter the array has 64 bits each: those of a float, or,
+where a float would be NaN in a way in which none is, those of a small int.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jitcore.process.lazy import LazyModule
@@ -16,51 +20,108 @@ if TYPE_CHECKING:
 
 np = LazyModule("numpy")  # scripts that do without it need not load it
 
-__all__ = ["describe", "pack", "unpack"]
+__all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CODES", "LIMIT", "MIXED", "NAN", "describe", "install",
+           "make", "pack", "unpack"]
 
-_NAMES = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+#: The type of numbers of which some are ints and some are floats.
+MIXED = int, float
+_NAMES = {bool: "bool", int: "int64", float: "float64", complex: "complex128", MIXED: "int64"}
+#: Of a type, for native code.
+CODES = {kind: code for code, kind in enumerate(_NAMES)}
 #: Ints that programs are given are smaller than this.
-_LIMIT = 1 << 62
+LIMIT = 1 << 62
+#: Of an int among floats: its lowest bits, behind what is above them. So large it may be.
+BOXED_BITS, BOXED_SIGN = 50, 0x1FFF
+BOXED_LIMIT = 1 << (BOXED_BITS - 1)
+#: The bits of what is no number.
+NAN = 0x7FF8 << 48
 
 
-def describe(items: list) -> tuple[type, tuple[int, ...]] | None:
-    """The type of a list's numbers and its shape; None where it is something else than numbers of one type,
-    or rows of as many such numbers."""
+def describe(items: list) -> tuple[Any, tuple[int, ...]] | None:
+    """The type of a list's numbers and its shape; None where it is something else than numbers, or rows of as
+    many numbers."""
     first = items[0] if items else None
-    if type(first) is list:
-        kind, shape = type(first[0]) if first else None, (len(items), len(first))
-    else:
-        kind, shape = type(first), (len(items),)
+    rows = items if type(first) is list else [items]
+    kinds = {found for row in rows if type(row) is list for found in {*map(type, row)}}
+    kind = MIXED if kinds == {int, float} else kinds.pop() if len(kinds) == 1 else None
+    shape = (len(items), len(first)) if rows is items else (len(items),)
     return (kind, shape) if kind in _NAMES and _holds(kind, shape, items) else None
 
 
-def _holds(kind: type, shape: tuple[int, ...], items: list) -> bool:
+def _holds(kind: Any, shape: tuple[int, ...], items: list) -> bool:
     """Whether a list has this shape, its numbers are of this type, and no row stands in it twice."""
+    kinds = {*kind} if kind == MIXED else {kind}
     if len(items) != shape[0]:
         return False
     if len(shape) == 1:
-        return {*map(type, items)} == {kind}
-    return ({*map(type, items)} == {list} and {*map(len, items)} == {shape[1]}
-            and len({*map(id, items)}) == shape[0]
-            and {found for row in items for found in {*map(type, row)}} == {kind})
+        return {*map(type, items)} <= kinds
+    return (_has_rows(items, shape) and {*map(len, items)} == {shape[1]}
+            and {found for row in items for found in {*map(type, row)}} <= kinds)
 
 
-def pack(kind: type, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
-    """The array of a list's numbers; None where they are not of this type, or not so many. Cost: 50 ns for
-    each."""
-    if type(items) is not list or not _holds(kind, shape, items):
+def _has_rows(items: list, shape: tuple[int, ...]) -> bool:
+    return {*map(type, items)} == {list} and len({*map(id, items)}) == shape[0]
+
+
+#: Native code that does the same, once some is there: functions of a list, an array and a code.
+_native: list[Callable[..., int]] = []
+
+
+def install(pack_rows: Callable[..., int], unpack_rows: Callable[..., int]) -> None:
+    _native[:] = pack_rows, unpack_rows
+
+
+def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
+    """The array of a list's numbers; None where they are not of this type, or not so many. Cost: 3 ns for
+    each, 50 before there is native code."""
+    if type(items) is not list:
+        return None
+    if _native and kind is not complex:
+        if len(shape) > 1 and not _has_rows(items, shape):
+            return None
+        made = np.empty(shape, _NAMES[kind])
+        return made if _native[0](items, made, CODES[kind]) else None
+    if not _holds(kind, shape, items):
         return None
     try:
+        if kind == MIXED:
+            return _box(items, shape)
         made = np.array(items, _NAMES[kind])
     except OverflowError:
         return None
-    return made if kind is not int or -_LIMIT <= made.min() and made.max() < _LIMIT else None
+    return made if kind is not int or -LIMIT <= made.min() and made.max() < LIMIT else None
 
 
-def unpack(items: list, array: numpy.ndarray) -> None:
-    """Gives a list, or its rows, what an array holds."""
-    if array.ndim == 1:
-        items[:] = array.tolist()
-    else:
-        for row, numbers in zip(items, array.tolist()):
-            row[:] = numbers
+def _box(items: list, shape: tuple[int, ...]) -> numpy.ndarray | None:
+    """Raises: OverflowError."""
+    numbers = items if len(shape) == 1 else [number for row in items for number in row]
+    are_ints = np.array([type(number) is int for number in numbers])
+    ints = np.array([number if type(number) is int else 0 for number in numbers], np.int64)
+    if (ints < -BOXED_LIMIT).any() or (ints >= BOXED_LIMIT).any():
+        return None
+    floats = np.array([0.0 if type(number) is int else number for number in numbers])
+    bits = np.where(np.isnan(floats), NAN, floats.view(np.int64))
+    low = ints & ((1 << BOXED_BITS) - 1)
+    return np.where(are_ints, BOXED_SIGN << BOXED_BITS | low, bits).reshape(shape)
+
+
+def _unbox(bits: numpy.ndarray) -> list:
+    """The numbers of an array of one axis."""
+    ints = bits << (64 - BOXED_BITS) >> (64 - BOXED_BITS)
+    are_ints = bits >> BOXED_BITS == BOXED_SIGN
+    choices = zip(are_ints.tolist(), ints.tolist(), bits.view(np.float64).tolist())
+    return [whole if is_int else number for is_int, whole, number in choices]
+
+
+def unpack(kind: Any, items: list, array: numpy.ndarray) -> None:
+    """Gives a list, or its rows, what an array holds. Numbers that stay the same stay these objects, where
+    there is native code."""
+    if _native and kind is not complex and array.flags.c_contiguous and _native[1](items, array, CODES[kind]):
+        return
+    for row, numbers in zip([items], [array]) if array.ndim == 1 else zip(items, array):
+        row[:] = _unbox(numbers) if kind == MIXED else numbers.tolist()
+
+
+def make(kind: Any, array: numpy.ndarray) -> list:
+    """A new list of what an array of one axis holds."""
+    return _unbox(array) if kind == MIXED else array.tolist()

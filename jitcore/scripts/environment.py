@@ -74,9 +74,12 @@ def is_long(items: list) -> bool:
     return len(items) * len(row) > MAX_ITEMS
 
 
-def make_list(kind: type, shape: tuple[int, ...]) -> list:
+def make_list(kind: Any, shape: tuple[int, ...]) -> list:
     """A list in place of one that was not told."""
-    return [kind(0)] * shape[0] if len(shape) == 1 else [[kind(0)] * shape[1] for _ in range(shape[0])]
+    if len(shape) > 1:
+        return [make_list(kind, shape[1:]) for _ in range(shape[0])]
+    kinds = kind if kind == lists.MIXED else (kind,)
+    return [kinds[place % len(kinds)](0) for place in range(shape[0])]
 
 
 def is_known(module: str | None) -> bool:

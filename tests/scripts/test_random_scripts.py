@@ -52,7 +52,7 @@ class Writer:
             body = "".join([*(["print(i)\n"] if self.draw.random() < 0.5 else []), first, *rest])
         text = self.loop("i", self.draw.randint(3, 40), body)
         if self.draw.random() < 0.5:
-            names = "a, b, x, y, u, w, log" + ", ns, fs, other, grid" * self.lists
+            names = "a, b, x, y, u, w, log" + ", ns, fs, other, grid, ms, both" * self.lists
             kept = ", ".join(self.draw.sample(names.split(", "), self.draw.randint(2, 6)))  # others die inside
             text = f"def f({names}):\n{indent(text)}\n    return {kept}\n{kept} = f({names})"
         if self.lists:
@@ -160,11 +160,33 @@ fs[i] = 1.0
 fs[i % 18], fs[a] = fs[a], fs[i % 18]
 b += sum(cell[1] > 0.25 for cell in grid)
 x = float(np.array(fs).mean())
-grid[2] = grid[3]""".split("\n")
+grid[2] = grid[3]
+ms[a % 20] = ms[(a + 1) % 20] + i
+ms[i % 20] = min(ms[a], ms[i % 20] + 1)
+x = ms[a] * 0.5
+ms[a] = a if x < y else y
+b += int(ms[3]) % 5
+ms[i % 20] += x
+ms[i % 20] += 1
+if ms[a] == 0:\n    b += 1
+both[i % 16][a % 3] = ms[a]
+both[a % 16][i % 3] += a
+x = max(ms[2], x) * 0.5
+for m in ms:\n    y = 0.5 * y + m * 0.01
+ms[a] = -ms[i % 20]
+ms[0] = ms[1] // 2
+ms[a] = abs(ms[i % 20]) % 7
+ms[i % 20], ms[a] = ms[a], ms[i % 20]
+ns[i % 20] += x
+fs[i % 18] = a
+x = ms[i % 20] if ms[i % 20] < 50 else x
+b += sum(1 for m in ms if m > 2)""".split("\n")
 LISTS = [line.replace("\\n", "\n") for line in LISTS]
 LISTED = ("ns = [(5 * k) % 7 for k in range(20)]\nfs = [0.25 * k for k in range(18)]\nother, part, cells = fs, [], []\n"
-          "grid = [[0.5 * k - j for j in range(3)] for k in range(16)]\nn = z = 0\n")
-TOLD = ("print(ns, [round(one, 6) for one in fs], other is fs)\n"
+          "grid = [[0.5 * k - j for j in range(3)] for k in range(16)]\nn = z = m = 0\n"
+          "ms = [0, 0.5, 3, 1e300, -2, 7.25, 5] * 3\nboth = [[k, 0.5 * k, j] for j, k in enumerate(range(16))]\n")
+TOLD = ("print([round(one, 6) for one in ns], [round(one, 6) for one in fs], other is fs)\n"
+        "print([round(one, 6) for one in ms], [[round(one, 6) for one in row] for row in both])\n"
         "print([[round(one, 6) for one in row] for row in grid], grid[2] is grid[3])\n")
 SEEDED = "import random\nrandom.seed(3)\nnp.random.seed(4)\nrng = np.random.default_rng(5)\n"
 DRAWN = "print(random.random(), random.gauss(0, 1), np.random.rand(), np.random.randn(), rng.random())\n"

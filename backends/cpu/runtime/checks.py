@@ -6,8 +6,8 @@ In: what `launch.make_check` writes into a table. Out: LLVM text, one for all si
 
 from __future__ import annotations
 
-#: The symbols of the type of ndarrays, and of NumPy's scalars.
-NDARRAY, GENERIC = "jitcore_ndarray_type", "jitcore_generic_type"
+#: The symbols of the type of ndarrays, of NumPy's scalars, and of `True`.
+NDARRAY, GENERIC, TRUE = "jitcore_ndarray_type", "jitcore_generic_type", "jitcore_true"
 
 TYPE_OFFSET = 8  # PyObject.ob_type
 DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject, which is the value of a number

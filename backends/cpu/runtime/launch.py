@@ -33,12 +33,13 @@ from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
 from jitcore.backends.cpu.runtime.checks import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
                                                  GENERIC, ITEMS_OFFSET, MAX_COMPARED, NDARRAY, NDIM_OFFSET,
-                                                 SHAPE_OFFSET, TYPE_OFFSET)
+                                                 SHAPE_OFFSET, TRUE, TYPE_OFFSET)
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
 from jitcore.backends.cpu.runtime.trampolines import (ARRAY_TEXT, COUNT_TEXT, MAX_ARRAYS, NULL_TEXT,
                                                       render_trampolines)
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.generated_calls import HOLDING, ArrayFacts, Scalars
+from jitcore.process import lists
 from jitcore.process.lazy import LazyModule
 
 pickle = LazyModule("pickle")
@@ -166,6 +167,8 @@ def _make_native_launchers() -> Launchers:
     library, parameters = _open_library(), "(entry_address, dims_address, *arrays) -> status"
     functions = (library.make_builtin(name, name, name + parameters)
                  for name in ("launch_holding", "launch_releasing"))
+    lists.install(*[library.make_builtin(name, name, f"{name}(list, array, code) -> int")
+                    for name in ("pack_rows", "unpack_rows")])
     return Launchers(*functions, "native")
 
 
@@ -173,6 +176,7 @@ def _make_native_launchers() -> Launchers:
 images.provide("Py", images.find_in_process)
 images.provide(NDARRAY, lambda _: id(np.ndarray))
 images.provide(GENERIC, lambda _: id(np.generic))
+images.provide(TRUE, lambda _: id(True))
 
 
 def _make_ctypes_launcher(function_type) -> Callable[..., int]:

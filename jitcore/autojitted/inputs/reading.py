@@ -26,7 +26,7 @@ from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, G
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
-from jitcore.process.lists import describe as describe_list
+from jitcore.process.lists import MIXED, describe as describe_list
 from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
                                       is_user_function)
@@ -140,7 +140,8 @@ def _describe_rule(kind: type) -> str:
 class Reader:
     """Reads values. is_static: whether the Python number found by a path is part of the program. packs:
     whether longer lists of numbers are arrays; has_packed: whether there was one. own: names of arguments
-    that nobody else has, see `ArraySpec`.
+    that nobody else has, see `ArraySpec`. mixed: paths of lists of ints that may become floats, or the other
+    way round.
 
     Attributes:
         values: the object at each place.
@@ -149,8 +150,8 @@ class Reader:
     """
 
     def __init__(self, is_static: Callable[[tuple, Any], bool], packs: bool = False,
-                 own: Container[str] = ()):
-        self.is_static, self.packs, self.own = is_static, packs, own
+                 own: Container[str] = (), mixed: frozenset[tuple] = frozenset()):
+        self.is_static, self.packs, self.own, self.mixed = is_static, packs, own, mixed
         self.has_packed = False
         self._rows: set[int] = set()
         self.values: list[Any] = []
@@ -233,6 +234,8 @@ class Reader:
         if found is None:
             return None
         kind, shape = found
+        if path in self.mixed and kind in MIXED:
+            kind = MIXED
         rows = {*map(id, value)} if len(shape) > 1 else set()
         if rows & (self._seen.keys() | self._rows):
             raise Unreadable(f"{describe_path(path)} has a row that is met elsewhere")

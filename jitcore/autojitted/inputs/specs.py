@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore import dtypes
 from jitcore.dispatch.generated_calls import FLAGS
 from jitcore.numpy_semantics.functions.streams import make_stream
 from jitcore.numpy_semantics.values.number_lists import NumberList
@@ -136,14 +137,15 @@ class GeneratorSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class NumbersSpec(Spec):
-    """A list of numbers of one type, or of rows of them; the array of these has the next place."""
+    """A list of numbers, or of rows of them; the array of these has the next place. kind: see `lists`."""
 
-    kind: type
+    kind: Any
     shape: tuple[int, ...]
 
     @property
     def array(self) -> ArraySpec:
-        return ArraySpec(NUMBER_DTYPES[self.kind], self.shape, FLAGS)
+        dtype = dtypes.int64 if self.kind == lists.MIXED else NUMBER_DTYPES[self.kind]
+        return ArraySpec(dtype, self.shape, FLAGS)
 
     def write(self, matcher, value):
         x = matcher.name(value, self)
@@ -153,7 +155,7 @@ class NumbersSpec(Spec):
 
     def build(self, builder):
         place = builder.reserve(self)
-        return builder.fill(place, NumberList(self.array.build(builder)))
+        return builder.fill(place, NumberList(self.array.build(builder), self.kind == lists.MIXED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.numpy_semantics.errors import NeedsIdentity, not_traceable
 from jitcore.numpy_semantics.mode import NumpyMode
 from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.number_lists import NeedsMixed
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.storage import Storage
@@ -203,6 +204,12 @@ class Session:
         found = numbers if needed is None else [place for place in numbers if place in needed]
         return [self.reader.paths[place] for place in found]
 
+    def find_mixed_lists(self, error: BaseException) -> frozenset[tuple]:
+        """Paths of lists of numbers of one type that should be one of several."""
+        memory = error.memory if isinstance(error, NeedsMixed) else None
+        return frozenset(self.reader.paths[place - 1] for place, storage in self.storages.items()
+                         if storage is memory)
+
     def _find_inputs(self, handle: Any) -> set[int] | None:
         """The places that a traced number was computed from; None where that is not known."""
         if isinstance(handle, Number) and handle.form is not None:
@@ -263,6 +270,7 @@ def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Sp
             effects = writer.write(result, mode)
         except Exception as error:
             origins[:] = session.find_origins(error)
+            error.__dict__["jitcore_mixed"] = session.find_mixed_lists(error)
             error.__dict__["jitcore_has_grown"] = mode.has_grown
             raise
         finally:
@@ -273,6 +281,11 @@ def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Sp
     places, inputs = session.builder.places, tuple(session.initial)
     return Recording(traced, session.captures.found, places, inputs, effects, mode.found_unrolled,
                      mode.failures)
+
+
+def find_mixed_list(error: Exception) -> frozenset[tuple]:
+    """See `Session.find_mixed_lists`."""
+    return error.__dict__.get("jitcore_mixed", frozenset())
 
 
 def has_grown(error: Exception) -> bool:

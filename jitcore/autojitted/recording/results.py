@@ -8,6 +8,7 @@ is the value at place 3 and `outs` holds the outputs.
 from __future__ import annotations
 
 import enum
+import functools
 import types
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Part, Reshape, Window,
                                                   is_same_view)
 from jitcore.process.generated import Constants
-from jitcore.process.lists import unpack
+from jitcore.process.lists import make, unpack
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
 from jitcore.rewriter.operations.texts import Text, prepare
@@ -184,7 +185,7 @@ class ResultWriter:
             raise not_traceable("a list is returned that may be another one, or a part of one")
         self._keep.append(array.storage)
         self._bases[id(array.storage)] = base = self._bind(f"outs[{self._add_output(array.storage.value)}]")
-        return f"{base}.tolist()"
+        return f"{self.constants.add(functools.partial(make, values.kind))}({base})"
 
     def _express_array(self, array: NDArray) -> str:
         if array.is_padded:
@@ -372,7 +373,7 @@ class ResultWriter:
             lines += self._write_container(f"x{place}", stand_in, session.contents[place])
             if type(stand_in) is NumberList:
                 is_same = stand_in.array.storage.value is session.initial[place + 1]
-                lines += [] if is_same else [f"{self.constants.add(unpack)}(x{place}, x{place + 1})"]
+                lines += [] if is_same else [self._write_numbers(place, stand_in)]
         for namespace in session.captures.namespaces.values():
             for name, value in namespace.given.items():
                 if value is not namespace.initial.get(name, ABSENT):
@@ -392,6 +393,10 @@ class ResultWriter:
                 else:
                     lines.append(f"{self.constants.add(cell)}.cell_contents = {self._express(value)}")
         return lines
+
+    def _write_numbers(self, place: int, stand_in: NumberList) -> str:
+        unpacks = self.constants.add(functools.partial(unpack, stand_in.kind))
+        return f"{unpacks}(x{place}, x{place + 1})"
 
     def _write_container(self, name: str, stand_in: Any, before: Any) -> list[str]:
         if isinstance(stand_in, NDArray):

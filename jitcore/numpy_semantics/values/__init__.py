@@ -12,8 +12,7 @@ Modules:
     mixed         Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]`
                   on the other.
     ndarray       Arrays with NumPy's semantics: mutable, with views that share memory.
-    number_lists  Lists of the caller's that hold numbers of one type, or rows of such numbers: arrays that
-                  act as lists.
+    number_lists  Lists of the caller's that hold numbers, or rows of numbers: arrays that act as lists.
     numbers       Python numbers whose value is traced: bool, int (64 bits), float, complex.
     operators     Python's operators of arrays and NumPy scalars: each is a ufunc.
     promotion     Operands of NumPy's functions: what they are to promotion, and their values in a dtype.
