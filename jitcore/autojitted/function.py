@@ -85,6 +85,7 @@ class AutojitFunction:
         long_call: seconds of a call in plain Python that were too many for programs given up as slower.
         signatures: those that are known.
         unrolled: why loops are none in a program, by file and line.
+        packs: whether longer lists of numbers are arrays, see `Reader`.
     """
 
     #: Whether `plain` leaves a call to the code around it.
@@ -104,7 +105,7 @@ class AutojitFunction:
         self.signatures = Signatures(self)
         self.reasons: list[Reason] = []
         self.unrolled: dict[tuple[str, int], Reason] = {}
-        self.is_left = False
+        self.is_left, self.packs = False, True
         self.last_entry: Entry | None = None
         self._warned: set[Tier] = set()
         self._waiting_calls, self._unasked = 0, 0.0
@@ -143,7 +144,7 @@ class AutojitFunction:
             return self.plain(*values)
         if is_traced_call(values):
             return call_inline(self, values)
-        reader = Reader(self.policy.is_static)
+        reader = self._make_reader()
         problem = None
         try:
             specs = reader.read_all(self.parameters.names, values)
@@ -158,6 +159,9 @@ class AutojitFunction:
                 self.signatures.remember(known)
                 return result
         return self._serve_new(values, reader, specs)
+
+    def _make_reader(self) -> Reader:
+        return Reader(self.policy.is_static, self.packs, mixed=self.policy.mixed)
 
     def _run_unreadable(self, values: tuple, problem: str) -> Any:
         reason = self.describe(problem)
@@ -194,6 +198,9 @@ class AutojitFunction:
                 raise
             waits = isinstance(error, TooMuchEffort)
             refused = error if self.options.strict else None, find_reason(error, self.function)
+        if refused is not None and reader.has_packed and not waits:
+            self.packs = False
+            return self.serve(values)
         if refused is not None:
             return self._fall(values, specs, *refused, waits)
         self.last_entry = entry
@@ -258,7 +265,8 @@ class AutojitFunction:
                         finally:
                             first = None  # the exception knows this frame, and its arguments
                     self.policy.pin(origins)
-                reader = Reader(self.policy.is_static, reader.packs, reader.own, reader.mixed | mixed)
+                self.policy.mixed |= mixed
+                reader = Reader(self.policy.is_static, reader.packs, reader.own, self.policy.mixed)
                 specs = reader.read_all(self.parameters.names, values)
 
     # -- lower tiers -----------------------------------------------------------------------------------------
@@ -341,7 +349,7 @@ class AutojitFunction:
 
     def _find_refused(self, values: tuple) -> Signature | None:
         """The signature of a call that plain Python serves."""
-        specs = Reader(self.policy.is_static).read_all(self.parameters.names, values)
+        specs = self._make_reader().read_all(self.parameters.names, values)
         return next((one for one in self.signatures.find(specs) if one.tier is Tier.PYTHON), None)
 
     def _run_trial(self, old: Signature, values: tuple) -> Any:

@@ -35,6 +35,7 @@ from jitcore.numpy_semantics.values.lists import Element, make_list
 from jitcore.numpy_semantics.values.mixed import (Mixed, apply_arithmetic, distribute, distributing,
                                                   join_kinds, make_conversion, type_of)
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
+from jitcore.numpy_semantics.values.number_lists import repeat_number
 from jitcore.numpy_semantics.values.numbers import Number, bound_int, follow_int, is_large, number_type
 from jitcore.numpy_semantics.values.operators import ACCEPTED, OPERATORS, UNARY
 from jitcore.numpy_semantics.values.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
@@ -55,9 +56,11 @@ class NumpyMode(Mode):
         checked: positions that were found inside of their axes, with the trace of that (`items`).
         guards: what has to hold for that which is computed now to count (`mixed`).
         elements: of the rows that loops gave, by id (`stacks`).
-        loops: that are being traced, the outer ones first."""
+        loops: that are being traced, the outer ones first.
+        mixes: whether lists that are made are of ints and floats."""
 
     unrolled = 1  # nests of short loops would multiply
+    mixes = False
 
     def __init__(self):
         self.flag = Storage(ConcreteArray(np.asarray(False)))
@@ -110,6 +113,11 @@ class NumpyMode(Mode):
     def store_attribute(self, owner: Any, name: str, value: Any) -> None:
         record(AttributeLocation(owner, name))
         setattr(owner, name, value)
+
+    def repeat(self, items: list, count: Any) -> Any:
+        found = repeat_number(items, count, self.mixes) if self.grows else None
+        self.has_grown |= found is not None
+        return found
 
     def pick(self, values: list | tuple, place: Handle) -> Any:
         return pick_item(values, place)

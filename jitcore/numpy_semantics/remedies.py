@@ -114,8 +114,8 @@ _ROWS = (
     Remedy(r"complex numbers lose", "NumPy warns of that in each call.", "take z.real"),
     # -- lists -----------------------------------------------------------------------------------------------
     Remedy(r"list of numbers|list of lists|a row of a list|a row that is met",
-           "A long list of numbers is an array for a program, of one length and one type.",
-           "let its elements be all floats or all ints, and change them by their index"),
+           "A long list of numbers is an array for a program, of one length.",
+           "change its elements by their index; numpy.array of it where more is needed"),
     # -- arrays ----------------------------------------------------------------------------------------------
     Remedy(r"may share memory|share memory|strides of an array|layout is not known|sliding windows that",
            _MEMORY, "work on a copy, x = x.copy(), and do not write through the other name"),

@@ -170,7 +170,7 @@ class Mode:
         redirects: what rewritten code calls instead of a function, by `get`.
         failure: the location (`journal.Location`) of the flag that `fail` sets, or None: a loop that need not
             end otherwise ends with the iteration that sets it.
-        grows: whether lists may be of traced length; has_grown: whether there is one.
+        grows: whether lists may be arrays, or of traced length; has_grown: whether there is one.
         unrolled: Python goes through ranges up to this length; longer ones are compiled as loops.
     """
 
@@ -191,6 +191,10 @@ class Mode:
     def refuse_identity(self, kind: type) -> Exception:
         """The error where it matters which of several equal values of a type the caller has."""
         raise NotImplementedError
+
+    def repeat(self, items: list, count: Any) -> Any:
+        """`items * count`, if that is an array with the methods of a list; None for a list."""
+        return None
 
     #: Whether programs print; else where they would they fail, if that is not certain.
     prints = True

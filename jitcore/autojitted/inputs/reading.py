@@ -43,11 +43,16 @@ Path = tuple
 
 
 class NumberPolicy:
-    """Args: names of parameters that are always static; of those whose ints have another value each time."""
+    """Args: names of parameters that are always static; of those whose ints have another value each time.
+
+    Attributes:
+        mixed: paths of lists whose numbers may become ints or floats.
+    """
 
     def __init__(self, static_names: Iterable[str], varying_names: Iterable[str] = ()):
         self._names = frozenset(static_names)
         self._varying = frozenset(varying_names)
+        self.mixed: frozenset[Path] = frozenset()
         self._pinned: set[Path] = set()
         self._traced: set[Path] = set()
         self._values: dict[Path, set] = {}
@@ -230,7 +235,9 @@ class Reader:
         """Raises: Unreadable for a row that was met, or is met, as a list of its own."""
         if id(value) in self._rows:
             raise Unreadable(f"{describe_path(path)} is a row of a list")
-        found = describe_list(value) if len(value) >= MIN_PACKED else None
+        if len(value) < MIN_PACKED or self.is_static(path, value):
+            return None
+        found = describe_list(value)
         if found is None:
             return None
         kind, shape = found

@@ -205,10 +205,12 @@ class Session:
         return [self.reader.paths[place] for place in found]
 
     def find_mixed_lists(self, error: BaseException) -> frozenset[tuple]:
-        """Paths of lists of numbers of one type that should be one of several."""
-        memory = error.memory if isinstance(error, NeedsMixed) else None
-        return frozenset(self.reader.paths[place - 1] for place, storage in self.storages.items()
-                         if storage is memory)
+        """Paths of lists of numbers of one type that should be one of several, or `MADE`."""
+        if not isinstance(error, NeedsMixed):
+            return frozenset()
+        found = [self.reader.paths[place - 1] for place, storage in self.storages.items()
+                 if storage is error.memory]
+        return frozenset(found or [MADE]) - self.reader.mixed
 
     def _find_inputs(self, handle: Any) -> set[int] | None:
         """The places that a traced number was computed from; None where that is not known."""
@@ -224,6 +226,8 @@ class Session:
         return {place for place, tracer in self.initial.items() if tracer.atom in needed}
 
 
+#: Stands for the paths of lists that a call makes.
+MADE = ()
 _PYTHON_NUMBERS = (int, float, complex)
 
 
@@ -256,7 +260,7 @@ def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Sp
     with open_trace(info, LimitedTrace) as trace:
         session = Session(trace, reader)
         mode = AutojitMode(session)
-        mode.grows, mode.prints = grows, prints
+        mode.grows, mode.prints, mode.mixes = grows, prints, MADE in reader.mixed
         previous, current.mode = current.mode, mode
         try:
             with session.captures.effects.watch():

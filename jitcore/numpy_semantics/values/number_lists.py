@@ -14,11 +14,11 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray
 from jitcore.numpy_semantics.errors import NotTraceable, not_traceable
-from jitcore.numpy_semantics.values.arithmetic import fail
+from jitcore.numpy_semantics.values.arithmetic import fail, kind_of
 from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.mixed import Join, Mixed, as_mixed
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
-from jitcore.numpy_semantics.values.numbers import Number, number_type
+from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number, number_type
 from jitcore.numpy_semantics.values.promotion import to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.process.lists import BOXED_BITS, BOXED_LIMIT, BOXED_SIGN, MIXED, NAN
@@ -29,6 +29,8 @@ from jitcore.rewriter.handles import Alias, ConflictError, Handle, Kind, LeafTyp
 _TYPES = {"b": bool, "i": int, "f": float, "c": complex}
 
 
+#: Numbers from which on a list of one number is an array.
+MIN_REPEATED = 64
 _BOTH = Join((number_type(int), number_type(float)))
 
 
@@ -64,6 +66,16 @@ def box(value: Any) -> Array:
     bits = lax.select(lax.ne(number.raw, number.raw), lax.full((), NAN, dtypes.int64),
                       lax.bitcast_convert_type(number.raw, dtypes.int64))
     return lax.select(is_int, lax.bitwise_or(low, dtypes.int64.type(BOXED_SIGN << BOXED_BITS)), bits)
+
+
+def repeat_number(items: list, count: Any, is_mixed: bool) -> NumberList | None:
+    """A long list of one number; None for other ones."""
+    kind = kind_of(items[0]) if len(items) == 1 and type(items[0]) in (bool, int, float, Number) else None
+    if kind is None or type(count) is not int or count < MIN_REPEATED:
+        return None
+    is_mixed &= kind in MIXED
+    value = box(items[0]) if is_mixed else to_raw(items[0], NUMBER_DTYPES[kind])
+    return NumberList(new_array(lax.full((count,), value)), is_mixed)
 
 
 class NumberListKind(Kind):
@@ -134,7 +146,7 @@ class NumberList(ListHandle):
 
     def to_array(self, *, is_index: bool = False) -> NDArray:
         if self.is_mixed:
-            raise not_traceable("an array of a list of ints and floats")
+            raise not_traceable("an array of a list of numbers, ints and floats")
         return self.array.copy()
 
     # -- as a list ------------------------------------------------------------------------------------------

@@ -61,6 +61,10 @@ class SpecialMethods:
 
         def operate(pair: tuple) -> Any:
             one, other = pair
+            if name == "mul" and list in (type(one), type(other)) and current.mode is not None:
+                found = current.mode.repeat(*(pair if type(one) is list else (other, one)))
+                if found is not None:
+                    return found
             if type(one) in LIBRARY_CLASSES and type(other) in LIBRARY_CLASSES or not _has_users(pair):
                 return plain(one, other)
             found = self.call(one, f"i{name}", other) if is_in_place else NotImplemented
