@@ -23,9 +23,9 @@ class Int(int):
 @pytest.fixture(params=["native", "python"], autouse=True)
 def code(request, monkeypatch):
     launch.open_launchers()
-    assert len(lists._native) == 2
+    assert len(lists.native) == 2
     if request.param == "python":
-        monkeypatch.setattr(lists, "_native", [])
+        monkeypatch.setattr(lists, "native", ())
 
 
 def show(items):
@@ -98,5 +98,5 @@ def test_what_does_not_change_stays_the_object(items, data):
     packed[place] = other
     lists.unpack(described[0], items, packed)
     assert show(items) == show([*before[:place], before[::-1][place], *before[place + 1 :]])
-    if lists._native:
+    if lists.native:
         assert all(one is was for k, (one, was) in enumerate(zip(items, before)) if k != place)

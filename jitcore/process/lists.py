@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 np = LazyModule("numpy")  # scripts that do without it need not load it
 
-__all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CODES", "LIMIT", "MIXED", "NAN", "describe", "install",
-           "make", "pack", "unpack"]
+__all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CODES", "LIMIT", "MIXED", "NAN", "describe", "make",
+           "native", "pack", "unpack"]
 
 #: The type of numbers of which some are ints and some are floats.
 MIXED = int, float
@@ -63,12 +63,8 @@ def _has_rows(items: list, shape: tuple[int, ...]) -> bool:
     return {*map(type, items)} == {list} and len({*map(id, items)}) == shape[0]
 
 
-#: Native code that does the same, once some is there: functions of a list, an array and a code.
-_native: list[Callable[..., int]] = []
-
-
-def install(pack_rows: Callable[..., int], unpack_rows: Callable[..., int]) -> None:
-    _native[:] = pack_rows, unpack_rows
+#: Native code that does the same, once there is some: two functions of a list, an array and a code.
+native: tuple[Callable[..., int], ...] = ()
 
 
 def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
@@ -76,11 +72,11 @@ def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
     each, 50 before there is native code."""
     if type(items) is not list:
         return None
-    if _native and kind is not complex:
+    if native and kind is not complex:
         if len(shape) > 1 and not _has_rows(items, shape):
             return None
         made = np.empty(shape, _NAMES[kind])
-        return made if _native[0](items, made, CODES[kind]) else None
+        return made if native[0](items, made, CODES[kind]) else None
     if not _holds(kind, shape, items):
         return None
     try:
@@ -116,7 +112,7 @@ def _unbox(bits: numpy.ndarray) -> list:
 def unpack(kind: Any, items: list, array: numpy.ndarray) -> None:
     """Gives a list, or its rows, what an array holds. Numbers that stay the same stay these objects, where
     there is native code."""
-    if _native and kind is not complex and array.flags.c_contiguous and _native[1](items, array, CODES[kind]):
+    if native and kind is not complex and array.flags.c_contiguous and native[1](items, array, CODES[kind]):
         return
     for row, numbers in zip([items], [array]) if array.ndim == 1 else zip(items, array):
         row[:] = _unbox(numbers) if kind == MIXED else numbers.tolist()

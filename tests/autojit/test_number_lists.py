@@ -8,7 +8,6 @@ import random
 import textwrap
 import warnings
 
-import numpy as np
 import pytest
 
 import jitcore

@@ -36,7 +36,7 @@ from jitcore.backends.cpu.runtime.checks import (CODE_OFFSET, DATA_OFFSET, DTYPE
                                                  SHAPE_OFFSET, TRUE, TYPE_OFFSET)
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
 from jitcore.backends.cpu.runtime.trampolines import (ARRAY_TEXT, COUNT_TEXT, MAX_ARRAYS, NULL_TEXT,
-                                                      render_trampolines)
+                                                      TRAMPOLINES)
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.generated_calls import HOLDING, ArrayFacts, Scalars
 from jitcore.process import lists
@@ -112,7 +112,7 @@ def layout_is_known() -> bool:
 
 @functools.cache
 def _open_library() -> libraries.Library:
-    return libraries.find_or_compile("launch", "", render_trampolines)[0]
+    return libraries.find_or_compile("launch", "", lambda: TRAMPOLINES)[0]
 
 
 def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],
@@ -167,8 +167,8 @@ def _make_native_launchers() -> Launchers:
     library, parameters = _open_library(), "(entry_address, dims_address, *arrays) -> status"
     functions = (library.make_builtin(name, name, name + parameters)
                  for name in ("launch_holding", "launch_releasing"))
-    lists.install(*[library.make_builtin(name, name, f"{name}(list, array, code) -> int")
-                    for name in ("pack_rows", "unpack_rows")])
+    lists.native = tuple([library.make_builtin(name, name, f"{name}(list, array, code) -> int")
+                          for name in ("pack_rows", "unpack_rows")])
     return Launchers(*functions, "native")
 
 

@@ -8,13 +8,13 @@ Numbers that did not change stay the objects that they are. Stage: run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from jitcore.backends.cpu.runtime.checks import (DATA_OFFSET, ITEMS_OFFSET, NDIM_OFFSET, SHAPE_OFFSET, TRUE,
                                                  TYPE_OFFSET)
 from jitcore.process.lists import BOXED_BITS, BOXED_LIMIT, BOXED_SIGN, CODES, LIMIT, MIXED, NAN
 
-__all__ = ["render_lists"]
+__all__ = ["LISTS"]
 
 _HEAD = """
 @PyList_Type = external global i8
@@ -118,14 +118,6 @@ made:
 _KINDS = {"bool": (bool, "i8", _READ_BOOL, _MAKE_BOOL), "int": (int, "i64", _READ_INT, _MAKE_INT),
           "float": (float, "i64", _READ_FLOAT, _MAKE_FLOAT),
           "mixed": (MIXED, "i64", _READ_MIXED, _MAKE_MIXED)}
-
-
-def render_lists() -> str:
-    parts = [_HEAD]
-    for name, (_, element, read, make) in _KINDS.items():
-        parts += [_render_reader(name, element, read), _render_maker(name, element, make),
-                  _render_pack(name, element), _render_unpack(name, element)]
-    return "".join([*parts, _render_rows("pack"), _render_rows("unpack")])
 
 
 def _render_reader(name: str, element: str, read: str) -> str:
@@ -306,3 +298,13 @@ fail:
   ret ptr %no
 }}
 """
+
+
+def _list_parts() -> Iterator[str]:
+    for name, (_, element, read, make) in _KINDS.items():
+        yield from (_render_reader(name, element, read), _render_maker(name, element, make),
+                    _render_pack(name, element), _render_unpack(name, element))
+
+
+#: Of all of them.
+LISTS = "".join([_HEAD, *_list_parts(), _render_rows("pack"), _render_rows("unpack")])

@@ -6,9 +6,9 @@ In: nothing. Out: LLVM text, one module for the process, see `launch`. Stage: ru
 from __future__ import annotations
 
 from jitcore.backends.cpu.runtime.checks import DATA_OFFSET, GENERIC, NDARRAY, TEXT, TRUE, TYPE_OFFSET
-from jitcore.backends.cpu.runtime.list_numbers import render_lists
+from jitcore.backends.cpu.runtime.list_numbers import LISTS
 
-__all__ = ["ARRAY_TEXT", "COUNT_TEXT", "MAX_ARRAYS", "NULL_TEXT", "RAISED", "render_trampolines"]
+__all__ = ["ARRAY_TEXT", "COUNT_TEXT", "MAX_ARRAYS", "NULL_TEXT", "RAISED", "TRAMPOLINES"]
 
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
@@ -53,18 +53,6 @@ declare ptr @PyLong_FromLongLong(i64)
 declare i32 @PyType_IsSubtype(ptr, ptr)
 """
 )
-
-
-def render_trampolines() -> str:
-    return (
-        _TRAMPOLINE_HEAD
-        + _render_trampoline("launch_holding", release_gil=False)
-        + _render_trampoline("launch_releasing", release_gil=True)
-        + TEXT
-        + _ALLOCATOR
-        + _SCALAR_ALLOCATOR
-        + render_lists()
-    )
 
 
 def _render_trampoline(name: str, *, release_gil: bool) -> str:
@@ -220,3 +208,15 @@ define ptr @make_scalar(ptr %self, ptr %args, i64 %nargs) {{
   ret ptr %made
 }}
 """
+
+
+#: Of all of them.
+TRAMPOLINES = (
+    _TRAMPOLINE_HEAD
+    + _render_trampoline("launch_holding", release_gil=False)
+    + _render_trampoline("launch_releasing", release_gil=True)
+    + TEXT
+    + _ALLOCATOR
+    + _SCALAR_ALLOCATOR
+    + LISTS
+)
