@@ -16,7 +16,9 @@ class LazyModule:
     """Stands for a module. Raises: ImportError when an attribute is asked for, of no module."""
 
     def __init__(self, name: str):
-        self._name = name
+        self._name, self._module = name, None
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(importlib.import_module(self._name), attribute)
+        if self._module is None:
+            self._module = importlib.import_module(self._name)
+        return getattr(self._module, attribute)
