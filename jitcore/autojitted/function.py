@@ -163,6 +163,14 @@ class AutojitFunction:
     def _make_reader(self) -> Reader:
         return Reader(self.policy.is_static, self.packs, mixed=self.policy.mixed)
 
+    def _is_readable(self, values: tuple) -> bool:
+        """Whether lists can be taken element by element."""
+        try:
+            Reader(self.policy.is_static).read_all(self.parameters.names, values)
+        except Unreadable:
+            return False
+        return True
+
     def _run_unreadable(self, values: tuple, problem: str) -> Any:
         reason = self.describe(problem)
         if self.options.strict:
@@ -198,7 +206,7 @@ class AutojitFunction:
                 raise
             waits = isinstance(error, TooMuchEffort)
             refused = error if self.options.strict else None, find_reason(error, self.function)
-        if refused is not None and reader.has_packed and not waits:
+        if refused is not None and reader.has_packed and not waits and self._is_readable(values):
             self.packs = False
             return self.serve(values)
         if refused is not None:

@@ -22,8 +22,8 @@ from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.operations.texts import Text
 
 __all__ = [
-    "NeedsIdentity", "NeedsValue", "NotTraceable", "describe_reason", "needs_identity", "needs_value",
-    "not_traceable"]
+    "NeedsIdentity", "NeedsRows", "NeedsValue", "NotTraceable", "describe_reason", "needs_identity",
+    "needs_value", "not_traceable"]
 
 
 class NeedsValue(NotTraceable, errors.ConcretizationTypeError):
@@ -32,6 +32,10 @@ class NeedsValue(NotTraceable, errors.ConcretizationTypeError):
     def __init__(self, text: str, handle=None):
         super().__init__(text)
         self.handle = handle
+
+
+class NeedsRows(NotTraceable):
+    """One of many lists is wanted, and which one is not known: other forms of lists do not help."""
 
 
 class NeedsIdentity(NotTraceable):

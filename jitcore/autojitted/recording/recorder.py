@@ -42,7 +42,7 @@ from jitcore.core.source import SourcePosition, locate_function
 from jitcore.core.trace import JaxprTrace, Trace, Tracer, context, eval_trace, open_trace
 from jitcore.dispatch.tracing import TracedFunction
 from jitcore.lax.control_flow.raise_if import raise_if
-from jitcore.numpy_semantics.errors import NeedsIdentity, not_traceable
+from jitcore.numpy_semantics.errors import NeedsIdentity, NeedsRows, not_traceable
 from jitcore.numpy_semantics.mode import NumpyMode
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.number_lists import NeedsMixed
@@ -275,7 +275,7 @@ def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Sp
         except Exception as error:
             origins[:] = session.find_origins(error)
             error.__dict__["jitcore_mixed"] = session.find_mixed_lists(error)
-            error.__dict__["jitcore_has_grown"] = mode.has_grown
+            error.__dict__["jitcore_has_grown"] = mode.has_grown and not isinstance(error, NeedsRows)
             raise
         finally:
             current.mode = previous

@@ -20,10 +20,11 @@ from jitcore.core.trace import context
 from jitcore.numpy.indexing.plan import (Entry, IndexRules, check_known_array, check_known_index, parse_index,
                                          parse_known_slice, plan_index)
 from jitcore.numpy.indexing.reading import gather_plan
-from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.errors import NeedsRows, not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.equality import is_current
+from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.mixed import Mixed, distribute
 from jitcore.numpy_semantics.values.ndarray import NDArray, drop_leading_ones, new_array, to_item
 from jitcore.numpy_semantics.values.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
@@ -32,8 +33,11 @@ from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import has_handle, stack_sequence
 from jitcore.numpy_semantics.values.storage import C_ORDER, find_item_order
 from jitcore.numpy_semantics.values.views import Axis, Window, broadcast_raw
+from jitcore.rewriter.control_flow.arms import make_final
 from jitcore.rewriter.handles import Handle, current
 
+#: Lists in a list, from which on none is picked by looking at each.
+MANY_ROWS = 64
 _NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
     "valid indices")
@@ -68,6 +72,10 @@ def pick_item(values: list | tuple, place: Any) -> Any:
     if kinds == {tuple} and len({*map(len, values)}) == 1:
         return tuple([pick_item(column, place) for column in zip(*values)])
     is_place = type(place) is Number and place.python_type is int
+    if is_place and len(values) >= MANY_ROWS and any(isinstance(value, ListHandle) for value in values):
+        error = NeedsRows(str(not_traceable("a row of a list of lists at a place that is not known")))
+        make_final(error)  # to go through the loop in Python would make too long a program
+        raise error
     if not is_place or kinds not in ({int}, {float}):
         return values[place]
     return Number(kinds.pop(), to_raw(get_item(stack_sequence(values), place)))

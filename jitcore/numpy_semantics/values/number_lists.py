@@ -22,6 +22,7 @@ from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number, number
 from jitcore.numpy_semantics.values.promotion import to_raw
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.process.lists import BOXED_BITS, BOXED_LIMIT, BOXED_SIGN, MIXED, NAN
+from jitcore.rewriter.control_flow.arms import make_final
 from jitcore.rewriter.control_flow.iterators import iterate_elements
 from jitcore.rewriter.handles import Alias, ConflictError, Handle, Kind, LeafType
 
@@ -178,7 +179,8 @@ class NumberList(ListHandle):
             return
         error = not_traceable("an element of another type, or a row, in a list of numbers")
         if is_known and kinds <= {*MIXED} and self.kind in MIXED:
-            raise NeedsMixed(str(error), self.memory)
+            error = NeedsMixed(str(error), self.memory)
+            make_final(error)
         raise error
 
     def __iter__(self):

@@ -154,7 +154,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
 
 
 def make_final(error: BaseException) -> None:
-    """Marks an error behind which the code cannot be traced in another way: an iterator has gone on."""
+    """Marks an error behind which the code is not traced in another way: an iterator has gone on, say."""
     error.__dict__["jitcore_is_final"] = True
 
 
