@@ -21,6 +21,7 @@ from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.config import config
 from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.program import with_dtype
 from jitcore.sharding import Sharding, SingleDeviceSharding
 from jitcore.sharding.mesh import AxisType, Device, Mesh, processes
 
@@ -171,7 +172,8 @@ def list_shards(array: ConcreteArray, *, everywhere: bool = False) -> list[Shard
     """The parts of an array in the order of the devices: those of this process, or all of them."""
     sharding = array.sharding
     if isinstance(array, DeviceArray):
-        parts = find_backend(sharding.backend).split(array)
+        split = find_backend(sharding.backend).split(array)
+        parts = {device: with_dtype(part, array.dtype) for device, part in split.items()}
     else:
         parts = {device: array for device in sharding.device_set}
     seen: dict[tuple, int] = {}

@@ -36,7 +36,7 @@ Modules:
     linalg/        Matrix decompositions and solvers over the last two axes; leading axes are a batch.
     pad            Padding: `pad`, with space before, after and between the elements of each axis.
     parallel/      Primitives over named axes: collectives, `shard_map`, and how values lie on meshes.
-    random         The Threefry-2x32 hash, the one primitive that random numbers need.
+    random/        Random bits as primitives: what `jitcore.random` is made of.
     reduce         Reductions over axes: sums, products, extrema, logical operations, argmax and argmin, and
                    generic `reduce`.
     shape          Shape primitives: broadcasting, reshaping, permuting, and arrays made from nothing.
@@ -85,7 +85,7 @@ from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primit
 from jitcore.lax.parallel.collectives import *
 from jitcore.lax.parallel.exchanges import all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter, pswapaxes
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
-from jitcore.lax.random import threefry2x32
+from jitcore.lax.random import keys as _keys, threefry2x32  # noqa: F401  has primitives
 from jitcore.lax.reduce import *
 from jitcore.lax.shape import *
 from jitcore.lax.shape import empty
