@@ -126,9 +126,9 @@ _ROWS = (
     Flag("default_matmul_precision", str, "", True,
          "The precision of products that name none, on TPUs and of NVIDIA's libraries; processors have one.",
          choices=("", "default", "high", "highest", "bfloat16", "tensorfloat32", "float32")),
-    Flag("default_prng_impl", str, "threefry2x32", False,
-         "How keys that name no implementation draw: by Threefry, the one that there is.",
-         choices=("threefry2x32",)),
+    Flag("default_prng_impl", str, "threefry2x32", True,
+         "How keys that name no implementation draw: by Threefry, or by XLA's generator of bits.",
+         choices=("threefry2x32", "rbg", "unsafe_rbg")),
     Flag("enable_custom_prng", bool, False, True, "`random.PRNGKey` gives typed keys, as `random.key` does."),
 )
 

@@ -67,12 +67,7 @@ class prng_key(extended):  # noqa: N801
 
 class KeyDtype:
     """The dtype of keys, which NumPy does not have: prints as `key<fry>`. Operations that move elements take
-    it, those that compute with them do not.
-
-    Args:
-        tag: short name of the implementation.
-        implementation: its name, as `random.key(seed, impl=...)` takes it.
-        n_words: 32-bit words of a key.
+    it. tag: short name of the implementation, whose name is that of `random.key(seed, impl=...)`.
 
     Attributes:
         dtype: of the ndarrays that hold keys; equal to this one.
@@ -101,7 +96,8 @@ class KeyDtype:
         return find_key_dtype, (self.implementation,)
 
 
-KEY_DTYPES = {dtype.implementation: dtype for dtype in (KeyDtype("fry", "threefry2x32", 2),)}
+KEY_DTYPES = {dtype.implementation: dtype for dtype in (
+    KeyDtype("fry", "threefry2x32", 2), KeyDtype("rbg", "rbg", 4), KeyDtype("urbg", "unsafe_rbg", 4))}
 _KEY_OF_NUMPY = {dtype.dtype: dtype for dtype in KEY_DTYPES.values()}
 
 

@@ -5,6 +5,7 @@ broadcasting live one layer up, in `jitcore.numpy`. A name such as `lax.scan` or
 function, not the module of that name: import from the module by its path.
 
 Modules:
+    accuracy       How exact a function is asked to be: `AccuracyMode`, `Tolerance`.
     barrier        `optimization_barrier`: values that no pass takes for what they were made of.
     bitcast        Bits read as another dtype: `bitcast_convert_type`.
     bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
@@ -43,6 +44,7 @@ Modules:
     sort           Sorting: `sort` of one or several operands by keys, and the largest elements, `top_k`.
     special        Special functions: error function, gamma function, Bessel, incomplete gamma and beta, zeta,
                    polygamma.
+    tokens         Tokens, by which XLA's programs order effects: `create_token`, `after_all`.
     window         Windows that slide over an array: their padding, their strided views, and `reduce_window`.
 """
 
@@ -53,7 +55,8 @@ from types import FunctionType as _FunctionType
 from jitcore.core.source import api_boundary as _api_boundary
 from jitcore.docstrings import document as _document
 from jitcore.lax import integrals as _integrals  # noqa: F401  has primitives
-from jitcore.lax.barrier import optimization_barrier
+from jitcore.lax.accuracy import AccuracyMode, Tolerance
+from jitcore.lax.barrier import optimization_barrier, stage
 from jitcore.lax.bitcast import bitcast_convert_type
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
                               population_count, shift_left, shift_right_arithmetic, shift_right_logical,
@@ -85,12 +88,13 @@ from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primit
 from jitcore.lax.parallel.collectives import *
 from jitcore.lax.parallel.exchanges import all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter, pswapaxes
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
-from jitcore.lax.random import keys as _keys, threefry2x32  # noqa: F401  has primitives
+from jitcore.lax.random import RandomAlgorithm, keys as _keys, rng_bit_generator, threefry2x32  # noqa: F401
 from jitcore.lax.reduce import *
 from jitcore.lax.shape import *
 from jitcore.lax.shape import empty
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
 from jitcore.lax.special import *
+from jitcore.lax.tokens import after_all, create_token
 from jitcore.lax.window import *
 
 # An exception leaves a public function without frames of the inside, and `help` shows complete docstrings.

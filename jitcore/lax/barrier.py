@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jitcore.array import Array
 from jitcore.lax.define import define
 from jitcore.transforms.batching import Unmapped
 from jitcore.transforms.tangents import is_zero
@@ -39,3 +40,12 @@ def optimization_barrier(operand: Any, /) -> Any:
     computed from the operand itself."""
     leaves, treedef = tree_flatten(operand)
     return treedef.unflatten(optimization_barrier.primitive.bind(*leaves)) if leaves else operand
+
+
+def stage(x, /) -> Array:
+    """x as a value of the program that is being recorded, of which nothing is known but its type; outside of
+    one, as an Array.
+
+    x: an array or number. Returns: of its shape, dtype and weak type. Raises: TypeError for what is not an
+    array. Source: jax.lax.stage."""
+    return optimization_barrier.primitive.bind(x)[0]

@@ -22,6 +22,7 @@ from jitcore.core.primitive import Primitive, registry
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.errors import arguments as argument_errors
+from jitcore.lax.accuracy import check_accuracy
 from jitcore.transforms.batch_rules import batch_elementwise
 from jitcore.transforms.derivative_rules import jvp_elementwise, jvp_linear, transpose_elementwise
 
@@ -90,9 +91,10 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
         arity = primitive.traits["arity"]
 
         @functools.wraps(function)
-        def public(*args):
-            if len(args) != arity:
-                function(*args)  # has the signature, so that Python says what is wrong
+        def public(*args, **options):
+            if options or len(args) != arity:
+                function(*args, **options)  # has the signature, so that Python says what is wrong
+                check_accuracy(options.get("accuracy"))
             return primitive.bind(*to_operands(prim_name, args))
 
         public.primitive = primitive

@@ -308,9 +308,12 @@ def _complex_of(dtype):
     return dtypes.complex_dtype(dtype)
 
 
-@elementwise(impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y, hlo="complex",
-             accepts="f", result=_complex_of, name="complex", domain=(-10, 10), jvp=LINEAR,
-             transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
+def _join_parts(x, y):
+    return np.stack(np.broadcast_arrays(x, y), -1).view(dtypes.complex_dtype(x.dtype))[..., 0]
+
+
+@elementwise(impl=_join_parts, accepts="f", result=_complex_of, name="complex", hlo="complex", jvp=LINEAR,
+             domain=(-10, 10), transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
 def complex_(x, y):
     """The complex number x + i y."""
 

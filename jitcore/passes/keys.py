@@ -8,15 +8,17 @@ and `to_keys` read it as what it is on the other side.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.jaxpr import (Atom, ClosedJaxpr, Equation, Jaxpr, ShapedArray, Var, list_equations,
+from jitcore.core.jaxpr import (Atom, ClosedJaxpr, Equation, Jaxpr, ShapedArray, Var, aval_of, list_equations,
                                 sub_jaxprs)
 from jitcore.dtypes import KeyDtype
-from jitcore.lax import bitwise_or, convert_element_type, shift_left, shift_right_logical
+from jitcore.lax import bitcast_convert_type, bitwise_and, bitwise_or, complex as complex_, imag, real
+from jitcore.lax.random.bit_generator import join_64_bits, split_64_bits
 from jitcore.passes.walk import Transform, Walk, map_inner_jaxprs, rewrite_each_once
 
 
@@ -71,6 +73,20 @@ class _Keys:
             self.words[carrier] = tuple(self.walk.spell(split_carrier, [carrier]))
         return self.words[carrier]
 
+    def is_wide(self, atom: Atom) -> bool:
+        """Whether keys are held in floats, which do not compare as their bits do."""
+        return atom in self.kinds and self.kinds[atom].n_words > 2
+
+    def compare(self, eqn: Equation) -> list[Atom]:
+        operands = [word for atom in eqn.invars for word in self.take_words(atom)]
+
+        def run(*words):
+            pairs = zip(words[: len(words) // 2], words[len(words) // 2 :])
+            combine = bitwise_and if eqn.primitive.name == "eq" else bitwise_or
+            return [functools.reduce(combine, [eqn.primitive.bind(*pair) for pair in pairs])]
+
+        return self.walk.spell(run, operands)
+
     def join(self, words: Sequence[Atom], kind: KeyDtype) -> Atom:
         (carrier,) = self.walk.spell(lambda *parts: [join_carrier(parts)], words)
         self.kinds[carrier], self.words[carrier] = kind, tuple(words)
@@ -108,6 +124,8 @@ def _lower_one(closed_jaxpr: ClosedJaxpr, lower: Transform) -> ClosedJaxpr:
     def rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
         if "on_words" in eqn.primitive.traits:
             return keys.spell(eqn)
+        if eqn.primitive.name in ("eq", "ne") and any(map(keys.is_wide, eqn.invars)):
+            return keys.compare(eqn)
         outvars = list(map(keys.carry, eqn.outvars))
         walk.emit(map_inner_jaxprs(eqn.replace(outvars=outvars), lower))
         return outvars
@@ -125,12 +143,17 @@ def _has_keys(jaxpr: Jaxpr) -> bool:
 
 
 def split_carrier(carrier) -> list:
-    """The words of keys that are held as 64-bit integers, lowest bits first."""
-    return [convert_element_type(carrier, dtypes.uint32),
-            convert_element_type(shift_right_logical(carrier, np.uint64(32)), dtypes.uint32)]
+    """The words of keys, lowest bits first: of 64-bit integers, or of complex numbers, whose parts are their
+    bits."""
+    if aval_of(carrier).dtype == dtypes.uint64:
+        return list(split_64_bits(carrier))
+    return [word for part in (real(carrier), imag(carrier))
+            for word in split_64_bits(bitcast_convert_type(part, dtypes.uint64))]
 
 
 def join_carrier(words: Sequence) -> object:
     """The inverse of `split_carrier`."""
-    low, high = (convert_element_type(word, dtypes.uint64) for word in words)
-    return bitwise_or(low, shift_left(high, np.uint64(32)))
+    parts = [join_64_bits(*words[i : i + 2]) for i in range(0, len(words), 2)]
+    if len(parts) == 1:
+        return parts[0]
+    return complex_(*(bitcast_convert_type(part, dtypes.float64) for part in parts))

@@ -17,13 +17,14 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.jaxpr import aval_of
-from jitcore.lax.bits import or_, shift_left, shift_right_logical, xor
+from jitcore.lax.bits import shift_right_logical, xor
 from jitcore.lax.define import product
 from jitcore.lax.elementwise import add, convert_element_type, lt, mul, select_n
 from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate
+from jitcore.lax.random.bit_generator import generate_bits, join_64_bits
 from jitcore.lax.random.threefry import threefry2x32
-from jitcore.lax.shape import broadcast_in_dim, broadcasted_iota, full, iota, reshape
+from jitcore.lax.shape import broadcast_in_dim, broadcasted_iota, full, iota, reshape, squeeze
 
 UNSIGNED_DTYPES = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 _ZERO = np.uint32(0)
@@ -72,14 +73,15 @@ def _draw_threefry(key: Words, bit_width: int, shape: tuple) -> Array:
 def _draw_by_position(key: Words, bit_width: int, shape: tuple) -> Array:
     high, low = _hash_positions(key, shape)
     if bit_width == 64:
-        return join_words(high, low)
+        return join_64_bits(low, high)
     return convert_element_type(xor(high, low), UNSIGNED_DTYPES[bit_width])
 
 
 def _draw_by_counter(key: Words, bit_width: int, shape: tuple) -> Array:
     batch, size = aval_of(key[0]).shape, product(shape)
     if bit_width == 64:
-        return reshape(join_words(*_hash_halves(key, 2 * size)), (*batch, *shape))
+        high, low = _hash_halves(key, 2 * size)
+        return reshape(join_64_bits(low, high), (*batch, *shape))
     per_word = 32 // bit_width
     n_words = (size + per_word - 1) // per_word
     words = _hash_counters(key, n_words)
@@ -136,13 +138,56 @@ def _hash(key: Words, first, second) -> list[Array]:
     return threefry2x32(*key, first, second)
 
 
-def join_words(high: Array, low: Array) -> Array:
-    """64-bit integers of their halves."""
-    high, low = (convert_element_type(word, dtypes.uint64) for word in (high, low))
-    return or_(shift_left(high, np.uint64(32)), low)
+# -- XLA's generator ----------------------------------------------------------------------------------------
+# Blocks of a generator between two numbers that serve as hashes.
+_APART = 10
+
+
+def _seed_twice(seed: Array) -> Words:
+    return _seed_threefry(seed) * 2
+
+
+def _split_halves(key: Words, shape: tuple) -> Words:
+    return _split_threefry(key[:2], shape) + _split_threefry(key[2:], shape)
+
+
+def _fold_halves(key: Words, data: Array) -> Words:
+    return _fold_threefry(key[:2], data) + _fold_threefry(key[2:], data)
+
+
+def _draw_generator(key: Words, bit_width: int, shape: tuple) -> Array:
+    """The first key of an array draws for all, as it does in JAX."""
+    batch = aval_of(key[0]).shape
+    if product(batch) == 0:
+        return full((*batch, *shape), 0, UNSIGNED_DTYPES[bit_width])
+    first = [reshape(slice_in_dim(reshape(word, (product(batch),)), 0, 1), ()) for word in key]
+    return generate_bits(first, (*batch, *shape), UNSIGNED_DTYPES[bit_width])[1]
+
+
+def _split_by_bits(key: Words, shape: tuple) -> Words:
+    batch = aval_of(key[0]).shape
+    drawn = _draw_generator(key, 32, (_APART * product(shape), 4))
+    rows = slice_in_dim(drawn, 0, None, _APART, axis=len(batch))
+    return tuple(reshape(word, (*batch, *shape)) for word in take_last(rows))
+
+
+def _fold_by_bits(key: Words, data: Array) -> Words:
+    drawn = _draw_generator(_seed_twice(data), 32, (_APART, 4))
+    last = slice_in_dim(drawn, _APART - 1, _APART, axis=len(aval_of(data).shape))
+    folded = [reshape(word, aval_of(data).shape) for word in take_last(last)]
+    return tuple(map(xor, key, folded))
+
+
+def take_last(words: Array) -> list[Array]:
+    """The arrays along the last axis."""
+    *batch, count = aval_of(words).shape
+    axis = len(batch)
+    return [squeeze(slice_in_dim(words, i, i + 1, axis=axis), (axis,)) for i in range(count)]
 
 
 #: By name.
 IMPLEMENTATIONS = {
     "threefry2x32": Implementation(_seed_threefry, _split_threefry, _fold_threefry, _draw_threefry),
+    "rbg": Implementation(_seed_twice, _split_halves, _fold_halves, _draw_generator),
+    "unsafe_rbg": Implementation(_seed_twice, _split_by_bits, _fold_by_bits, _draw_generator),
 }

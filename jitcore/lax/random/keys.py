@@ -18,10 +18,10 @@ from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.trace import ensure_compile_time_eval
 from jitcore.dtypes import KeyDtype
 from jitcore.lax.define import define, join_shapes
-from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate
-from jitcore.lax.random.implementations import IMPLEMENTATIONS, UNSIGNED_DTYPES, Implementation, Words
-from jitcore.lax.shape import expand_dims, squeeze
+from jitcore.lax.random.implementations import (IMPLEMENTATIONS, UNSIGNED_DTYPES, Implementation, Words,
+                                                take_last)
+from jitcore.lax.shape import expand_dims
 from jitcore.transforms.batch_rules import batch_elementwise, rebind
 from jitcore.transforms.derivative_rules import jvp_zero
 
@@ -136,8 +136,7 @@ def _wrap_aval(words: ShapedArray, *, impl: KeyDtype) -> ShapedArray:
 
 
 def _take_words(kind: KeyDtype, words: Array, *, impl: KeyDtype) -> Words:
-    axis = len(aval_of(words).shape) - 1
-    return tuple(squeeze(slice_in_dim(words, i, i + 1, axis=axis), (axis,)) for i in range(kind.n_words))
+    return tuple(take_last(words))
 
 
 @_key_primitive("random_wrap", aval=_wrap_aval, batch=rebind(), on_words=_take_words)
