@@ -333,3 +333,74 @@ def test_jaxprs(text):
         return re.sub(r"(\d+):[iuf]\d+\[\]", r"\1", found)
 
     assert show_jaxpr(jax_facade) == ask(show_jaxpr)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference", "xla", "cuda:emulated"])
+def test_every_backend_holds_keys(backend):
+    if backend == "xla":
+        pytest.importorskip("jax")
+    keys = random.split(random.key(0), 3)
+    split = jitcore.jit(lambda key: (random.split(key, 3), random.bits(key, (2,))), backend=backend)
+    move = jitcore.jit(lambda keys: (keys[1], jax_facade.numpy.where(keys == keys[0], keys, keys[::-1])), backend=backend)
+    for _ in range(2):  # in general, and by the way that is written for this form of call
+        found, bits = split(random.key(0))
+        assert found.dtype == keys.dtype and str(found) == str(keys)
+        np.testing.assert_array_equal(bits, random.bits(random.key(0), (2,)))
+        one, moved = move(found)
+        assert str(one) == str(keys[1]) and str(moved) == str(keys[np.array([0, 1, 0])])
+        np.testing.assert_array_equal(random.key_data(one), random.key_data(keys[1]))
+        assert str(random.split(one)) == str(random.split(keys[1])) and str([*found][2]) == str(keys[2])
+
+
+def test_keys_on_devices():
+    pytest.importorskip("jax")
+    keys = jitcore.device_put(random.split(random.key(0), 3), jitcore.devices("xla")[0])
+    assert keys.dtype == random.key(0).dtype and keys.addressable_shards[0].data.dtype == keys.dtype
+    assert str(jitcore.jit(lambda keys: keys[1])(keys)) == str(random.split(random.key(0), 3)[1])
+
+
+def test_callbacks_take_words(capsys):
+    keys, seen = random.split(random.key(0), 2), []
+
+    def note(words):
+        seen.append(words)
+        return np.float32(1)
+
+    scalar = jitcore.ShapeDtypeStruct((), np.float32)
+    jitcore.jit(lambda keys: jitcore.pure_callback(note, scalar, keys))(keys)
+    jitcore.jit(lambda keys: jitcore.debug.callback(note, keys))(keys)
+    for words in seen:
+        np.testing.assert_array_equal(words, random.key_data(keys))
+    jitcore.jit(lambda key: jitcore.debug.print("{}", key))(random.key(3))
+    assert capsys.readouterr().out == "[0 3]\n"
+    with pytest.raises(TypeError, match="give no keys"):
+        jitcore.pure_callback(note, keys[0], keys[0])
+
+
+def test_captured_donated_and_deleted_keys():
+    key = random.key(0)
+    draw = jitcore.jit(lambda x: x + random.uniform(key))
+    assert draw(1.0) == 1 + random.uniform(key)
+    assert str(jitcore.make_jaxpr(lambda: key)()).startswith("{ lambda a:key<fry>[] ; .")
+    moved = jitcore.jit(lambda key: random.fold_in(key, 1), donate_argnums=0)(key)
+    assert str(moved) == str(random.fold_in(random.key(0), 1)) and key.is_deleted()
+    assert repr(key) == "Array((), dtype=key<fry>) # deleted" and key.shape == ()
+
+
+def test_sizes_that_stay_open():
+    draw = jitcore.jit(lambda key, x: x * random.uniform(key, x.shape), abstracted_axes=((), ("n",)))
+    for size in (5, 9):
+        np.testing.assert_array_equal(draw(random.key(0), np.ones(size, np.float32)), random.uniform(random.key(0), (size,)))
+    assert random.uniform(random.key(0), (9,))[:5].tolist() == random.uniform(random.key(0), (5,)).tolist()
+
+
+def test_export_takes_words():
+    with pytest.raises(NotImplementedError, match="key_data"):
+        jitcore.export.export(jitcore.jit(random.uniform))(random.key(0))
+
+
+def test_memory_is_not_shared_with_words():
+    words = np.array([1, 2], np.uint32)
+    key = random.wrap_key_data(words)
+    words[:] = 7
+    assert random.key_data(key).tolist() == [1, 2]

@@ -19,6 +19,7 @@ from jitcore.core.jaxpr import (Atom, ClosedJaxpr, Equation, Jaxpr, ShapedArray,
 from jitcore.dtypes import KeyDtype
 from jitcore.lax import bitcast_convert_type, bitwise_and, bitwise_or, complex as complex_, imag, real
 from jitcore.lax.random.bit_generator import join_64_bits, split_64_bits
+from jitcore.lax.random.keys import stack_words
 from jitcore.passes.walk import Transform, Walk, map_inner_jaxprs, rewrite_each_once
 
 
@@ -73,6 +74,12 @@ class _Keys:
             self.words[carrier] = tuple(self.walk.spell(split_carrier, [carrier]))
         return self.words[carrier]
 
+    def unwrap(self, atom: Atom) -> Atom:
+        """The words of keys in one array; another atom as it is."""
+        if atom not in self.kinds:
+            return atom
+        return self.walk.spell(lambda *words: [stack_words(words)], self.take_words(atom))[0]
+
     def is_wide(self, atom: Atom) -> bool:
         """Whether keys are held in floats, which do not compare as their bits do."""
         return atom in self.kinds and self.kinds[atom].n_words > 2
@@ -126,6 +133,8 @@ def _lower_one(closed_jaxpr: ClosedJaxpr, lower: Transform) -> ClosedJaxpr:
             return keys.spell(eqn)
         if eqn.primitive.name in ("eq", "ne") and any(map(keys.is_wide, eqn.invars)):
             return keys.compare(eqn)
+        if "takes_words" in eqn.primitive.traits:
+            eqn = eqn.replace(invars=list(map(keys.unwrap, eqn.invars)))
         outvars = list(map(keys.carry, eqn.outvars))
         walk.emit(map_inner_jaxprs(eqn.replace(outvars=outvars), lower))
         return outvars

@@ -150,12 +150,14 @@ def _unwrap_aval(keys: ShapedArray) -> ShapedArray:
     return ShapedArray((*keys.shape, keys.dtype.n_words), dtypes.uint32)
 
 
-def _stack_words(kind: KeyDtype, keys: Words) -> Array:
+def stack_words(keys: Words) -> Array:
+    """The words in a last axis."""
     axis = len(aval_of(keys[0]).shape)
     return concatenate([expand_dims(word, (axis,)) for word in keys], axis)
 
 
-@_key_primitive("random_unwrap", aval=_unwrap_aval, batch=rebind(), on_words=_stack_words)
+@_key_primitive("random_unwrap", aval=_unwrap_aval, batch=rebind(),
+                on_words=lambda kind, keys: stack_words(keys))
 def random_unwrap(keys) -> Array:
     """The words of keys, uint32[..., n]."""
     return random_unwrap.primitive.bind(keys)
