@@ -103,6 +103,24 @@ def test_keys(use, impl):
     assert run(jax_facade, compiled=True) == theirs
 
 
+@pytest.mark.parametrize("how", [
+    {"compiler_options": {"fastmath": True}}, {"compiler_options": {"codegen": "python"}},
+    {"compiler_options": {"codegen": "numba"}}, {"backend": "reference"}, {"backend": "xla"}, {"backend": "cuda:emulated"},
+], ids=lambda how: "-".join(str(value) for options in how.values() for value in (
+    options.items() if isinstance(options, dict) else [options])))
+def test_bits_of_words_stay_wherever_keys_move(how):
+    if how.get("backend") == "xla":
+        pytest.importorskip("jax")
+    words = random.wrap_key_data(WORDS, impl="rbg")
+
+    def move(words):
+        found = USES["moves"](jax_facade, random, words[0], words, words, "rbg")
+        return [random.key_data(x) if jnp.issubdtype(x.dtype, jitcore.dtypes.prng_key) else x for x in found]
+
+    for own, expected in zip(jitcore.jit(move, **how)(words), move(words), strict=True):
+        np.testing.assert_array_equal(own, expected)
+
+
 def test_implementations_do_not_mix():
     with pytest.raises(TypeError, match="equal does not accept dtypes key<fry>, key<rbg>"):
         random.key(0) == random.key(0, impl="rbg")

@@ -399,6 +399,23 @@ def test_export_takes_words():
         jitcore.export.export(jitcore.jit(random.uniform))(random.key(0))
 
 
+def test_the_numbers_are_those_of_jax_unless_told_otherwise():
+    assert jitcore.config.threefry_partitionable
+    with jitcore.threefry_partitionable(False):
+        assert random.bits(random.key(0), (3,)).tolist() == ask(lambda jax: _draw_by_counters(jax))
+        assert jitcore.jit(lambda key: random.bits(key, (3,)))(random.key(0)).tolist() != random_bits()
+    assert jitcore.jit(lambda key: random.bits(key, (3,)))(random.key(0)).tolist() == random_bits()
+
+
+def _draw_by_counters(jax):
+    with jax.threefry_partitionable(False):
+        return jax.random.bits(jax.random.key(0), (3,)).tolist()
+
+
+def random_bits():
+    return ask(lambda jax: jax.random.bits(jax.random.key(0), (3,)).tolist())
+
+
 def test_memory_is_not_shared_with_words():
     words = np.array([1, 2], np.uint32)
     key = random.wrap_key_data(words)
