@@ -37,7 +37,7 @@ IMPORTS = {
     "KeyDtype": "jitcore.dtypes", "UniqueAll": "jitcore.numpy.sets",
     "UniqueCounts": "jitcore.numpy.sets", "UniqueInverse": "jitcore.numpy.sets",
     "NamespaceInfo": "jitcore.numpy.namespace_info", "Iterable": "collections.abc",
-    "PythonUfunc": "jitcore.numpy.vectorizing", "Token": "jitcore.lax.tokens",
+    "PythonUfunc": "jitcore.numpy.vectorizing", "Token": "jitcore.lax.barrier",
 }
 DEFINITIONS = {
     "_Arrays": "_Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]",

@@ -6,7 +6,8 @@ function, not the module of that name: import from the module by its path.
 
 Modules:
     accuracy       How exact a function is asked to be: `AccuracyMode`, `Tolerance`.
-    barrier        `optimization_barrier`: values that no pass takes for what they were made of.
+    barrier        Order, asked for: `optimization_barrier` and `stage`, whose results no pass takes for what
+                   they were made of, and tokens.
     bitcast        Bits read as another dtype: `bitcast_convert_type`.
     bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
     compress       `compress`: the elements where a mask holds, side by side.
@@ -44,7 +45,6 @@ Modules:
     sort           Sorting: `sort` of one or several operands by keys, and the largest elements, `top_k`.
     special        Special functions: error function, gamma function, Bessel, incomplete gamma and beta, zeta,
                    polygamma.
-    tokens         Tokens, by which XLA's programs order effects: `create_token`, `after_all`.
     window         Windows that slide over an array: their padding, their strided views, and `reduce_window`.
 """
 
@@ -56,7 +56,7 @@ from jitcore.core.source import api_boundary as _api_boundary
 from jitcore.docstrings import document as _document
 from jitcore.lax import integrals as _integrals  # noqa: F401  has primitives
 from jitcore.lax.accuracy import AccuracyMode, Tolerance
-from jitcore.lax.barrier import optimization_barrier, stage
+from jitcore.lax.barrier import after_all, create_token, optimization_barrier, stage
 from jitcore.lax.bitcast import bitcast_convert_type
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
                               population_count, shift_left, shift_right_arithmetic, shift_right_logical,
@@ -94,7 +94,6 @@ from jitcore.lax.shape import *
 from jitcore.lax.shape import empty
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
 from jitcore.lax.special import *
-from jitcore.lax.tokens import after_all, create_token
 from jitcore.lax.window import *
 
 # An exception leaves a public function without frames of the inside, and `help` shows complete docstrings.

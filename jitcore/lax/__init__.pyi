@@ -8,6 +8,7 @@ import numpy as np
 
 from jitcore.array import Array
 from jitcore.lax.accuracy import AccuracyMode as AccuracyMode, Tolerance as Tolerance
+from jitcore.lax.barrier import Token
 from jitcore.lax.convolution.general import ConvDimensionNumbers as ConvDimensionNumbers
 from jitcore.lax.convolution.patches import (
     ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers)
@@ -24,7 +25,6 @@ from jitcore.lax.linalg.updates import (EigImplementation as EigImplementation,
                                         EighImplementation as EighImplementation,
                                         SvdAlgorithm as SvdAlgorithm)
 from jitcore.lax.random.bit_generator import RandomAlgorithm as RandomAlgorithm
-from jitcore.lax.tokens import Token
 from jitcore.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 
 _Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]
