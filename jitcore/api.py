@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 import numpy as np
 
-from jitcore import tree_util
+from jitcore import dtypes, tree_util
 from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, ShapeDtypeStruct, aval_of
 from jitcore.core.source import api_boundary, locate_function
@@ -24,11 +24,12 @@ from jitcore.dispatch import function as functions
 from jitcore.dispatch.backend import adopt_array, clear_backends, find_backend, preload_backend
 from jitcore.dispatch.options import (DEFAULT_OPTIONS, UNSPECIFIED, JitKeywords, JitOptions, plan_arguments,
                                       read_argnames, read_argnums, read_compiler_options, read_placement)
-from jitcore.dispatch.program import executables
+from jitcore.dispatch.program import executables, with_dtype
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 from jitcore.dispatch.tracing import abstract_avals, trace_call
 from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
+from jitcore.passes.keys import to_carriers
 from jitcore.sharding import Device, resolve_sharding
 from jitcore.transforms.flat_function import (check_callable, choose_arguments,
                                               read_argnums as differentiated_argnums)
@@ -303,8 +304,8 @@ def _put_leaf(leaf: Any, device: Any) -> Array:
         raise TypeError(f"Value {leaf!r} with type {type(leaf)} is not a valid jitcore type")
     if hasattr(backend, "put"):
         is_own = isinstance(leaf, DeviceArray) and leaf.sharding.backend == backend.name
-        value = leaf.buffer if is_own else read_value(leaf, part[1])
-        return backend.wrap(backend.put(value, device, isinstance(leaf, Array)), part[2])
+        value = leaf.buffer if is_own else to_carriers(read_value(leaf, part[1]))
+        return with_dtype(backend.wrap(backend.put(value, device, isinstance(leaf, Array)), part[2]), part[1])
     if leaf.__class__ is ConcreteArray:
         return leaf
     value = read_value(leaf, part[1])
@@ -313,8 +314,9 @@ def _put_leaf(leaf: Any, device: Any) -> Array:
 
 @api_boundary
 def device_get(x: Any) -> Any:
-    """The pytree with its Arrays as ndarrays; other leaves stay as they are."""
-    return tree_util.tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    """The pytree with its Arrays as ndarrays, but for those of keys; other leaves stay as they are."""
+    return tree_util.tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array)
+                              and not dtypes.is_key(leaf.dtype) else leaf, x)
 
 
 def block_until_ready(x: Any) -> Any:

@@ -99,9 +99,7 @@ class ConcreteArray(Array):
         try:
             return self._aval
         except AttributeError:
-            data = self._data
-            shape, dtype = data if data.__class__ is tuple else (data.shape, data.dtype)
-            self._aval = make_aval(shape, dtype, self._weak_type)
+            self._aval = make_aval(self.shape, self.dtype, self._weak_type)
             return self._aval
 
     @property
@@ -112,7 +110,8 @@ class ConcreteArray(Array):
     @property
     def dtype(self) -> np.dtype:
         data = self._data
-        return data[1] if data.__class__ is tuple else data.dtype
+        dtype = data[1] if data.__class__ is tuple else data.dtype
+        return dtype if dtype.names is None else dtypes.of_ndarray(dtype)
 
     @property
     def weak_type(self) -> bool:
@@ -180,6 +179,7 @@ class ConcreteArray(Array):
 
     # -- Python scalars -----------------------------------------------------------------------------------
     def __bool__(self) -> bool:
+        self._reject_keys("key array cannot be converted to boolean.")
         if self.size == 1:
             return bool(self.data)
         if self.size == 0:
@@ -202,27 +202,38 @@ class ConcreteArray(Array):
             raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
         return int(self.data)
 
+    def _reject_keys(self, message: str) -> None:
+        """Raises: TypeError for keys, which NumPy and Python have no values of."""
+        if self.data.dtype.names is not None:
+            raise TypeError(message)
+
     def _scalar(self, kind: str):
+        self._reject_keys(f"key array cannot be converted to a Python {kind}.")
         if self.shape:
             raise TypeError("Only scalar arrays can be converted to Python scalars; "
                             f"got arr.ndim={self.ndim} where a Python {kind} is needed")
         return self.data[()]
 
     def item(self, *args):
+        self._reject_keys(_NO_VALUES)
         return self.data.item(*args)
 
     def tolist(self):
+        self._reject_keys(_NO_VALUES)
         return self.data.tolist()
 
     def tobytes(self, order="C") -> bytes:
+        self._reject_keys(_NO_VALUES)
         return self.data.tobytes(order)
 
     def __format__(self, spec: str) -> str:
+        if dtypes.is_key(self.dtype):
+            return format(str(self), spec)
         return format(self.data[()] if not self.shape else self.data, spec)
 
     def __iter__(self):
         if not self.shape:
-            raise TypeError("iteration over a 0-d array")
+            raise TypeError(f"iteration over a 0-d {'key array' if dtypes.is_key(self.dtype) else 'array'}")
         data = self.data
         return (
             ConcreteArray(np.ascontiguousarray(row) if self.ndim > 1 else np.asarray(row), self._weak_type)
@@ -230,6 +241,7 @@ class ConcreteArray(Array):
 
     # -- interoperation ---------------------------------------------------------------------------------
     def __array__(self, dtype=None, copy=None):
+        self._reject_keys(_NO_VALUES)
         data = self.data
         if dtype is not None and data.dtype != dtype:
             if copy is False:
@@ -238,6 +250,7 @@ class ConcreteArray(Array):
         return data.copy() if copy else _read_only(data)
 
     def __buffer__(self, flags):
+        self._reject_keys(_NO_VALUES)
         return memoryview(_read_only(self.data))
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
@@ -264,6 +277,9 @@ class ConcreteArray(Array):
         if not self._is_readable:
             return f"Array(shape={self.shape}, dtype={self.dtype.name})"
         data = self._data
+        if dtypes.is_key(self.dtype):
+            words = "" if self.is_deleted() else f" overlaying:\n{_read_words(data)}"
+            return f"Array({self.shape}, dtype={self.dtype}){words or ' # deleted'}"
         weak = ", weak_type=True" if self._weak_type else ""
         if data.__class__ is tuple:
             return f"Array(shape={data[0]}, dtype={data[1].name}{weak}) # deleted"
@@ -280,17 +296,27 @@ class ConcreteArray(Array):
         return f"{name}({body}," + ("\n" + " " * (len(name) + 1) if too_long else " ") + tail
 
     def __str__(self) -> str:
-        return str(self.data) if self._is_readable else repr(self)
+        return str(self.data) if self._is_readable and not dtypes.is_key(self.dtype) else repr(self)
 
     def _repr_html_(self) -> str:
         """What notebooks show: a line about the array, and its first and last elements."""
-        if self.is_deleted() or not self._is_readable:
+        if self.is_deleted() or not self._is_readable or dtypes.is_key(self.dtype):
             return hypertext.show_text(repr(self))
         weak = ", weakly typed" if self._weak_type else ""
         line = f"{self.dtype.name} {list(self.shape)} on {self.device}, {self.nbytes:,} bytes{weak}"
         elements = np.array2string(self.data, threshold=60, edgeitems=3)
         parts = self.sharding.show_cells(self.ndim) if self.sharding.num_devices > 1 else ""
         return f"<div>{hypertext.show_text(line)}{parts}{hypertext.show_text(elements, 4000)}</div>"
+
+
+_NO_VALUES = ("Array with PRNGKey dtype cannot be converted to a NumPy array. Use "
+              "jitcore.random.key_data(arr) if you wish to extract the underlying integer array.")
+
+
+def _read_words(keys: np.ndarray) -> np.ndarray:
+    """The words of keys, in a last axis."""
+    (tag,) = keys.dtype.names
+    return keys[tag]
 
 
 class DeviceForm:
@@ -344,7 +370,8 @@ class DeviceArray(ConcreteArray):
             pass
         if not self._is_readable:
             raise arguments.unaddressable_array_error(self.aval.long())
-        self._host = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
+        data = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
+        self._host = data.view(self._form.dtype.dtype) if dtypes.is_key(self._form.dtype) else data
         return self._host
 
     @property

@@ -61,8 +61,8 @@ _ROWS = (
          "jit runs the Python function itself, operation by operation."),
     Flag("check_tracer_leaks", bool, False, True,
          "After each trace, raise when a tracer of it is still reachable."),
-    Flag("threefry_partitionable", bool, False, True,
-         "random bits follow JAX's partitionable threefry scheme instead of the original one."),
+    Flag("threefry_partitionable", bool, True, True,
+         "A random number is a hash of its position, as in JAX; off: of counters, as in JAX before 0.5."),
     Flag("rewrite", bool, False, True,
          "jit compiles plain Python if/while/for on traced values; jit(..., rewrite=...) overrides it."),
     Flag("check_bounds", bool, False, True,
@@ -126,9 +126,9 @@ _ROWS = (
     Flag("default_matmul_precision", str, "", True,
          "The precision of products that name none, on TPUs and of NVIDIA's libraries; processors have one.",
          choices=("", "default", "high", "highest", "bfloat16", "tensorfloat32", "float32")),
-    Flag("default_prng_impl", str, "threefry2x32", False,
-         "How keys that name no implementation draw: by Threefry, the one that there is.",
-         choices=("threefry2x32",)),
+    Flag("default_prng_impl", str, "threefry2x32", True,
+         "How keys that name no implementation draw: by Threefry, or by XLA's generator of bits.",
+         choices=("threefry2x32", "rbg", "unsafe_rbg")),
     Flag("enable_custom_prng", bool, False, True, "`random.PRNGKey` gives typed keys, as `random.key` does."),
 )
 

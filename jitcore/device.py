@@ -21,6 +21,8 @@ from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.config import config
 from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.program import with_dtype
+from jitcore.passes.keys import to_carriers
 from jitcore.sharding import Sharding, SingleDeviceSharding
 from jitcore.sharding.mesh import AxisType, Device, Mesh, processes
 
@@ -171,7 +173,8 @@ def list_shards(array: ConcreteArray, *, everywhere: bool = False) -> list[Shard
     """The parts of an array in the order of the devices: those of this process, or all of them."""
     sharding = array.sharding
     if isinstance(array, DeviceArray):
-        parts = find_backend(sharding.backend).split(array)
+        split = find_backend(sharding.backend).split(array)
+        parts = {device: with_dtype(part, array.dtype) for device, part in split.items()}
     else:
         parts = {device: array for device in sharding.device_set}
     seen: dict[tuple, int] = {}
@@ -196,13 +199,15 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding, data_call
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         place = tuple((part.start, part.stop) for part in index)
         if place not in places:
-            part = np.asarray(data_callback(index))
+            part = data_callback(index)
+            part = part.data if dtypes.is_key(getattr(part, "dtype", None)) else np.asarray(part)
             places[place] = part.astype(dtypes.canonicalize(part.dtype if dtype is None else dtype),
                                         copy=False)
         parts.append((device, places[place]))
     backend = _find_backend_of(sharding)
     arrays = [
-        backend.wrap(backend.put(part, SingleDeviceSharding(device)), False)
+        with_dtype(backend.wrap(backend.put(to_carriers(part), SingleDeviceSharding(device)), False),
+                   dtypes.of_ndarray(part.dtype))
         if hasattr(backend, "wrap")
         else ConcreteArray(np.array(part, order="C"))
         for device, part in parts]
@@ -226,7 +231,9 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         raise ValueError(
             f"an array with sharding {sharding} takes one part on each of its addressable devices, got "
             f"{len(arrays)} on {sorted(map(str, found))}")
-    return backend.join(shape, sharding, arrays) if hasattr(backend, "join") else arrays[0]
+    if not hasattr(backend, "join"):
+        return arrays[0]
+    return with_dtype(backend.join(shape, sharding, arrays), arrays[0].dtype)
 
 
 def make_array_from_process_local_data(sharding: Sharding, local_data: Any,

@@ -48,7 +48,7 @@ PYTHON_SCALARS = (bool, int, float, complex)
 
 def name_of(dtype) -> str:
     """The name as messages show it: `float32`, `float0`."""
-    return "float0" if dtype == float0 else np.dtype(dtype).name
+    return "float0" if dtype == float0 else dtype.name if is_key(dtype) else np.dtype(dtype).name
 
 
 def short_name_of(dtype) -> str:
@@ -66,21 +66,52 @@ class prng_key(extended):  # noqa: N801
 
 
 class KeyDtype:
-    """The dtype of key arrays; prints as `key<fry>`."""
+    """The dtype of keys, which NumPy does not have: prints as `key<fry>`. Operations that move elements take
+    it. tag: short name of the implementation, whose name is that of `random.key(seed, impl=...)`.
 
-    name = "key<fry>"
+    Attributes:
+        dtype: of the ndarrays that hold keys; equal to this one.
+        carrier: of as many bits; what compiled programs hold keys in."""
+
     kind = "V"
-    itemsize = 8
     type = prng_key
+    names = None  # of fields, which a dtype of NumPy's may have
+
+    def __init__(self, tag: str, implementation: str, n_words: int):
+        self.tag, self.implementation, self.n_words, self.name = tag, implementation, n_words, f"key<{tag}>"
+        self.dtype = np.dtype([(tag, np.uint32, (n_words,))])
+        self.carrier = {2: uint64, 4: complex128}[n_words]
+        self.itemsize = self.dtype.itemsize
 
     def __repr__(self) -> str:
         return self.name
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, KeyDtype)
+        return self is other or getattr(other, "dtype", other) == self.dtype
 
     def __hash__(self) -> int:
-        return hash(KeyDtype)
+        return hash(self.dtype)
+
+    def __reduce__(self):
+        return find_key_dtype, (self.implementation,)
+
+
+KEY_DTYPES = {dtype.implementation: dtype for dtype in (
+    KeyDtype("fry", "threefry2x32", 2), KeyDtype("rbg", "rbg", 4), KeyDtype("urbg", "unsafe_rbg", 4))}
+_KEY_OF_NUMPY = {dtype.dtype: dtype for dtype in KEY_DTYPES.values()}
+
+
+def find_key_dtype(implementation: str) -> KeyDtype:
+    return KEY_DTYPES[implementation]
+
+
+def is_key(dtype) -> bool:
+    return dtype.__class__ is KeyDtype
+
+
+def of_ndarray(dtype: np.dtype) -> np.dtype | KeyDtype:
+    """The dtype of an Array whose elements are in an ndarray of this dtype."""
+    return _KEY_OF_NUMPY.get(dtype, dtype)
 
 
 TypePromotionError = errors.TypePromotionError
@@ -135,7 +166,9 @@ def _join_nodes(nodes: frozenset):
 
 def kind_of(dtype) -> str:
     """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`; `'V'` of narrow dtypes: nothing is computed in
-    them."""
+    them; `'k'` of keys."""
+    if is_key(dtype):
+        return "k"
     dtype = np.dtype(dtype)
     if dtype.kind == "V":
         return "f" if dtype == bfloat16 else "V"
@@ -144,6 +177,8 @@ def kind_of(dtype) -> str:
 
 def number_kind_of(dtype) -> str:
     """`kind_of`, in which narrow dtypes are the floats and integers they are."""
+    if is_key(dtype):
+        return "k"
     dtype = np.dtype(dtype)
     return _KINDS.get(dtype) or dtype.kind
 
@@ -158,12 +193,20 @@ def is_narrow_float(dtype) -> bool:
 
 
 def reject_narrow(name: str, *given: np.dtype) -> None:
-    """Raises: TypeError for a narrow dtype, in which nothing is computed."""
+    """Raises: TypeError for a narrow dtype, or that of keys, in which nothing is computed."""
     for dtype in given:
+        if is_key(dtype):
+            raise TypeError(f"{name} does not accept dtype {dtype}.")
         if is_narrow(dtype):
             wide = "float32" if is_narrow_float(dtype) else "int32"
             raise TypeError(f"{name} does not accept dtype {dtype.name}: narrow dtypes are for storing. "
                             f"To fix: convert first, x.astype('{wide}').")
+
+
+def reject_conversion(old, new) -> None:
+    """Raises: ValueError from or to keys, whose words are no numbers."""
+    if (is_key(old) or is_key(new)) and old != new:
+        raise ValueError(f"Cannot convert_element_type from {name_of(old)} to {name_of(new)}")
 
 
 def is_floating(dtype) -> bool:
@@ -217,19 +260,26 @@ def is_python_type(dtype) -> bool:
     return dtype is int or dtype is float or dtype is complex  # np.dtype("float64") == float
 
 
-def canonicalize(dtype) -> np.dtype:
-    """A NumPy dtype for any dtype-like; Python's `int`, `float`, `complex` give the default width.
+def canonicalize(dtype) -> np.dtype | KeyDtype:
+    """A NumPy dtype, or that of keys, for any dtype-like; Python's `int`, `float`, `complex` give the default
+    width.
 
     Raises: TypeError for what jitcore has no arrays of (object, string, datetime, structured)."""
     if dtype is bool:
         return bool_
+    if is_key(dtype):
+        return dtype
     if is_python_type(dtype):
         return default_dtype({int: "i", float: "f", complex: "c"}[dtype])
     if isinstance(dtype, str) and dtype in _BY_NAME:
         return _BY_NAME[dtype]
     named = getattr(dtype, "dtype", None)  # of an array, a value or a scalar type; NumPy's have a slot
+    if is_key(named):
+        return named
     dtype = named if isinstance(named, np.dtype) else np.dtype(dtype)
     if dtype not in SHORT_NAMES:
+        if dtype in _KEY_OF_NUMPY:
+            return _KEY_OF_NUMPY[dtype]
         native = dtype.newbyteorder("=")
         if native in SHORT_NAMES:
             return native
@@ -272,6 +322,9 @@ def join_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     first = types[0]
     if all(other == first for other in types[1:]):
         return first
+    for dtype, _ in types:
+        if is_key(dtype):
+            raise ValueError(f"dtype={dtype} is not a valid dtype for type promotion.")
     if config.numpy_dtype_promotion == "strict":
         _check_strictly(types)
     return _join_distinct(frozenset(types), config.enable_x64)

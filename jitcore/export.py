@@ -15,6 +15,7 @@ from jitcore.core.source import api_boundary
 from jitcore.dispatch.backend import find_lowering
 from jitcore.dispatch.program import Program
 from jitcore.docstrings import document
+from jitcore.dtypes import is_key
 from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.exported import call_exported
 from jitcore.numpy import asarray
@@ -58,6 +59,9 @@ def export(fun: JitWrapped, *, platforms: Sequence[str] | None = None) -> Callab
 def _export_programs(programs: dict[str, Program], in_tree: Any) -> Any:
     first = next(iter(programs.values()))
     traced, backend = first.traced, first.backend
+    if any(is_key(aval.dtype) for aval in (*traced.jaxpr.in_avals, *traced.jaxpr.out_avals)):
+        raise NotImplementedError("exported programs take and give no keys: pass random.key_data(key), and "
+                                  "call random.wrap_key_data inside")
     n_leaves = len(traced.jaxpr.invars)
     return backend.export(programs, traced.fun_name, in_tree.unflatten(range(n_leaves)),
                           traced.jaxpr.in_avals, traced.unflatten)

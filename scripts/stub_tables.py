@@ -32,7 +32,8 @@ _NAMES_OF_TYPE = {
     "int | float | str": "ord",
     "int | Sequence[int] | Array | np.ndarray": "indices_or_sections",
     "Sequence[ArrayLike] | ArrayLike": "start_indices",
-    "Any": "precision device out_sharding padding dimension_numbers optimize range buffer dim",
+    "Any": "precision device out_sharding padding dimension_numbers optimize range buffer dim accuracy "
+           "algorithm",
 }
 PARAMETERS = {name: kind for kind, names in _NAMES_OF_TYPE.items() for name in names.split()}
 #: Of functions that take lists where others of those names do not.

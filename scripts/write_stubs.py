@@ -33,15 +33,15 @@ IMPORTS = {
     "EllipsisType": "types",
     "Array": "jitcore.array", "ArrayLike": "jitcore.typing", "AxisLike": "jitcore.typing",
     "DTypeLike": "jitcore.typing", "NestedArrayLike": "jitcore.typing", "ShapeLike": "jitcore.typing",
-    "PRNGKeyArray": "jitcore.random.keys", "Device": "jitcore.sharding", "ShapedArray": "jitcore.core.jaxpr",
+    "Device": "jitcore.sharding", "ShapedArray": "jitcore.core.jaxpr",
     "KeyDtype": "jitcore.dtypes", "UniqueAll": "jitcore.numpy.sets",
     "UniqueCounts": "jitcore.numpy.sets", "UniqueInverse": "jitcore.numpy.sets",
     "NamespaceInfo": "jitcore.numpy.namespace_info", "Iterable": "collections.abc",
-    "PythonUfunc": "jitcore.numpy.vectorizing",
+    "PythonUfunc": "jitcore.numpy.vectorizing", "Token": "jitcore.lax.barrier",
 }
 DEFINITIONS = {
     "_Arrays": "_Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]",
-    "_KeyLike": "_KeyLike: TypeAlias = PRNGKeyArray | Array | np.ndarray[Any, np.dtype[Any]]",
+    "_KeyLike": "_KeyLike: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]",
     "_Index": "_Index: TypeAlias = ArrayLike | slice | EllipsisType | tuple[Any, ...] | None",
     "_Number": "_Number: TypeAlias = complex | np.generic | np.ndarray[Any, np.dtype[Any]]",
     "_Container": "_Container: TypeAlias = tuple[Any, ...] | list[Any] | dict[Any, Any]",

@@ -205,7 +205,6 @@ def test_environment_is_read_at_import():
     (config_module.check_tracer_leaks, "check_tracer_leaks"),
     (config_module.checking_leaks, "check_tracer_leaks"),
     (config_module.enable_checks, "check_jaxprs"), (config_module.debug_nans, "debug_nans"),
-    (config_module.threefry_partitionable, "threefry_partitionable"),
 ])
 def test_named_context_managers(block, flag):
     with block():

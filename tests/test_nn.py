@@ -113,12 +113,6 @@ def test_argument_names_are_those_of_jax(name):
 SCALED = "glorot_normal glorot_uniform he_normal he_uniform lecun_normal lecun_uniform".split()
 
 
-@pytest.fixture
-def original_scheme():
-    with jax.threefry_partitionable(False):
-        yield
-
-
 def assert_same_weights(make, shape, *dtype, tolerance=1e-5):
     ours = make(nn.initializers)(random.key(5), shape, *dtype)
     theirs = make(jax.nn.initializers)(jax.random.key(5), shape, *dtype)
@@ -127,16 +121,16 @@ def assert_same_weights(make, shape, *dtype, tolerance=1e-5):
 
 @pytest.mark.parametrize("name", [*SCALED, "normal", "uniform", "truncated_normal", "orthogonal"])
 @pytest.mark.parametrize("shape", [(3, 4), (3, 2, 4, 5)])
-def test_initializer(name, shape, original_scheme):
+def test_initializer(name, shape):
     assert_same_weights(lambda module: getattr(module, name)(), shape)
 
 
 @pytest.mark.parametrize("name", ["glorot_normal", "he_uniform", "normal"])
-def test_complex_initializer(name, original_scheme):
+def test_complex_initializer(name):
     assert_same_weights(lambda module: getattr(module, name)(), (3, 4), "complex64", tolerance=5e-5)
 
 
-def test_other_initializers(original_scheme):
+def test_other_initializers():
     assert_same_weights(lambda module: module.zeros, (2,))
     assert_same_weights(lambda module: module.ones, (2,), "float16")
     assert_same_weights(lambda module: module.constant(3), (2,))

@@ -1,4 +1,4 @@
-"""Small functions that have JAX's names: of pytrees, dtypes, processes, devices, and products of scaled blocks."""
+"""Small functions that have JAX's names: of pytrees, dtypes, processes, devices, products of scaled blocks, and hints."""
 
 import operator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
-from jitcore import debug, dtypes, jit, nn, tree, tree_util
+from jitcore import debug, dtypes, jit, lax, nn, tree, tree_util
 from jitcore.tree_util import GetAttrKey, SequenceKey, tree_structure
 
 PAIR = {"a": 1, "b": (2, [3])}
@@ -145,3 +145,47 @@ def test_products_of_scaled_blocks():
     with pytest.raises(ValueError):
         nn.scaled_matmul(lhs, rhs, left[..., :1].repeat(3, -1), right)
     jitcore.test_util.check_grads(lambda a, b: nn.scaled_matmul(a, b, left, right), (lhs, rhs), order=1, modes=["rev"], rtol=1e-2, atol=1e-2)
+
+
+# -- hints and tokens of lax ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh".split())
+def test_accuracy_is_a_hint(name):
+    function, x = getattr(lax, name), np.float32(0.7)
+    for accuracy in (None, lax.AccuracyMode.HIGHEST, lax.AccuracyMode.DEFAULT, lax.Tolerance(atol=1e-3, ulps=2)):
+        assert function(x, accuracy=accuracy) == function(x)
+        assert jitcore.jit(lambda x, accuracy=accuracy: function(x, accuracy=accuracy))(x) == jitcore.jit(function)(x)
+    with pytest.raises(NotImplementedError, match="Accuracy best not supported"):
+        function(x, accuracy="best")
+    with pytest.raises(TypeError, match="precision"):
+        function(x, precision=3)
+
+
+def test_tolerances():
+    assert repr(lax.Tolerance(rtol=0.5)) == "Tolerance(atol=0.0, rtol=0.5, ulps=0)"
+    for wrong in ({}, {"atol": -1.0}):
+        with pytest.raises(ValueError, match="must be"):
+            lax.Tolerance(**wrong)
+    with pytest.raises(TypeError, match="accuracy"):
+        lax.sinh(1.0, accuracy=None)
+
+
+def test_tokens():
+    token = jitcore.jit(lax.after_all)(lax.create_token(), lax.create_token(3))
+    assert repr(token) == "Token()" and not jitcore.tree.leaves(token)
+    with pytest.raises(TypeError, match="must be tokens"):
+        lax.after_all(1.0)
+
+
+def test_stage():
+    staged = lax.stage(2.0)
+    assert staged.weak_type and staged == 2.0
+    jaxpr = jitcore.make_jaxpr(lambda: lax.stage(np.float32(2)) + 1)()
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["optimization_barrier", "add"]
+    assert jitcore.grad(lambda x: lax.stage(x) * 3)(1.0) == 3
+
+
+def test_complex_numbers_of_parts_keep_them():
+    for parts in ((0.0, np.inf), (np.inf, np.nan), (-0.0, -0.0)):
+        made = lax.complex(*map(np.float64, parts))
+        np.testing.assert_array_equal([made.real, made.imag], parts)
+        assert np.signbit(made.real.data) == np.signbit(parts[0])

@@ -74,6 +74,7 @@ SAMPLES = [{"ArrayLike": array, "NestedArrayLike": array, "AxisLike": 0, "int": 
                          INTEGERS.astype("uint32"), random.key_data(KEY), jnp.ones((1, 1, 1)))]
 #: Calls of functions that take arguments of a kind of their own.
 CALLS = {
+    "lax.after_all": lax.after_all, "lax.rng_bit_generator": lambda: lax.rng_bit_generator(jnp.zeros(4, "uint32"), (2,)),
     "numpy.compress": lambda: jnp.compress(VECTOR > 1, VECTOR), "numpy.einsum": lambda: jnp.einsum("ij->i", FLOATS),
     "numpy.einsum_path": lambda: jnp.einsum_path("ij->i", FLOATS), "numpy.frombuffer": lambda: jnp.frombuffer(b"12345678"),
     "numpy.fromstring": lambda: jnp.fromstring("1 2", sep=" "), "numpy.put": lambda: jnp.put(VECTOR, 0, 1, inplace=False),

@@ -36,7 +36,9 @@ class ShapedArray:
 
     def __init__(self, shape, dtype, weak_type: bool = False, varying: frozenset = NOWHERE):
         self.shape = shape if shape.__class__ is tuple else tuple(shape)
-        self.dtype = dtype if dtype.__class__ is not type and isinstance(dtype, np.dtype) else np.dtype(dtype)
+        if dtype.__class__ is type or not isinstance(dtype, np.dtype):
+            dtype = dtype if dtypes.is_key(dtype) else np.dtype(dtype)
+        self.dtype = dtype if dtype.names is None else dtypes.of_ndarray(dtype)
         self.weak_type = weak_type
         self.varying = varying
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from jitcore.dtypes import KeyDtype
 from jitcore.process.lazy import LazyModule
 
 folding = LazyModule("jitcore.core.folding")
@@ -114,6 +115,8 @@ def format_param(value, indent: int, names: Names) -> str:
         return f"({items}\n{' ' * indent})"
     if isinstance(value, np.dtype):
         return value.name
+    if isinstance(value, KeyDtype):
+        return value.tag
     if isinstance(value, type):
         return value.__name__
     if callable(value) and not hasattr(value, "_fields"):

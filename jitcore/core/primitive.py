@@ -41,6 +41,8 @@ class Primitive:
             updates_operand: the first operand gives its memory to the result, if nothing else reads it.
             stores_result: results are in memory before the next equation runs.
             control_flow: runs jaxprs among its params.
+            on_words: what a primitive of keys is of their words, see `lax/random/keys.py`.
+            takes_words: keys among the operands are given as their words.
             is_cheap: a sweep computes it beside reading.
             optional_results: by the param that asks for results behind the first one, how many these are."""
 

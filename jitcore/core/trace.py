@@ -158,7 +158,7 @@ def wrap_result(value, aval: ShapedArray, lent: Sequence[np.ndarray] = ()) -> Co
 def check_values(name: str, values: Sequence[np.ndarray]) -> None:
     """Raises: FloatingPointError naming what made a NaN, or an infinity, where the flags forbid it."""
     for value in values:
-        if np.result_type(value).kind not in "biu":
+        if dtypes.is_inexact(value.dtype):
             if config.debug_nans and np.isnan(value).any():
                 raise FloatingPointError(f"invalid value (nan) encountered in {name}")
             if config.debug_infs and np.isinf(value).any():
@@ -311,7 +311,7 @@ class JaxprTrace(Trace):
             dtypes.scalar_to_numpy(x)  # raises where a Python int does not fit
             return Literal(x)
         aval = aval_of(x)
-        if not aval.shape:
+        if not aval.shape and not dtypes.is_key(aval.dtype):
             return Literal(to_numpy(x)[()], aval)
         return self._const_var(x if isinstance(x, Array) else own_ndarray(x), aval)
 

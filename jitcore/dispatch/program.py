@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore import passes
-from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
+from jitcore import dtypes, passes
+from jitcore.array import ConcreteArray, DeviceArray, DeviceForm, find_form
 from jitcore.config import RecentlyUsed, config, drop_oldest
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_read
 from jitcore.core.trace import Tracer, check_values, close_over_consts, unexpected_tracer_error
@@ -29,6 +29,7 @@ from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
 from jitcore.events.publishing import compiling, span
 from jitcore.passes.canonical import program_key
+from jitcore.passes.keys import carry_aval, to_carriers, to_keys
 from jitcore.process.concurrency import Lock, cached_attribute
 from jitcore.process.effort import STEPS_PER_SECOND, counters, spend
 from jitcore.sharding import Spread
@@ -140,7 +141,7 @@ class Program:
                 raise unexpected_tracer_error(const)
             is_placed = isinstance(const, DeviceArray) and const.is_committed
             is_there = is_placed and const.sharding.backend == self.backend.name
-            values.append(const.buffer if is_there else read_value(const, read_leaf(const)[1]))
+            values.append(const.buffer if is_there else to_carriers(read_value(const, read_leaf(const)[1])))
         return values
 
     @cached_attribute
@@ -179,7 +180,7 @@ class Program:
     def reused(self) -> tuple[bool, ...]:
         """For each leaf, whether an output of its shape and dtype can take over its memory."""
         free: dict[tuple, int] = {}
-        for aval in self.optimized.out_avals:
+        for aval in self.traced.jaxpr.out_avals:
             free[aval.shape, aval.dtype] = free.get((aval.shape, aval.dtype), 0) + 1
         flags, n_consts = [], len(self.traced.consts)
         for i, (given, aval) in enumerate(zip(self.donated, self.traced.jaxpr.in_avals)):
@@ -252,7 +253,7 @@ class Program:
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
         unread = {leaf: output for leaf, output in targets.items() if n_consts + leaf not in self.kept}
         with compiling("bind", *self.origin):
-            in_avals = [all_avals[i] for i in self.kept]
+            in_avals = [carry_aval(all_avals[i]) for i in self.kept]
             for unread, native in ((unread, scalars), ({}, scalars), (unread, None), ({}, None)):
                 run, compiles = self._shared.bind(in_avals, tuple(unread.values()), native)
                 self._count_compiles(compiles)
@@ -264,6 +265,8 @@ class Program:
             run = partial(run, *consts)
         if taken != list(range(len(avals))):
             run = _select_arguments(run, taken)
+        if any(dtypes.is_key(aval.dtype) for aval in (*avals, *self.traced.jaxpr.out_avals)):
+            run = _move_keys(run, self.traced.jaxpr.out_avals)
         if config.debug_nans or config.debug_infs:
             run = _check_values(run, self.traced.fun_name)
         return run if native is scalars else scalars.convert(run)
@@ -290,7 +293,9 @@ class Program:
             is_open = has_symbolic_shapes(self.traced.jaxpr)
             forms = None if is_open else self.backend.find_forms(self.traced.jaxpr.out_avals, self.sharding)
             is_known = forms is not None
-            kinds, wrap = (forms, DeviceArray) if is_known else (kinds, self.backend.wrap)
+            kinds, wrap = (forms, DeviceArray) if is_known else (
+                self.traced.jaxpr.out_avals, lambda buffer, aval: with_dtype(
+                    self.backend.wrap(buffer, aval.weak_type), aval.dtype))
         if structure is not SINGLE:
             return make_rebuilder(structure, kinds, wrap), None
         (kind,) = kinds
@@ -302,6 +307,28 @@ def _select_arguments(run: Callable, positions: list[int]) -> Callable:
         return lambda *values: run(*[values[i] for i in positions])
     select = operator.itemgetter(*positions)
     return lambda *values: run(*select(values))
+
+
+def with_dtype(array: DeviceArray, dtype: Any) -> DeviceArray:
+    """An Array of a buffer as one of keys, where this is their dtype."""
+    form = array._form
+    if not dtypes.is_key(dtype):
+        return array
+    form = find_form(form.shape, dtype, form.weak_type, form.sharding, form.is_committed)
+    return DeviceArray(array.buffer, form)
+
+
+def _move_keys(run: Callable, out_avals: Sequence[ShapedArray]) -> Callable:
+    """A program of what holds keys as one of keys."""
+    places = [(i, aval.dtype) for i, aval in enumerate(out_avals) if dtypes.is_key(aval.dtype)]
+
+    def run_on_keys(*values):
+        outs = list(run(*map(to_carriers, values)))
+        for i, dtype in places:
+            outs[i] = to_keys(outs[i], dtype)
+        return outs
+
+    return run_on_keys
 
 
 def _check_values(run: Callable, fun_name: str) -> Callable:

@@ -5,7 +5,9 @@ broadcasting live one layer up, in `jitcore.numpy`. A name such as `lax.scan` or
 function, not the module of that name: import from the module by its path.
 
 Modules:
-    barrier        `optimization_barrier`: values that no pass takes for what they were made of.
+    accuracy       How exact a function is asked to be: `AccuracyMode`, `Tolerance`.
+    barrier        Order, asked for: `optimization_barrier` and `stage`, whose results no pass takes for what
+                   they were made of, and tokens.
     bitcast        Bits read as another dtype: `bitcast_convert_type`.
     bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
     compress       `compress`: the elements where a mask holds, side by side.
@@ -36,7 +38,7 @@ Modules:
     linalg/        Matrix decompositions and solvers over the last two axes; leading axes are a batch.
     pad            Padding: `pad`, with space before, after and between the elements of each axis.
     parallel/      Primitives over named axes: collectives, `shard_map`, and how values lie on meshes.
-    random         The Threefry-2x32 hash, the one primitive that random numbers need.
+    random/        Random bits as primitives: what `jitcore.random` is made of.
     reduce         Reductions over axes: sums, products, extrema, logical operations, argmax and argmin, and
                    generic `reduce`.
     shape          Shape primitives: broadcasting, reshaping, permuting, and arrays made from nothing.
@@ -53,7 +55,8 @@ from types import FunctionType as _FunctionType
 from jitcore.core.source import api_boundary as _api_boundary
 from jitcore.docstrings import document as _document
 from jitcore.lax import integrals as _integrals  # noqa: F401  has primitives
-from jitcore.lax.barrier import optimization_barrier
+from jitcore.lax.accuracy import AccuracyMode, Tolerance
+from jitcore.lax.barrier import after_all, create_token, optimization_barrier, stage
 from jitcore.lax.bitcast import bitcast_convert_type
 from jitcore.lax.bits import (and_ as bitwise_and, clz, not_ as bitwise_not, or_ as bitwise_or,
                               population_count, shift_left, shift_right_arithmetic, shift_right_logical,
@@ -85,7 +88,7 @@ from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primit
 from jitcore.lax.parallel.collectives import *
 from jitcore.lax.parallel.exchanges import all_to_all, pbroadcast, ppermute, pshuffle, psum_scatter, pswapaxes
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
-from jitcore.lax.random import threefry2x32
+from jitcore.lax.random import RandomAlgorithm, keys as _keys, rng_bit_generator, threefry2x32  # noqa: F401
 from jitcore.lax.reduce import *
 from jitcore.lax.shape import *
 from jitcore.lax.shape import empty

@@ -48,7 +48,10 @@ def bitcast_convert_type(operand, new_dtype) -> Array:
         >>> from jitcore import lax
         >>> lax.bitcast_convert_type(jnp.float32(1), jnp.uint16)
         Array([    0, 16256], dtype=uint16)"""
-    aval, new_dtype = aval_of(operand), np.dtype(dtypes.canonicalize(new_dtype))
+    aval, new_dtype = aval_of(operand), dtypes.canonicalize(new_dtype)
+    for dtype in (aval.dtype, new_dtype):
+        if dtypes.is_key(dtype):
+            raise ValueError(f"unexpected input: dtype={dtype}")
     own, size = aval.dtype.itemsize, new_dtype.itemsize
     bind = bitcast_convert_type.primitive.bind
     if own == size:

@@ -22,6 +22,7 @@ from jitcore.core.primitive import Primitive, registry
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.errors import arguments as argument_errors
+from jitcore.lax.accuracy import check_accuracy
 from jitcore.transforms.batch_rules import batch_elementwise
 from jitcore.transforms.derivative_rules import jvp_elementwise, jvp_linear, transpose_elementwise
 
@@ -57,7 +58,7 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
     Args:
         impl: ufunc-like on ndarrays of equal dtype.
         scalar_op: name of the loop program's scalar operation; the primitive's name by default.
-        accepts: dtype kinds ("b", "i", "u", "f", "c") that it takes.
+        accepts: dtype kinds ("b", "i", "u", "f", "c", and "k" of keys) that it takes.
         result: dtype of the result given the operand's dtype: a function, a dtype, or None for the same.
         domain: interval of reals that tests sample. compute_half_in_float32: impl has no float16/bfloat16
         loop.
@@ -90,9 +91,10 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
         arity = primitive.traits["arity"]
 
         @functools.wraps(function)
-        def public(*args):
-            if len(args) != arity:
-                function(*args)  # has the signature, so that Python says what is wrong
+        def public(*args, **options):
+            if options or len(args) != arity:
+                function(*args, **options)  # has the signature, so that Python says what is wrong
+                check_accuracy(options.get("accuracy"))
             return primitive.bind(*to_operands(prim_name, args))
 
         public.primitive = primitive
@@ -131,7 +133,7 @@ def to_operands(name: str, args) -> list:
     if all(aval.dtype == first for aval in avals):
         return list(args)
     strong = {aval.dtype for aval in avals if not aval.weak_type}
-    if len(strong) > 1:
+    if len(strong) > 1 or any(map(dtypes.is_key, strong)):
         raise _dtypes_differ(name, avals)
     target, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
     if target not in (strong or {aval.dtype for arg, aval in zip(args, avals) if isinstance(arg, Array)}):
@@ -156,6 +158,9 @@ def cast(arg, aval: ShapedArray, dtype, weak: bool):
     """arg with this dtype: scalars are converted now, arrays by an equation."""
     if aval.dtype == dtype and aval.weak_type == weak:
         return arg
+    if dtypes.is_key(dtype) and isinstance(arg, (int, np.integer)):
+        word = np.array(arg).astype(np.uint32)
+        return ConcreteArray(np.full(dtype.n_words, word).view(dtype.dtype).reshape(()))
     if not isinstance(arg, Array) and not aval.shape:
         if isinstance(arg, int) and not isinstance(arg, bool):
             arg = dtypes.wrap_integer(arg, dtype)
@@ -172,8 +177,9 @@ def _elementwise_aval(name: str, accepts: str, result, *avals: ShapedArray, **pa
     first = avals[0]
     dtype, shape, weak = first.dtype, first.shape, first.weak_type
     if dtypes.kind_of(dtype) not in accepts:
-        dtypes.reject_narrow(name, dtype)
-        accepted = ", ".join(KIND_NAMES[kind] for kind in accepts)
+        if not dtypes.is_key(dtype):
+            dtypes.reject_narrow(name, dtype)
+        accepted = ", ".join(KIND_NAMES[kind] for kind in accepts if kind in KIND_NAMES)
         raise TypeError(f"{name} does not accept dtype {dtype.name} at position 0. "
                         f"Accepted dtypes at position 0 are subtypes of {accepted}.")
     for aval in avals[1:]:

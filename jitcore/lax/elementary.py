@@ -24,12 +24,12 @@ _LN_2, _LN_10 = math.log(2), math.log(10)
 
 
 @elementwise(impl=np.exp, hlo="exponential", domain=(-10, 10), cost=10, jvp=lambda t, ans, x: mul(t, ans))
-def exp(x):
+def exp(x, *, accuracy=None):
     """e to the power x."""
 
 
 @elementwise(impl=np.exp2, domain=(-10, 10), cost=9, jvp=lambda t, ans, x: mul(t, mul(ans, _LN_2)))
-def exp2(x):
+def exp2(x, *, accuracy=None):
     """2 to the power x."""
 
 
@@ -43,12 +43,12 @@ def _expm1(x):
 
 @elementwise(impl=_expm1, hlo="exponential_minus_one", domain=(-2, 2), cost=14,
              jvp=lambda t, ans, x: mul(t, add(ans, 1.0)))
-def expm1(x):
+def expm1(x, *, accuracy=None):
     """exp(x) - 1, accurate near 0."""
 
 
 @elementwise(impl=np.log, hlo="log", domain=(0.01, 10), cost=12, jvp=lambda t, ans, x: div(t, x))
-def log(x):
+def log(x, *, accuracy=None):
     """Natural logarithm."""
 
 
@@ -64,23 +64,23 @@ def log10(x):
 
 @elementwise(impl=np.log1p, hlo="log_plus_one", domain=(-0.9, 3), cost=14,
              jvp=lambda t, ans, x: div(t, add(x, 1.0)))
-def log1p(x):
+def log1p(x, *, accuracy=None):
     """log(1 + x), accurate near 0."""
 
 
 @elementwise(impl=np.sin, hlo="sine", domain=(-10, 10), cost=16, jvp=lambda t, ans, x: mul(t, cos(x)))
-def sin(x):
+def sin(x, *, accuracy=None):
     """Sine of x in radians."""
 
 
 @elementwise(impl=np.cos, hlo="cosine", domain=(-10, 10), cost=16, jvp=lambda t, ans, x: mul(t, neg(sin(x))))
-def cos(x):
+def cos(x, *, accuracy=None):
     """Cosine of x in radians."""
 
 
 @elementwise(impl=np.tan, hlo="tan", domain=(-1.4, 1.4), cost=20,
              jvp=lambda t, ans, x: mul(t, add(square(ans), 1.0)))
-def tan(x):
+def tan(x, *, accuracy=None):
     """Tangent of x in radians."""
 
 
@@ -125,7 +125,7 @@ def cosh(x):
 
 @elementwise(impl=np.tanh, hlo="tanh", domain=(-3, 3), cost=14,
              jvp=lambda t, ans, x: mul(t, mul(add(ans, 1.0), sub(1.0, ans))))
-def tanh(x):
+def tanh(x, *, accuracy=None):
     """Hyperbolic tangent."""
 
 
@@ -153,19 +153,19 @@ def atanh(x):
 
 
 @elementwise(impl=np.sqrt, hlo="sqrt", domain=(0.01, 10), cost=4, jvp=lambda t, ans, x: mul(t, div(0.5, ans)))
-def sqrt(x):
+def sqrt(x, *, accuracy=None):
     """Square root."""
 
 
 @elementwise(impl=lambda x: np.reciprocal(np.sqrt(x)), hlo="rsqrt", domain=(0.01, 10), cost=5,
              jvp=lambda t, ans, x: mul(t, mul(div(ans, x), -0.5)))
-def rsqrt(x):
+def rsqrt(x, *, accuracy=None):
     """1 / sqrt(x)."""
 
 
 @elementwise(impl=np.cbrt, hlo="cbrt", accepts="f", domain=(-10, 10), cost=14,
              jvp=lambda t, ans, x: mul(t, mul(integer_pow(ans, -2), 1 / 3)))
-def cbrt(x):
+def cbrt(x, *, accuracy=None):
     """Real cube root."""
 
 
@@ -176,7 +176,7 @@ def _logistic(x):
 @elementwise(impl=_logistic, hlo="logistic", domain=(-10, 10), cost=14, scipy="expit",
              compute_half_in_float32=True,
              jvp=lambda t, ans, x: mul(t, mul(ans, sub(1.0, ans))))
-def logistic(x):
+def logistic(x, *, accuracy=None):
     """Sigmoid, 1 / (1 + exp(-x))."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 
 import numpy as np
 
@@ -253,12 +254,12 @@ _comparison = functools.partial(elementwise, hlo="compare", result=_TO_BOOL, dom
                                 jvp=ZERO_DERIVATIVE)
 
 
-@_comparison(impl=np.equal, accepts="biufc")
+@_comparison(impl=operator.eq, accepts="biufck")  # the ufunc takes no keys
 def eq(x, y):
     """`x == y`."""
 
 
-@_comparison(impl=np.not_equal, accepts="biufc")
+@_comparison(impl=operator.ne, accepts="biufck")
 def ne(x, y):
     """`x != y`."""
 
@@ -307,9 +308,12 @@ def _complex_of(dtype):
     return dtypes.complex_dtype(dtype)
 
 
-@elementwise(impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y, hlo="complex",
-             accepts="f", result=_complex_of, name="complex", domain=(-10, 10), jvp=LINEAR,
-             transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
+def _join_parts(x, y):
+    return np.stack(np.broadcast_arrays(x, y), -1).view(dtypes.complex_dtype(x.dtype))[..., 0]
+
+
+@elementwise(impl=_join_parts, accepts="f", result=_complex_of, name="complex", hlo="complex", jvp=LINEAR,
+             domain=(-10, 10), transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
 def complex_(x, y):
     """The complex number x + i y."""
 
@@ -345,7 +349,10 @@ def integer_pow(x, y: int):
 
 def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
     """astype with saturating float-to-integer conversion (NaN gives 0); complex to real drops the imaginary
-    part. Narrow integers wrap around as others do."""
+    part. Narrow integers wrap around as others do. Raises: ValueError from or to keys."""
+    if x.dtype.names or dtypes.is_key(new_dtype):
+        dtypes.reject_conversion(dtypes.of_ndarray(x.dtype), new_dtype)
+        return x
     if dtypes.is_narrow(x.dtype):
         with np.errstate(invalid="ignore"):
             x = x.astype(np.float32 if dtypes.is_narrow_float(x.dtype) else np.int8)
@@ -379,8 +386,13 @@ def _transpose_convert(ct, x, **_):
     return convert_element_type.primitive.bind(ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type)
 
 
+def _convert_aval(x: ShapedArray, *, new_dtype, weak_type: bool) -> ShapedArray:
+    dtypes.reject_conversion(x.dtype, new_dtype)
+    return ShapedArray(x.shape, new_dtype, weak_type)
+
+
 @define("convert_element_type", impl=lambda x, *, new_dtype, weak_type: convert_dtype(x, new_dtype),
-        aval=lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
+        aval=_convert_aval,
         jvp=jvp_elementwise(_jvp_convert), transpose=transpose_elementwise(_transpose_convert),
         takes_masks=True,
         lower=lambda builder, x, *, new_dtype, weak_type: builder.convert(x, new_dtype), hlo="convert",

@@ -5,10 +5,9 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.random.keys import PRNGKeyArray
 from jitcore.typing import ArrayLike, AxisLike, DTypeLike, NestedArrayLike, ShapeLike
 
-_KeyLike: TypeAlias = PRNGKeyArray | Array | np.ndarray[Any, np.dtype[Any]]
+_KeyLike: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]]
 
 class Initializer(Protocol):
     def __call__(self, key: _KeyLike, shape: ShapeLike, dtype: DTypeLike | None = ...) -> Array: ...

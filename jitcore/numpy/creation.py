@@ -192,6 +192,8 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
 def full(shape, fill_value, dtype=None, *, device=None):
     """An array of this shape, every element `fill_value` (which broadcasts). Same as: `numpy.full`."""
     shape = canonicalize_shape(shape)
+    if dtypes.is_key(_dtype_like(dtype)):
+        return place(lax.full(shape, fill_value, _dtype_like(dtype)), device)
     if dtype is not None and fill_value.__class__ is int:
         fill_value = dtypes.wrap_integer(fill_value, dtypes.canonicalize(_dtype_like(dtype)))
     fill_value = array(fill_value, dtype, False)
@@ -203,6 +205,8 @@ def full(shape, fill_value, dtype=None, *, device=None):
 def _filled(shape, value: int, dtype):
     shape = canonicalize_shape(shape)
     dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(_dtype_like(dtype))
+    if dtypes.is_key(dtype):
+        return lax.full(shape, value, dtype)
     if context.trace is eval_trace:
         return ConcreteArray(np.zeros(shape, dtype) if value == 0 else np.ones(shape, dtype))
     return lax.broadcast_in_dim(dtype.type(value), shape, ())

@@ -66,7 +66,7 @@ def _keep_triangle(name: str, m, k, is_lower: bool) -> Array:
     mask = _compare_grids(*m.shape[-2:],
                           k if is_lower else arithmetic.subtract(k, 1) if isinstance(k, Array) else k - 1,
                           logic.greater_equal)
-    zero = m.dtype.type(0)
+    zero = lax.full((), 0, m.dtype) if dtypes.is_key(m.dtype) else m.dtype.type(0)
     mask = broadcast_array(mask, m.shape)
     return apply_select(mask, m, zero) if is_lower else apply_select(mask, zero, m)
 

@@ -20,6 +20,7 @@ Modules:
                           counters of loops change.
     intervals             Intervals: comparisons, clamps and checks whose outcome the ranges of integers
                           decide go away.
+    keys                  Keys: what compiled programs hold in their place.
     loop_invariants       Loop invariants: what a loop computes anew in each iteration from what stays the
                           same is computed once.
     loop_ranges           Ranges of what a `while` carries: how they settle, and what its test says of its
@@ -58,6 +59,7 @@ from jitcore.passes.dead_updates import drop_overwritten
 from jitcore.passes.expand import expand_equations
 from jitcore.passes.inline import inline_calls
 from jitcore.passes.intervals import use_intervals
+from jitcore.passes.keys import lower_keys
 from jitcore.passes.loop_invariants import hoist_invariants
 from jitcore.passes.loop_vectorization import batch_iterations
 from jitcore.passes.matrix_vector_fusion import join_sweeps
@@ -133,9 +135,12 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = No
     """Passes in order, `PIPELINE` unless others are given; of those, the ones that may apply. Under
     `config.check_jaxprs` the jaxpr is checked before and after each.
 
-    Returns: a jaxpr with the same in_avals and out_avals, weak types included, and the same effects but for
-        those of branches that are never taken.
+    Returns: a jaxpr with the same in_avals and out_avals, weak types included, but for keys, which are
+        numbers then (`keys`); and the same effects but for those of branches that are never taken.
     Raises: JaxprTypeError naming the pass that broke a rule of the language."""
+    if config.check_jaxprs:
+        check_jaxpr(closed_jaxpr)
+    closed_jaxpr = lower_keys(closed_jaxpr)
     if config.check_jaxprs:
         check_jaxpr(closed_jaxpr)
     primitives = count_primitives(closed_jaxpr.jaxpr)

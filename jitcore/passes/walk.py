@@ -42,6 +42,10 @@ class Walk:
         """What stands for an atom of the original jaxpr now."""
         return self._replaced.get(atom, atom)
 
+    def replace(self, variables: Sequence[Var], atoms: Sequence[Atom]) -> None:
+        """From here on, these atoms stand for the variables."""
+        self._replaced.update(zip(variables, atoms))
+
     def emit(self, eqn: Equation) -> None:
         self.eqns.append(eqn)
         for var in eqn.outvars:

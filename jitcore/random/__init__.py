@@ -10,13 +10,11 @@ Modules:
     discrete      Distributions over integers and choices from arrays.
     gamma         The gamma distribution and its relatives, and Poisson counts: samples accepted or rejected
                   in loops.
-    keys          Keys: typed key arrays (`key`), raw uint32 keys (`PRNGKey`), and how new keys are made of
-                  old ones.
+    keys          Keys: typed keys (`key`), raw uint32 keys (`PRNGKey`), and how new keys are made of old
+                  ones.
     multivariate  Random vectors and matrices: correlated normal vectors, orthogonal matrices.
     parameters    What every distribution does with its arguments: the key, the shape, the dtype and the
                   parameters.
-    threefry      Raw keys to raw bits: seeding, splitting, folding and bits of every width, by the
-                  Threefry-2x32 hash.
 """
 
 import sys

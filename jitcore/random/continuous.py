@@ -15,11 +15,12 @@ from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.indexing.slices import index_in_dim
+from jitcore.lax.random.implementations import UNSIGNED_DTYPES
+from jitcore.lax.random.keys import random_bits
 from jitcore.lax.reduce import reduce_sum
 from jitcore.lax.shape import broadcast_shapes
-from jitcore.random.keys import read_words, split_keys
+from jitcore.random.keys import read_keys, split_keys
 from jitcore.random.parameters import read_call, read_shape, spread_parameter, to_parameter
-from jitcore.random.threefry import UNSIGNED_DTYPES, draw_bits
 
 __all__ = ["bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic",
            "lognormal", "maxwell", "normal", "pareto", "rayleigh", "triangular", "truncated_normal",
@@ -30,11 +31,11 @@ def bits(key, shape=(), dtype=None) -> Array:
     """Random bits as unsigned integers; `dtype` is uint32 by default (uint64 under `enable_x64`).
 
     Raises: ValueError for a dtype that is not unsigned."""
-    words = read_words("bits", key)
+    key = read_keys("bits", key)
     dtype = dtypes.default_dtype("u") if dtype is None else dtypes.canonicalize(dtype)
     if dtypes.kind_of(dtype) != "u":
         raise ValueError(f"dtype argument to `bits` must be an unsigned int dtype, got {dtype.name}")
-    return draw_bits(words, dtype.itemsize * 8, read_shape("bits", shape))
+    return random_bits(key, dtype.itemsize * 8, read_shape("bits", shape))
 
 
 # -- uniform ----------------------------------------------------------------------------------------------
@@ -42,13 +43,13 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0) -> Array:
     """Uniform floats in [minval, maxval); the bounds broadcast against shape.
 
     Raises: ValueError for a dtype that is not a float, or bounds that do not fit the shape."""
-    words, shape, dtype = read_call("uniform", key, shape, dtype, parameters=(minval, maxval))
-    return draw_uniform(words, shape, dtype, minval, maxval)
+    key, shape, dtype = read_call("uniform", key, shape, dtype, parameters=(minval, maxval))
+    return draw_uniform(key, shape, dtype, minval, maxval)
 
 
-def draw_uniform(words: Array, shape: tuple, dtype, low=0.0, high=1.0) -> Array:
+def draw_uniform(key: Array, shape: tuple, dtype, low=0.0, high=1.0) -> Array:
     """Uniform floats from a raw key: a random mantissa makes a number in [1, 2), moved and scaled."""
-    unit = _draw_unit(words, shape, dtype)
+    unit = _draw_unit(key, shape, dtype)
     low, high = to_parameter(low, dtype), to_parameter(high, dtype)
     known = isinstance(low, np.generic) and isinstance(high, np.generic)
     if known and low == 0 and high == 1:
@@ -59,16 +60,16 @@ def draw_uniform(words: Array, shape: tuple, dtype, low=0.0, high=1.0) -> Array:
     return jnp.maximum(low, jnp.add(jnp.multiply(unit, span), low))
 
 
-def _draw_unit(words: Array, shape: tuple, dtype) -> Array:
+def _draw_unit(key: Array, shape: tuple, dtype) -> Array:
     """Floats in [0, 1): multiples of the dtype's spacing below 2."""
     width, mantissa_bits = dtype.itemsize * 8, int(jnp.finfo(dtype).nmant)
     # bfloat16 has 7 random bits: a byte holds them.
     drawn_width = 8 if mantissa_bits < 8 else width
-    random_bits = draw_bits(words, drawn_width, shape)
+    drawn = random_bits(key, drawn_width, shape)
     unsigned = UNSIGNED_DTYPES[width]
     if drawn_width != width:
-        random_bits = lax.convert_element_type(random_bits, unsigned)
-    mantissa = lax.shift_right_logical(random_bits, unsigned.type(drawn_width - mantissa_bits))
+        drawn = lax.convert_element_type(drawn, unsigned)
+    mantissa = lax.shift_right_logical(drawn, unsigned.type(drawn_width - mantissa_bits))
     one = np.ones((), dtype)
     return lax.sub(lax.bitcast_convert_type(lax.bitwise_or(mantissa, one.view(unsigned)[()]), dtype), one[()])
 
@@ -78,18 +79,18 @@ def normal(key, shape=(), dtype=None) -> Array:
     """Standard normal samples; complex ones have variance 1 in total.
 
     Raises: ValueError for a dtype that is neither float nor complex."""
-    words, shape, dtype = read_call("normal", key, shape, dtype, accepts="fc")
+    key, shape, dtype = read_call("normal", key, shape, dtype, accepts="fc")
     if not dtypes.is_complex(dtype):
-        return draw_normal(words, shape, dtype)
-    real, imag = (draw_normal(part, shape, dtypes.real_dtype(dtype)) for part in split_keys(words))
+        return draw_normal(key, shape, dtype)
+    real, imag = (draw_normal(part, shape, dtypes.real_dtype(dtype)) for part in split_keys(key))
     return lax.div(lax.complex(real, imag), np.array(math.sqrt(2), dtype)[()])
 
 
-def draw_normal(words: Array, shape: tuple, dtype) -> Array:
+def draw_normal(key: Array, shape: tuple, dtype) -> Array:
     """Standard normal floats from a raw key: sqrt(2) erf_inv(u) for u uniform in (-1, 1)."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))[()]
     quantile = _invert_erf_single if dtype == dtypes.float32 else lax.erf_inv
-    return lax.mul(quantile(draw_uniform(words, shape, dtype, low, 1.0)), _root_of_two(dtype))
+    return lax.mul(quantile(draw_uniform(key, shape, dtype, low, 1.0)), _root_of_two(dtype))
 
 
 # Polynomials, highest power first, in w - 2.5 and in sqrt(w) - 3 for w = -log(1 - x**2) below 5 and above.
@@ -120,11 +121,11 @@ def _root_of_two(dtype):
 
 def truncated_normal(key, lower, upper, shape=None, dtype=None) -> Array:
     """Standard normal samples in the open interval (lower, upper); shape is that of the bounds by default."""
-    words, shape, dtype = read_call("truncated_normal", key, shape, dtype, parameters=(lower, upper))
+    key, shape, dtype = read_call("truncated_normal", key, shape, dtype, parameters=(lower, upper))
     lower, upper = to_parameter(lower, dtype), to_parameter(upper, dtype)
     root = _root_of_two(dtype)
     low, high = (lax.erf(jnp.divide(bound, root)) for bound in (lower, upper))
-    sample = lax.mul(lax.erf_inv(draw_uniform(words, shape, dtype, low, high)), root)
+    sample = lax.mul(lax.erf_inv(draw_uniform(key, shape, dtype, low, high)), root)
     infinity = np.array(np.inf, dtype)[()]
     above, below = jnp.nextafter(lower, infinity), jnp.nextafter(upper, -infinity)
     return jnp.minimum(jnp.maximum(sample, above), below)
@@ -132,21 +133,21 @@ def truncated_normal(key, lower, upper, shape=None, dtype=None) -> Array:
 
 def lognormal(key, sigma=1.0, shape=None, dtype=None) -> Array:
     """exp of normal samples with standard deviation sigma."""
-    words, shape, dtype = read_call("lognormal", key, shape, dtype, parameters=(sigma,))
-    return lax.exp(jnp.multiply(draw_normal(words, shape, dtype), to_parameter(sigma, dtype)))
+    key, shape, dtype = read_call("lognormal", key, shape, dtype, parameters=(sigma,))
+    return lax.exp(jnp.multiply(draw_normal(key, shape, dtype), to_parameter(sigma, dtype)))
 
 
 def maxwell(key, shape=(), dtype=None) -> Array:
     """Lengths of three-dimensional standard normal vectors."""
-    words, shape, dtype = read_call("maxwell", key, shape, dtype)
-    vectors = draw_normal(words, (*shape, 3), dtype)
+    key, shape, dtype = read_call("maxwell", key, shape, dtype)
+    vectors = draw_normal(key, (*shape, 3), dtype)
     return lax.sqrt(reduce_sum(lax.mul(vectors, vectors), (len(shape),)))
 
 
 def wald(key, mean, shape=None, dtype=None) -> Array:
     """Inverse Gaussian samples of this mean and scale 1."""
-    words, shape, dtype = read_call("wald", key, shape, dtype, parameters=(mean,))
-    normal_key, uniform_key = split_keys(words)
+    key, shape, dtype = read_call("wald", key, shape, dtype, parameters=(mean,))
+    normal_key, uniform_key = split_keys(key)
     mean = spread_parameter(mean, dtype, shape)
     squared = lax.integer_pow(draw_normal(normal_key, shape, dtype), 2)
     z = draw_uniform(uniform_key, shape, dtype)
@@ -159,13 +160,13 @@ def wald(key, mean, shape=None, dtype=None) -> Array:
 # -- by quantile functions --------------------------------------------------------------------------------
 def exponential(key, shape=(), dtype=None) -> Array:
     """Exponential samples of rate 1."""
-    words, shape, dtype = read_call("exponential", key, shape, dtype)
-    return draw_exponential(words, shape, dtype)
+    key, shape, dtype = read_call("exponential", key, shape, dtype)
+    return draw_exponential(key, shape, dtype)
 
 
-def draw_exponential(words: Array, shape: tuple, dtype) -> Array:
+def draw_exponential(key: Array, shape: tuple, dtype) -> Array:
     """Exponential floats from a raw key."""
-    return lax.neg(lax.log1p(lax.neg(draw_uniform(words, shape, dtype))))
+    return lax.neg(lax.log1p(lax.neg(draw_uniform(key, shape, dtype))))
 
 
 def gumbel(key, shape=(), dtype=None, mode: str | None = None) -> Array:
@@ -175,18 +176,18 @@ def gumbel(key, shape=(), dtype=None, mode: str | None = None) -> Array:
         mode: "low" (default) or "high": the latter draws twice as many bits, so that the upper tail is as
             fine as the lower one.
     Raises: ValueError for another mode."""
-    words, shape, dtype = read_call("gumbel", key, shape, dtype)
-    return draw_gumbel(words, shape, dtype, mode)
+    key, shape, dtype = read_call("gumbel", key, shape, dtype)
+    return draw_gumbel(key, shape, dtype, mode)
 
 
-def draw_gumbel(words: Array, shape: tuple, dtype, mode: str | None = None) -> Array:
+def draw_gumbel(key: Array, shape: tuple, dtype, mode: str | None = None) -> Array:
     """Gumbel floats from a raw key; `mode` as in `gumbel`."""
     if mode not in (None, "low", "high"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
     tiny = dtype.type(jnp.finfo(dtype).tiny)
     if mode != "high":
-        return lax.neg(lax.log(lax.neg(lax.log(draw_uniform(words, shape, dtype, tiny, 1.0)))))
-    both = draw_uniform(words, (2, *shape), dtype)
+        return lax.neg(lax.log(lax.neg(lax.log(draw_uniform(key, shape, dtype, tiny, 1.0)))))
+    both = draw_uniform(key, (2, *shape), dtype)
     upper, lower = (index_in_dim(both, i, 0, keepdims=False) for i in range(2))
     step = np.array(2.0 ** -int(jnp.finfo(dtype).nmant), dtype)[()]
     fine = lax.add(lax.add(upper, lax.mul(lower, step)), tiny)
@@ -196,53 +197,53 @@ def draw_gumbel(words: Array, shape: tuple, dtype, mode: str | None = None) -> A
 
 def laplace(key, shape=(), dtype=None) -> Array:
     """Standard Laplace samples."""
-    words, shape, dtype = read_call("laplace", key, shape, dtype)
-    u = draw_uniform(words, shape, dtype, -1.0 + float(jnp.finfo(dtype).epsneg), 1.0)
+    key, shape, dtype = read_call("laplace", key, shape, dtype)
+    u = draw_uniform(key, shape, dtype, -1.0 + float(jnp.finfo(dtype).epsneg), 1.0)
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key, shape=(), dtype=None) -> Array:
     """Standard logistic samples, log(u / (1 - u))."""
-    words, shape, dtype = read_call("logistic", key, shape, dtype)
-    u = draw_uniform(words, shape, dtype, float(jnp.finfo(dtype).tiny), 1.0)
+    key, shape, dtype = read_call("logistic", key, shape, dtype)
+    u = draw_uniform(key, shape, dtype, float(jnp.finfo(dtype).tiny), 1.0)
     return lax.sub(lax.log(u), lax.log1p(lax.neg(u)))
 
 
 def cauchy(key, shape=(), dtype=None) -> Array:
     """Standard Cauchy samples."""
-    words, shape, dtype = read_call("cauchy", key, shape, dtype)
-    u = draw_uniform(words, shape, dtype, float(jnp.finfo(dtype).eps), 1.0)
+    key, shape, dtype = read_call("cauchy", key, shape, dtype)
+    u = draw_uniform(key, shape, dtype, float(jnp.finfo(dtype).eps), 1.0)
     return lax.tan(lax.mul(lax.sub(u, dtype.type(0.5)), np.array(math.pi, dtype)[()]))
 
 
 def pareto(key, b, shape=None, dtype=None) -> Array:
     """Pareto samples of shape parameter b and scale 1."""
-    words, shape, dtype = read_call("pareto", key, shape, dtype, parameters=(b,))
-    return lax.exp(jnp.divide(draw_exponential(words, shape, dtype), to_parameter(b, dtype)))
+    key, shape, dtype = read_call("pareto", key, shape, dtype, parameters=(b,))
+    return lax.exp(jnp.divide(draw_exponential(key, shape, dtype), to_parameter(b, dtype)))
 
 
 def rayleigh(key, scale, shape=None, dtype=None) -> Array:
     """Rayleigh samples of this scale."""
-    words, shape, dtype = read_call("rayleigh", key, shape, dtype, parameters=(scale,))
-    root = lax.sqrt(lax.mul(lax.log(draw_uniform(words, shape, dtype)), dtype.type(-2)))
+    key, shape, dtype = read_call("rayleigh", key, shape, dtype, parameters=(scale,))
+    root = lax.sqrt(lax.mul(lax.log(draw_uniform(key, shape, dtype)), dtype.type(-2)))
     return jnp.multiply(to_parameter(scale, dtype), root)
 
 
 def weibull_min(key, scale, concentration, shape=None, dtype=None) -> Array:
     """Weibull samples of this scale and shape parameter (`concentration`)."""
     parameters = scale, concentration
-    words, shape, dtype = read_call("weibull_min", key, shape, dtype, parameters=parameters)
+    key, shape, dtype = read_call("weibull_min", key, shape, dtype, parameters=parameters)
     scale, concentration = (to_parameter(value, dtype) for value in parameters)
     exponent = jnp.divide(dtype.type(1), concentration)
-    return jnp.multiply(jnp.power(draw_exponential(words, shape, dtype), exponent), scale)
+    return jnp.multiply(jnp.power(draw_exponential(key, shape, dtype), exponent), scale)
 
 
 def triangular(key, left, mode, right, shape=None, dtype=None) -> Array:
     """Samples of the triangular density on [left, right] with its peak at mode."""
     parameters = left, mode, right
-    words, shape, dtype = read_call("triangular", key, shape, dtype, parameters=parameters)
+    key, shape, dtype = read_call("triangular", key, shape, dtype, parameters=parameters)
     left, mode, right = (spread_parameter(value, dtype, shape) for value in parameters)
-    u = draw_uniform(words, shape, dtype)
+    u = draw_uniform(key, shape, dtype)
     width, rise, fall = lax.sub(right, left), lax.sub(mode, left), lax.sub(right, mode)
     rising = lax.add(left, lax.sqrt(lax.mul(lax.mul(u, width), rise)))
     falling = lax.sub(right, lax.sqrt(lax.mul(lax.mul(lax.sub(dtype.type(1), u), width), fall)))
@@ -253,10 +254,10 @@ def double_sided_maxwell(key, loc, scale, shape=(), dtype=None) -> Array:
     """Maxwell samples with a random sign, scaled and moved.
 
     Returns: array of shape `shape` + that of the parameters, the parameters' alone where shape is ()."""
-    words, shape, dtype = read_call("double_sided_maxwell", key, shape, dtype)
+    key, shape, dtype = read_call("double_sided_maxwell", key, shape, dtype)
     common = broadcast_shapes(aval_of(loc).shape, aval_of(scale).shape)
     shape = (*(shape or common), *common)
-    length_key, sign_key = split_keys(words)
+    length_key, sign_key = split_keys(key)
     coin = lax.lt(draw_uniform(sign_key, shape, dtypes.default_dtype("f")), np.float32(0.5))
     sign = lax.sub(lax.mul(lax.convert_element_type(coin, dtype), dtype.type(2)), dtype.type(1))
     signed = lax.mul(sign, maxwell(length_key, shape, dtype))

@@ -14,10 +14,10 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.control_flow.scan import scan
 from jitcore.lax.control_flow.while_loop import while_loop
+from jitcore.lax.random.keys import random_split
 from jitcore.random.continuous import draw_uniform
-from jitcore.random.keys import read_words, split_keys
+from jitcore.random.keys import read_keys, split_keys
 from jitcore.random.parameters import read_call, spread_parameter
-from jitcore.random.threefry import split_words
 
 __all__ = ["binomial", "multinomial"]
 
@@ -33,11 +33,11 @@ def binomial(key, n, p, shape=None, dtype=None) -> Array:
     dtype.
     Example: `binomial(key(0), 10, 0.5, (3,))` is `[4, 5, 6]` or the like. Source: jax.random.binomial;
     Hoermann: The generation of binomial random variates (1993)."""
-    words, shape, dtype = read_call("binomial", key, shape, dtype, parameters=(n, p))
-    return draw_binomial(words, n, p, shape, dtype)
+    key, shape, dtype = read_call("binomial", key, shape, dtype, parameters=(n, p))
+    return draw_binomial(key, n, p, shape, dtype)
 
 
-def draw_binomial(words: Array, n, p, shape: tuple, dtype) -> Array:
+def draw_binomial(key: Array, n, p, shape: tuple, dtype) -> Array:
     real = dtypes.inexact_dtype(aval_of(p).dtype)
     p, count = spread_parameter(p, real, shape), jnp.floor(spread_parameter(n, real, shape))
     is_low = p < 0.5
@@ -46,8 +46,8 @@ def draw_binomial(words: Array, n, p, shape: tuple, dtype) -> Array:
     invalid, endless = bad_count | bad_chance | (q < 0), jnp.isinf(count)
     q = jnp.where(bad_chance | (q < 0), 0.01, q)
     is_small = invalid | (count * q <= 10)
-    small = _add_up_waits(words, jnp.where(is_small & ~invalid, count, 0), q, dtype)
-    large = _draw_transformed(words, jnp.where(is_small | endless, 1e4, count),
+    small = _add_up_waits(key, jnp.where(is_small & ~invalid, count, 0), q, dtype)
+    large = _draw_transformed(key, jnp.where(is_small | endless, 1e4, count),
                               jnp.where(is_small | endless, 0.5, q), dtype)
     found = jnp.where(invalid, np.nan, jnp.where(is_small, small, large))
     found = jnp.where(endless & ~invalid, np.inf, found)
@@ -55,23 +55,23 @@ def draw_binomial(words: Array, n, p, shape: tuple, dtype) -> Array:
     return jnp.asarray(jnp.where(keeps, found, jnp.asarray(count, dtype) - found), dtype)
 
 
-def _add_up_waits(words: Array, count: Array, q: Array, dtype) -> Array:
+def _add_up_waits(key: Array, count: Array, q: Array, dtype) -> Array:
     """How many geometric waits fit into the tries, for few successes."""
     log_failure = jnp.log1p(-q)
 
     def wait(state):
-        found, total, words = state
-        uniform_words, words = split_keys(words)
+        found, total, key = state
+        uniform_key, key = split_keys(key)
         found = jnp.where(total <= count, found + 1, found)
-        u = draw_uniform(uniform_words, count.shape, count.dtype)
-        return found, total + jnp.ceil(jnp.log(u) / log_failure), words
+        u = draw_uniform(uniform_key, count.shape, count.dtype)
+        return found, total + jnp.ceil(jnp.log(u) / log_failure), key
 
     zero = jnp.zeros_like(count)
-    found = while_loop(lambda state: jnp.any(state[1] <= count), wait, (zero, zero, words))[0]
+    found = while_loop(lambda state: jnp.any(state[1] <= count), wait, (zero, zero, key))[0]
     return jnp.asarray(found - 1, dtype)
 
 
-def _draw_transformed(words: Array, count: Array, q: Array, dtype) -> Array:
+def _draw_transformed(key: Array, count: Array, q: Array, dtype) -> Array:
     """Hoermann's transformed rejection with squeeze, for many successes."""
     deviation = jnp.sqrt(count * q * (1 - q))
     b = 1.15 + 2.53 * deviation
@@ -80,10 +80,10 @@ def _draw_transformed(words: Array, count: Array, q: Array, dtype) -> Array:
     alpha, m = (2.83 + 5.1 / b) * deviation, jnp.floor((count + 1) * q)
 
     def draw_again(state):
-        counts, accepted, words = state
-        words, u_words, v_words = split_keys(words, 3)
-        u = draw_uniform(u_words, q.shape, q.dtype) - 0.5
-        v = draw_uniform(v_words, q.shape, q.dtype)
+        counts, accepted, key = state
+        key, u_key, v_key = split_keys(key, 3)
+        u = draw_uniform(u_key, q.shape, q.dtype) - 0.5
+        v = draw_uniform(v_key, q.shape, q.dtype)
         distance = 0.5 - jnp.abs(u)
         k = jnp.floor((2 * a / distance + b) * u + c)
         inside = (distance >= 0.07) & (v <= v_r)
@@ -95,9 +95,9 @@ def _draw_transformed(words: Array, count: Array, q: Array, dtype) -> Array:
                  + _stirling_rest(m) + _stirling_rest(count - m)
                  - _stirling_rest(k) - _stirling_rest(count - k))
         accept = inside | (~outside & (hat <= bound))
-        return jnp.where(accept, k, counts), accepted | accept, words
+        return jnp.where(accept, k, counts), accepted | accept, key
 
-    start = jnp.full_like(q, -1), jnp.zeros(q.shape, bool), words
+    start = jnp.full_like(q, -1), jnp.zeros(q.shape, bool), key
     return jnp.asarray(while_loop(lambda state: jnp.any(~state[1]), draw_again, start)[0], dtype)
 
 
@@ -131,7 +131,7 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll: int | bool = 1) ->
     dtype.
     Example: `multinomial(key(0), 6, jnp.array([0.5, 0.5]))` is `[3, 3]` or the like. Source:
     jax.random.multinomial."""
-    words = read_words("multinomial", key)
+    key = read_keys("multinomial", key)
     dtype = dtypes.canonicalize(float if dtype is None else dtype)
     if not dtypes.is_floating(dtype):
         raise ValueError(f"dtype argument to `multinomial` must be a float dtype, got {dtype.name}")
@@ -143,9 +143,9 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll: int | bool = 1) ->
     ratios = p / jnp.where(left == 0, 1, left)
 
     def draw(rest, entry):
-        ratio, words = entry
-        count = draw_binomial(words, rest, jnp.clip(ratio, 0, 1), rest.shape, kind)
+        ratio, key = entry
+        count = draw_binomial(key, rest, jnp.clip(ratio, 0, 1), rest.shape, kind)
         return rest - count, count
 
-    _, counts = scan(draw, n, (ratios, split_words(words, (ratios.shape[0],))))
+    _, counts = scan(draw, n, (ratios, random_split(key, (ratios.shape[0],))))
     return jnp.asarray(jnp.moveaxis(counts, 0, -1), dtype)

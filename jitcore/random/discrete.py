@@ -15,13 +15,14 @@ from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.indexing.slices import index_in_dim, slice_in_dim
+from jitcore.lax.random.implementations import UNSIGNED_DTYPES
+from jitcore.lax.random.keys import random_bits
 from jitcore.lax.reduce import argmax
 from jitcore.lax.shape import canonicalize_axis, expand_dims, iota, product, reshape
 from jitcore.lax.sort import sort_key_val, top_k
 from jitcore.random.continuous import draw_gumbel, draw_uniform
-from jitcore.random.keys import read_words, split_keys
+from jitcore.random.keys import read_keys, split_keys
 from jitcore.random.parameters import read_shape, to_parameter
-from jitcore.random.threefry import UNSIGNED_DTYPES, draw_bits
 
 __all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher", "randint"]
 
@@ -35,22 +36,22 @@ def randint(key, shape, minval, maxval, dtype=None) -> Array:
             includes that number.
         dtype: the default integer when None.
     Raises: TypeError for a dtype that is no integer; ValueError for bounds that do not fit the shape."""
-    words = read_words("randint", key)
+    key = read_keys("randint", key)
     dtype = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_integer(dtype):
         raise TypeError(f"randint only accepts integer dtypes, got {dtype.name}")
     shape = read_shape("randint", shape, minval, maxval)
     info = np.iinfo(dtype)
     if dtype.itemsize >= 4:
-        return _draw_integers(words, shape, minval, maxval, dtype)
+        return _draw_integers(key, shape, minval, maxval, dtype)
     # A byte's worth of bits would make the remainders visibly uneven.
     low, high = (_clip_integer(value, info.min, info.max + extra, dtypes.int32)[0]
                  for value, extra in ((minval, 0), (maxval, 1)))
-    return lax.convert_element_type(_draw_integers(words, shape, low, high, dtypes.int32), dtype)
+    return lax.convert_element_type(_draw_integers(key, shape, low, high, dtypes.int32), dtype)
 
 
-def _draw_integers(words: Array, shape: tuple, minval, maxval, dtype) -> Array:
-    """Two random words of the dtype's width for each integer, as a number modulo maxval - minval."""
+def _draw_integers(key: Array, shape: tuple, minval, maxval, dtype) -> Array:
+    """Two random numbers of the dtype's width for each integer, as a number modulo maxval - minval."""
     info = np.iinfo(dtype)
     low, _ = _clip_integer(minval, info.min, info.max, dtype)
     high, is_beyond = _clip_integer(maxval, info.min, info.max, dtype)
@@ -68,7 +69,7 @@ def _draw_integers(words: Array, shape: tuple, minval, maxval, dtype) -> Array:
     # 2**width modulo span, the weight of the upper word; the square wraps for a span above 2**(width/2).
     factor = _remainder(unsigned.type(2 ** (width // 2)), span)
     factor = _remainder(jnp.multiply(factor, factor), span)
-    upper, lower = (draw_bits(part, width, shape) for part in split_keys(words))
+    upper, lower = (random_bits(part, width, shape) for part in split_keys(key))
     offset = jnp.add(jnp.multiply(_remainder(upper, span), factor), _remainder(lower, span))
     return jnp.add(low, lax.convert_element_type(_remainder(offset, span), dtype))
 
@@ -107,15 +108,15 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low") -> Array:
     Raises: TypeError for a p that is no float; ValueError for another mode."""
     if mode not in ("high", "low"):
         raise ValueError(f"got {mode=}, expected 'high' or 'low'")
-    words = read_words("bernoulli", key)
+    key = read_keys("bernoulli", key)
     dtype = aval_of(p).dtype
     if not dtypes.is_floating(dtype):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {dtype.name}.")
     shape = read_shape("bernoulli", shape, p)
     p = to_parameter(p, dtype)
     if mode == "low":
-        return jnp.less(draw_uniform(words, shape, dtype), p)
-    both = draw_uniform(words, (2, *shape), dtype)
+        return jnp.less(draw_uniform(key, shape, dtype), p)
+    both = draw_uniform(key, (2, *shape), dtype)
     coarse, fine = (index_in_dim(both, i, 0, keepdims=False) for i in range(2))
     step = np.array(2.0 ** -int(jnp.finfo(dtype).nmant), dtype)[()]
     return jnp.less(lax.mul(fine, step), jnp.subtract(p, coarse))
@@ -130,11 +131,11 @@ def rademacher(key, shape=(), dtype=None) -> Array:
 
 def geometric(key, p, shape=None, dtype=None) -> Array:
     """Number of trials of success probability p up to the first success."""
-    words = read_words("geometric", key)
+    key = read_keys("geometric", key)
     dtype = dtypes.canonicalize(int if dtype is None else dtype)
     shape = read_shape("geometric", shape, p)
     float_dtype = dtypes.inexact_dtype(aval_of(p).dtype)
-    u = draw_uniform(words, shape, float_dtype)
+    u = draw_uniform(key, shape, float_dtype)
     u = lax.select_n(lax.eq(u, float_dtype.type(0)), u, float_dtype.type(1))
     log_failure = jnp.log1p(jnp.negative(to_parameter(p, float_dtype)))
     trials = lax.add(lax.floor(jnp.divide(lax.log(u), log_failure)), float_dtype.type(1))
@@ -148,25 +149,25 @@ def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
     Args:
         independent: whether every vector along the axis gets an order of its own.
     Raises: TypeError for a scalar that is no integer."""
-    words = read_words("permutation", key)
+    key = read_keys("permutation", key)
     if not aval_of(x).ndim:
         if not dtypes.is_integer(aval_of(x).dtype):
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(words, jnp.arange(x), 0)
+        return _shuffle(key, jnp.arange(x), 0)
     x = jnp.asarray(x)
     axis = canonicalize_axis(axis, len(x.shape))
     if independent or len(x.shape) == 1:
-        return _shuffle(words, x, axis)
-    order = _shuffle(words, iota(dtypes.int32, x.shape[axis]), 0)
+        return _shuffle(key, x, axis)
+    order = _shuffle(key, iota(dtypes.int32, x.shape[axis]), 0)
     return jnp.take(x, order, axis)
 
 
-def _shuffle(words: Array, x: Array, axis: int) -> Array:
+def _shuffle(key: Array, x: Array, axis: int) -> Array:
     """Sorts by random keys, so often that equal 32-bit keys leave no trace: the chance is below size**-3."""
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):
-        words, sort_words = split_keys(words)
-        _, x = sort_key_val(draw_bits(sort_words, 32, x.shape), x, axis)
+        key, sort_key = split_keys(key)
+        _, x = sort_key_val(random_bits(sort_key, 32, x.shape), x, axis)
     return x
 
 
@@ -179,7 +180,7 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
     Returns: array of shape a.shape[:axis] + shape + a.shape[axis+1:].
     Raises: TypeError for a shape that is no sequence; ValueError for an empty population, one smaller than a
         sample without replacement, or a p of another size."""
-    words = read_words("choice", key)
+    key = read_keys("choice", key)
     if not isinstance(shape, Sequence):
         raise TypeError(f"shape argument of jitcore.random.choice must be a sequence, got {shape}")
     shape = read_shape("choice", shape)
@@ -196,18 +197,18 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
         raise ValueError(f"Cannot take a larger sample (size {count}) than population (size {size}) "
                          "when 'replace=False'")
     if p is None and not replace:
-        order = permutation(words, a if population is None else population, axis)
+        order = permutation(key, a if population is None else population, axis)
         drawn = slice_in_dim(order, 0, count, axis=axis)
     else:
-        indices = _choose_indices(words, size, shape, replace, p, mode)
+        indices = _choose_indices(key, size, shape, replace, p, mode)
         drawn = indices if population is None else jnp.take(population, indices, axis)
     return reshape(drawn, (*rest[0], *shape, *rest[1]))
 
 
-def _choose_indices(words: Array, size: int, shape: tuple, replace: bool, p, mode) -> Array:
+def _choose_indices(key: Array, size: int, shape: tuple, replace: bool, p, mode) -> Array:
     """Indices in [0, size): of this shape with replacement, as many of them in a vector without."""
     if p is None:
-        return randint(words, shape, 0, size)
+        return randint(key, shape, 0, size)
     p = jnp.asarray(p)
     p = jnp.asarray(p, dtypes.inexact_dtype(p.dtype))
     if p.shape != (size,):
@@ -217,9 +218,9 @@ def _choose_indices(words: Array, size: int, shape: tuple, replace: bool, p, mod
     if replace:
         cumulative = jnp.cumsum(p)
         total = index_in_dim(cumulative, size - 1, 0, keepdims=False)
-        left = lax.sub(p.dtype.type(1), draw_uniform(words, shape, p.dtype))
+        left = lax.sub(p.dtype.type(1), draw_uniform(key, shape, p.dtype))
         return jnp.asarray(jnp.searchsorted(cumulative, lax.mul(left, total)), index_dtype)
-    noise = draw_gumbel(words, (size,), p.dtype, mode)
+    noise = draw_gumbel(key, (size,), p.dtype, mode)
     return jnp.asarray(top_k(lax.add(noise, lax.log(p)), product(shape))[1], index_dtype)
 
 
@@ -233,7 +234,7 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
         mode: as in `gumbel`.
     Returns: default integers of that shape.
     Raises: ValueError for more draws without replacement than categories."""
-    words = read_words("categorical", key)
+    key = read_keys("categorical", key)
     logits = jnp.asarray(logits)
     axis = canonicalize_axis(axis, len(logits.shape))
     batch_shape = (*logits.shape[:axis], *logits.shape[axis + 1 :])
@@ -248,12 +249,12 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
     index_dtype = dtypes.default_dtype("i")
     if replace:
         noise_shape = (*leading, *batch[:axis], logits.shape[axis], *batch[axis:])
-        noise = draw_gumbel(words, noise_shape, logits.dtype, mode)
+        noise = draw_gumbel(key, noise_shape, logits.dtype, mode)
         return argmax(jnp.add(noise, expand_dims(logits, range(n_leading))), n_leading + axis, index_dtype)
     count, categories = product(leading), logits.shape[axis]
     if count > categories:
         raise ValueError(f"Number of samples without replacement ({count}) cannot exceed number of "
                          f"categories ({categories}).")
-    noisy = lax.add(logits, draw_gumbel(words, logits.shape, logits.dtype, mode))
+    noisy = lax.add(logits, draw_gumbel(key, logits.shape, logits.dtype, mode))
     indices = top_k(jnp.moveaxis(noisy, axis, -1), count)[1]
     return jnp.asarray(reshape(jnp.moveaxis(indices, -1, 0), shape), index_dtype)

@@ -10,13 +10,13 @@ from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.control_flow.while_loop import while_loop
+from jitcore.lax.random.keys import random_split
 from jitcore.lax.reduce import reduce_or, reduce_sum
 from jitcore.lax.shape import broadcast_in_dim, full, product, reshape
 from jitcore.random.continuous import draw_exponential, draw_normal, draw_uniform
 from jitcore.random.discrete import rademacher
-from jitcore.random.keys import read_words, split_keys
+from jitcore.random.keys import read_keys, split_keys
 from jitcore.random.parameters import read_call, read_shape, spread_parameter
-from jitcore.random.threefry import split_words
 from jitcore.scipy.special import softmax
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma",
@@ -28,18 +28,18 @@ def gamma(key, a, shape=None, dtype=None) -> Array:
     """Gamma samples of shape parameter a and scale 1.
 
     For a that is tiny, `loggamma` keeps what underflows here."""
-    words, shape, dtype = read_call("gamma", key, shape, dtype, parameters=(a,))
-    return draw_gamma(words, spread_parameter(a, dtype, shape), log_space=False)
+    key, shape, dtype = read_call("gamma", key, shape, dtype, parameters=(a,))
+    return draw_gamma(key, spread_parameter(a, dtype, shape), log_space=False)
 
 
 def loggamma(key, a, shape=None, dtype=None) -> Array:
     """Logarithms of gamma samples of shape parameter a."""
-    words, shape, dtype = read_call("loggamma", key, shape, dtype, parameters=(a,))
-    return draw_gamma(words, spread_parameter(a, dtype, shape), log_space=True)
+    key, shape, dtype = read_call("loggamma", key, shape, dtype, parameters=(a,))
+    return draw_gamma(key, spread_parameter(a, dtype, shape), log_space=True)
 
 
-def draw_gamma(words: Array, a: Array, *, log_space: bool) -> Array:
-    """Gamma samples from a raw key, one for each element of a, by the method of Marsaglia and Tsang (2000).
+def draw_gamma(key: Array, a: Array, *, log_space: bool) -> Array:
+    """Gamma samples from a key, one for each element of a, by the method of Marsaglia and Tsang (2000).
 
     A sample below shape parameter 1 comes from one of a + 1, times u**(1/a)."""
     size, shape, dtype = product(a.shape), a.shape, a.dtype
@@ -48,7 +48,7 @@ def draw_gamma(words: Array, a: Array, *, log_space: bool) -> Array:
     plain = lax.ge(a, one)
     d = lax.sub(lax.select(plain, a, lax.add(a, one)), dtype.type(1 / 3))
     c = lax.div(dtype.type(1 / 3), lax.sqrt(d))
-    keys, boost_keys = split_keys(split_words(words, (size,)))
+    keys, boost_keys = split_keys(random_split(key, (size,)))
     cube = _draw_accepted_cube(keys, d, c)
     if log_space:
         log_u = lax.neg(draw_exponential(boost_keys, (), dtype))
@@ -76,7 +76,7 @@ def _draw_accepted_cube(keys: Array, d: Array, c: Array) -> Array:
         new_keys, normal_keys, uniform_keys = split_keys(keys, 3)
         x, v = _draw_positive(normal_keys, c)
         drawn = (new_keys, lax.mul(x, x), lax.mul(lax.mul(v, v), v), draw_uniform(uniform_keys, (), dtype))
-        return tuple(_select_rows(rejected, new, old) for new, old in zip(drawn, state))
+        return tuple(lax.select(rejected, new, old) for new, old in zip(drawn, state))
 
     start = (keys, full(shape, 0, dtype), full(shape, 1, dtype), full(shape, 2, dtype))
     return while_loop(lambda state: _any(is_rejected(*state[1:])), draw_again, start)[2]
@@ -94,7 +94,7 @@ def _draw_positive(keys: Array, c: Array) -> tuple[Array, Array]:
         new_keys, normal_keys = split_keys(keys)
         x = draw_normal(normal_keys, (), dtype)
         drawn = (new_keys, x, lax.add(lax.mul(x, c), dtype.type(1)))
-        return tuple(_select_rows(is_open(v), new, old) for new, old in zip(drawn, state))
+        return tuple(lax.select(is_open(v), new, old) for new, old in zip(drawn, state))
 
     start = (keys, jnp.zeros_like(c), full(c.shape, -1, dtype))
     return while_loop(lambda state: _any(is_open(state[2])), draw_again, start)[1:]
@@ -104,19 +104,12 @@ def _any(flags: Array) -> Array:
     return reduce_or(flags, range(len(flags.shape)))
 
 
-def _select_rows(flags: Array, new: Array, old: Array) -> Array:
-    """new where the flag of its row is set, else old."""
-    if new.shape != flags.shape:
-        flags = broadcast_in_dim(flags, new.shape, range(len(flags.shape)))
-    return lax.select(flags, new, old)
-
-
 # -- of gamma samples -------------------------------------------------------------------------------------
 def beta(key, a, b, shape=None, dtype=None) -> Array:
     """Beta samples of shape parameters a and b."""
-    words, shape, dtype = read_call("beta", key, shape, dtype, parameters=(a, b))
+    key, shape, dtype = read_call("beta", key, shape, dtype, parameters=(a, b))
     logs = [draw_gamma(part, spread_parameter(value, dtype, shape), log_space=True)
-            for part, value in zip(split_keys(words), (a, b))]
+            for part, value in zip(split_keys(key), (a, b))]
     largest = lax.max(*logs)
     scaled_a, scaled_b = (lax.exp(lax.sub(value, largest)) for value in logs)
     return lax.div(scaled_a, lax.add(scaled_a, scaled_b))
@@ -131,26 +124,26 @@ def dirichlet(key, alpha, shape=None, dtype=None) -> Array:
     alpha = jnp.asarray(alpha)
     batch, length = alpha.shape[:-1], alpha.shape[-1]
     whole = None if shape is None else (*read_shape("dirichlet", shape), length)
-    words, whole, dtype = read_call("dirichlet", key, (*batch, length) if whole is None else whole, dtype,
+    key, whole, dtype = read_call("dirichlet", key, (*batch, length) if whole is None else whole, dtype,
                                     parameters=(alpha,))
-    return softmax(draw_gamma(words, spread_parameter(alpha, dtype, whole), log_space=True), axis=-1)
+    return softmax(draw_gamma(key, spread_parameter(alpha, dtype, whole), log_space=True), axis=-1)
 
 
 def chisquare(key, df, shape=None, dtype=None) -> Array:
     """Chi-square samples of df degrees of freedom."""
-    words, shape, dtype = read_call("chisquare", key, shape, dtype, parameters=(df,))
-    return _draw_chisquare(words, spread_parameter(df, dtype, shape))
+    key, shape, dtype = read_call("chisquare", key, shape, dtype, parameters=(df,))
+    return _draw_chisquare(key, spread_parameter(df, dtype, shape))
 
 
-def _draw_chisquare(words: Array, df: Array) -> Array:
+def _draw_chisquare(key: Array, df: Array) -> Array:
     two = df.dtype.type(2)
-    return lax.mul(lax.exp(draw_gamma(words, lax.div(df, two), log_space=True)), two)
+    return lax.mul(lax.exp(draw_gamma(key, lax.div(df, two), log_space=True)), two)
 
 
 def f(key, dfnum, dfden, shape=None, dtype=None) -> Array:
     """Samples of the F distribution with dfnum and dfden degrees of freedom."""
-    words, shape, dtype = read_call("f", key, shape, dtype, parameters=(dfnum, dfden))
-    denominator_key, numerator_key = split_keys(words)
+    key, shape, dtype = read_call("f", key, shape, dtype, parameters=(dfnum, dfden))
+    denominator_key, numerator_key = split_keys(key)
     dfnum, dfden = (spread_parameter(df, dtype, shape) for df in (dfnum, dfden))
     numerator = lax.div(_draw_chisquare(numerator_key, dfnum), dfnum)
     return lax.div(numerator, lax.div(_draw_chisquare(denominator_key, dfden), dfden))
@@ -158,8 +151,8 @@ def f(key, dfnum, dfden, shape=None, dtype=None) -> Array:
 
 def t(key, df, shape=None, dtype=None) -> Array:
     """Samples of Student's t distribution with df degrees of freedom."""
-    words, shape, dtype = read_call("t", key, shape, dtype, parameters=(df,))
-    normal_key, gamma_key = split_keys(words)
+    key, shape, dtype = read_call("t", key, shape, dtype, parameters=(df,))
+    normal_key, gamma_key = split_keys(key)
     half = lax.div(spread_parameter(df, dtype, shape), dtype.type(2))
     sample = draw_gamma(gamma_key, half, log_space=False)
     return lax.mul(draw_normal(normal_key, shape, dtype), lax.sqrt(lax.div(half, sample)))
@@ -167,8 +160,8 @@ def t(key, df, shape=None, dtype=None) -> Array:
 
 def generalized_normal(key, p: float, shape=(), dtype=None) -> Array:
     """Samples whose density falls as exp(-|x|**p)."""
-    words, shape, dtype = read_call("generalized_normal", key, shape, dtype)
-    gamma_key, sign_key = split_keys(words)
+    key, shape, dtype = read_call("generalized_normal", key, shape, dtype)
+    gamma_key, sign_key = split_keys(key)
     magnitude = draw_gamma(gamma_key, full(shape, 1 / p, dtype), log_space=False)
     sign = rademacher(sign_key, shape, dtype)
     return lax.mul(sign, lax.pow(magnitude, dtype.type(1 / p)))
@@ -176,8 +169,8 @@ def generalized_normal(key, p: float, shape=(), dtype=None) -> Array:
 
 def ball(key, d: int, p: float = 2, shape=(), dtype=None) -> Array:
     """Uniform points of the unit ball of the p-norm in d dimensions. Returns: array of shape shape + (d,)."""
-    words, shape, dtype = read_call("ball", key, shape, dtype)
-    direction_key, radius_key = split_keys(words)
+    key, shape, dtype = read_call("ball", key, shape, dtype)
+    direction_key, radius_key = split_keys(key)
     g = generalized_normal(direction_key, p, (*shape, d), dtype)
     length = reduce_sum(lax.pow(lax.abs(g), dtype.type(p)), (len(shape),))
     radius = lax.pow(lax.add(length, draw_exponential(radius_key, shape, dtype)), dtype.type(1 / p))
@@ -192,7 +185,7 @@ def poisson(key, lam, shape=None, dtype=None) -> Array:
     """Poisson counts of rate lam, as default integers.
 
     Raises: ValueError for a dtype that is no integer."""
-    words = read_words("poisson", key)
+    key = read_keys("poisson", key)
     dtype = dtypes.canonicalize(int if dtype is None else dtype)
     if not dtypes.is_integer(dtype):
         raise ValueError(f"dtype argument to `poisson` must be an integer dtype, got {dtype.name}")
@@ -201,29 +194,29 @@ def poisson(key, lam, shape=None, dtype=None) -> Array:
     lam = spread_parameter(lam, rate_dtype, shape)
     zero = rate_dtype.type(0)
     is_small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, rate_dtype.type(_SMALL_RATE)))
-    small = _count_arrivals(words, lax.select(is_small, lam, jnp.zeros_like(lam)), dtype)
-    large = _draw_transformed(words, lax.select(is_small, full(shape, 1e5, rate_dtype), lam), dtype)
+    small = _count_arrivals(key, lax.select(is_small, lam, jnp.zeros_like(lam)), dtype)
+    large = _draw_transformed(key, lax.select(is_small, full(shape, 1e5, rate_dtype), lam), dtype)
     counts = lax.select(is_small, small, large)
     return lax.select(lax.eq(lam, zero), jnp.zeros_like(counts), counts)
 
 
-def _count_arrivals(words: Array, lam: Array, dtype) -> Array:
+def _count_arrivals(key: Array, lam: Array, dtype) -> Array:
     """Knuth's method: how many uniform factors a product takes to fall below exp(-lam)."""
     limit = lax.neg(lax.convert_element_type(lam, dtypes.float32))
 
     def draw_factor(state):
-        count, words, log_product = state
-        words, uniform_words = split_keys(words)
+        count, key, log_product = state
+        key, uniform_key = split_keys(key)
         count = lax.add(count, lax.convert_element_type(lax.gt(log_product, limit), dtype))
-        factor = draw_uniform(uniform_words, lam.shape, dtypes.float32)
-        return count, words, lax.add(log_product, lax.log(factor))
+        factor = draw_uniform(uniform_key, lam.shape, dtypes.float32)
+        return count, key, lax.add(log_product, lax.log(factor))
 
-    start = full(lam.shape, 0, dtype), words, full(lam.shape, 0, dtypes.float32)
+    start = full(lam.shape, 0, dtype), key, full(lam.shape, 0, dtypes.float32)
     count = while_loop(lambda state: _any(lax.gt(state[2], limit)), draw_factor, start)[0]
     return lax.sub(count, dtype.type(1))
 
 
-def _draw_transformed(words: Array, lam: Array, dtype) -> Array:
+def _draw_transformed(key: Array, lam: Array, dtype) -> Array:
     """Hoermann's transformed rejection (1993), for large rates."""
     shape, real = lam.shape, lam.dtype
     log_lam = lax.log(lam)
@@ -233,10 +226,10 @@ def _draw_transformed(words: Array, lam: Array, dtype) -> Array:
     v_r = 0.9277 - 3.6224 / (b - 2)
 
     def draw_again(state):
-        counts, accepted, words = state
-        words, u_words, v_words = split_keys(words, 3)
-        u = draw_uniform(u_words, shape, real) - 0.5
-        v = draw_uniform(v_words, shape, real)
+        counts, accepted, key = state
+        key, u_key, v_key = split_keys(key, 3)
+        u = draw_uniform(u_key, shape, real) - 0.5
+        v = draw_uniform(v_key, shape, real)
         distance = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / distance + b) * u + lam + 0.43)
         log_hat = lax.log(v * inverse_alpha / (a / (distance * distance) + b))
@@ -244,8 +237,8 @@ def _draw_transformed(words: Array, lam: Array, dtype) -> Array:
         inside = (distance >= 0.07) & (v <= v_r)
         outside = (k < 0) | ((distance < 0.013) & (v > distance))
         accept = inside | (~outside & (log_hat <= log_density))
-        return lax.select(accept, k, counts), lax.bitwise_or(accepted, accept), words
+        return lax.select(accept, k, counts), lax.bitwise_or(accepted, accept), key
 
-    start = full(shape, -1, real), full(shape, False, dtypes.bool_), words
+    start = full(shape, -1, real), full(shape, False, dtypes.bool_), key
     counts = while_loop(lambda state: _any(lax.bitwise_not(state[1])), draw_again, start)[0]
     return lax.convert_element_type(counts, dtype)

@@ -12,12 +12,12 @@ from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.shape import broadcast_in_dim, broadcast_shapes, canonicalize_shape, check_nonnegative
-from jitcore.random.keys import read_words
+from jitcore.random.keys import read_keys
 
 
 def read_call(name: str, key, shape, dtype=None, *, accepts: str = "f",
               parameters=()) -> tuple[Array, tuple, np.dtype]:
-    """The raw key, the shape and the dtype of a call.
+    """The typed key, the shape and the dtype of a call.
 
     Args:
         shape: None takes the parameters' common shape.
@@ -25,12 +25,12 @@ def read_call(name: str, key, shape, dtype=None, *, accepts: str = "f",
         accepts: kinds of dtypes ("f", "fc").
     Raises: TypeError for what is no key; ValueError for another dtype, or parameters that do not fit shape.
     """
-    words = read_words(name, key)
+    key = read_keys(name, key)
     dtype = dtypes.canonicalize(float if dtype is None else dtype)
     if dtypes.kind_of(dtype) not in accepts:
         wanted = "float or complex" if "c" in accepts else "float"
         raise ValueError(f"dtype argument to `{name}` must be a {wanted} dtype, got {dtype.name}")
-    return words, read_shape(name, shape, *parameters), dtype
+    return key, read_shape(name, shape, *parameters), dtype
 
 
 def read_shape(name: str, shape, *parameters) -> tuple:

@@ -59,7 +59,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[Any] = 0, out_axes:
     def map_batch(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise arguments.axes_count_error(len(in_axes), len(args))
-        leaves, in_tree = tree_flatten((args, kwargs), is_leaf=_has_hidden_axes)
+        leaves, in_tree = tree_flatten((args, kwargs))
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         operands = [_read_operand(leaf, axis) for leaf, axis in zip(leaves, axes)]
         axis = BatchAxis(_find_size(fun, in_tree, operands, axis_size), axis_name)
@@ -88,52 +88,25 @@ def _check_axes(in_axes, out_axes) -> None:
 
 
 # -- arguments ----------------------------------------------------------------------------------------------
-def _has_hidden_axes(node) -> bool:
-    """Whether a pytree node stands for an array of things that take trailing axes of their own, as keys do:
-    the axes that a caller counts are those of the node, not of the array inside."""
-    return getattr(type(node), "hidden_axes", 0) > 0
-
-
-def _open_leaf(leaf) -> tuple[Any, PyTreeDef | None]:
-    """The array of a leaf, and what stands around it: the structure of a node with hidden axes, else None."""
-    if not _has_hidden_axes(leaf):
-        return leaf, None
-    (value,), structure = tree_flatten(leaf)
-    return value, structure
-
-
-def _close_leaf(value, structure: PyTreeDef | None):
-    """The inverse of `_open_leaf`."""
-    return value if structure is None else structure.unflatten([value])
-
-
 class _Operand(NamedTuple):
     """One leaf of the arguments. axis: that is mapped, None for none; value: with that axis first, the leaf
-    itself for none; structure: of a leaf with hidden axes around its value, else None."""
+    itself for none."""
 
     leaf: Any
     axis: int | None
     value: Any
-    structure: PyTreeDef | None = None
-
-    def describe(self) -> str:
-        """The type of a mapped leaf, as messages show it."""
-        if self.structure is None:
-            return aval_of(self.leaf).long()
-        return f"{self.leaf.dtype}[{','.join(map(str, self.leaf.shape))}]"
 
 
 def _read_operand(leaf, axis: int | None) -> _Operand:
     """Raises: TypeError for a mapped leaf that is no array; ValueError where it lacks the axis."""
     if axis is None:
         return _Operand(leaf, None, leaf)
-    value, structure = _open_leaf(leaf)
-    if not is_array_like(value):
+    if not is_array_like(leaf):
         raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid jitcore type")
-    shape = aval_of(value).shape if structure is None else leaf.shape
+    shape = aval_of(leaf).shape
     if not -len(shape) <= axis < len(shape):
         raise arguments.mapped_axis_error(axis, shape)
-    return _Operand(leaf, axis, move_axis(to_array(value), axis % len(shape), 0), structure)
+    return _Operand(leaf, axis, move_axis(to_array(leaf), axis % len(shape), 0))
 
 
 def _find_size(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis_size):
@@ -148,7 +121,8 @@ def _find_size(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], 
     places: dict[Any, list[str]] = {}
     for size, operand, name in zip(sizes, operands, _name_leaves(fun, in_tree)):
         if size is not None:
-            places.setdefault(size, []).append(f"axis {operand.axis} of {name} of type {operand.describe()}")
+            places.setdefault(size, []).append(f"axis {operand.axis} of {name} of type "
+                                            f"{aval_of(operand.leaf).long()}")
     raise arguments.axis_sizes_error(places, axis_size)
 
 
@@ -174,12 +148,10 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
     found: dict[str, Any] = {}
 
     def run_flat(*elements):
-        leaves = [_close_leaf(x, operand.structure) for x, operand in zip(elements, operands)]
-        args, kwargs = in_tree.unflatten(leaves)
-        outs, found["tree"] = tree_flatten(fun(*args, **kwargs), is_leaf=_has_hidden_axes)
-        found["structures"] = [_open_leaf(out)[1] for out in outs]
+        args, kwargs = in_tree.unflatten(elements)
+        outs, found["tree"] = tree_flatten(fun(*args, **kwargs))
         found["empty"] = [out if getattr(out, "dtype", None) == dtypes.float0 else None for out in outs]
-        return [_check_output(_open_leaf(out)[0]) if empty is None else 0
+        return [_check_output(out) if empty is None else 0
                 for out, empty in zip(outs, found["empty"])]
 
     info = DebugInfo(*source.locate_function(fun), "vmap", None)
@@ -192,9 +164,9 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
             path, _ = tree_leaves_with_path(out_tree.unflatten(range(len(outs))))[position]
             raise arguments.unmapped_output_error(keystr(path))
     return out_tree.unflatten(
-        [_close_leaf(_place_axis(out, flag, target, axis.size, structure), structure) if empty is None
-         else _repeat_empty(empty, target, axis.size) for out, flag, target, structure, empty
-         in zip(outs, batched, targets, found["structures"], found["empty"])])
+        [_place_axis(out, flag, target, axis.size) if empty is None
+         else _repeat_empty(empty, target, axis.size)
+         for out, flag, target, empty in zip(outs, batched, targets, found["empty"])])
 
 
 def _check_output(out):
@@ -214,12 +186,12 @@ def _repeat_empty(out: np.ndarray, target: int | None, size) -> np.ndarray:
     return np.zeros(shape, out.dtype)
 
 
-def _place_axis(out, has_axis: bool, target: int | None, size, structure: PyTreeDef | None):
+def _place_axis(out, has_axis: bool, target: int | None, size):
     """One array of the result with its batch axis at `target`. Raises: ValueError for no such place."""
     if target is None:
         return out
     out = out if has_axis else add_axis(out, size)
-    ndim = len(_close_leaf(out, structure).shape)
+    ndim = aval_of(out).ndim
     if not -ndim <= target < ndim:
         raise ValueError(f"axis {target} is out of bounds for array of dimension {ndim}")
     return move_axis(out, 0, target % ndim)

@@ -28,7 +28,7 @@ def start(arguments: list[str], devices: int = 8) -> subprocess.Popen:
     """A Python process on so many virtual devices, whose default backend is XLA."""
     environment = os.environ | {
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}", "JAX_PLATFORMS": "cpu",
-        "JITCORE_DEFAULT_BACKEND": "xla", "JITCORE_THREEFRY_PARTITIONABLE": "1",
+        "JITCORE_DEFAULT_BACKEND": "xla",
         "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     return subprocess.Popen([sys.executable, "-W", "ignore", *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT,
                             env=environment)

@@ -118,6 +118,21 @@ def what_nobody_placed(jax, jnp):
 
 
 @program
+def keys(jax, jnp):
+    """Arrays of keys in parts: put, made of parts, drawn from, computed, moved."""
+    P, mesh, on = make_mesh(jax)
+    whole = jax.random.split(jax.random.key(0), 8)
+    parts = jax.device_put(whole, on("x"))
+    made = [parts, jax.make_array_from_callback((8,), on("y"), lambda index: whole[index]),
+            jax.make_array_from_single_device_arrays((8,), on("x"), [shard.data for shard in parts.addressable_shards]),
+            jax.jit(jax.vmap(jax.random.split))(parts), jax.jit(lambda keys: keys[::-1], out_shardings=on("y"))(parts)]
+    draw = jax.vmap(lambda key: jax.random.bits(key, (3,)))
+    return ([jax.random.key_data(array) for array in made], [str(array.dtype) for array in made], draw(parts),
+            jax.jit(draw)(parts),
+            jax.shard_map(draw, mesh=mesh, in_specs=P("x"), out_specs=P("x"))(parts))
+
+
+@program
 def training(jax, jnp):
     _, _, on = make_mesh(jax)
     params = {"w1": jnp.array(W), "b1": jnp.zeros(8), "w2": jnp.array(W[:, :1]), "b2": jnp.zeros(1)}

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import ShapeDtypeStruct, checkpoint, custom_jvp, custom_vjp, dtypes, jit, lax, numpy as jnp
+from jitcore import (ShapeDtypeStruct, checkpoint, custom_jvp, custom_vjp, dtypes, jit, lax, numpy as jnp,
+                     random)
 from jitcore.ad_checkpoint import checkpoint_name
 from jitcore.core.primitive import registry
 from jitcore.custom_batching import custom_vmap
@@ -24,6 +25,7 @@ from jitcore.lax.draw import draw
 from jitcore.lax.elementwise import cast_to_integer
 from jitcore.lax.exported import call_exported
 from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from jitcore.lax.random.keys import random_bits, random_fold_in
 from jitcore.process import streams
 
 
@@ -248,6 +250,14 @@ def _compress(x, mask):
     return jnp.where(places < mask.sum(-1, keepdims=True), compress(x, mask), 0)
 
 
+def _fold_each(words, data):
+    return random.key_data(random_fold_in(random.wrap_key_data(words), data))
+
+
+def _draw_each(words):
+    return random_bits(random.wrap_key_data(words), 16, (2,))
+
+
 _STRUCTURED: dict[str, list[Case]] = {
     # shapes
     "broadcast_in_dim": [
@@ -356,6 +366,13 @@ _STRUCTURED: dict[str, list[Case]] = {
     "compress": [case(_compress, f32(3, 5), boolean(3, 5))],
     # randomness
     "threefry2x32": [case(lax.threefry2x32, u32(), u32(), u32(5), u32(5))],
+    "random_seed": [case(lambda seed: random.key_data(random.key(seed)), i32())],
+    "random_split": [case(lambda key: random.split(key, (2, 3)), u32(2))],
+    "random_fold_in": [case(random.fold_in, u32(2), u32()), case(_fold_each, u32(3, 2), u32(3))],
+    "random_bits": [case(lambda key: random.bits(key, (3,)), u32(2)), case(_draw_each, u32(3, 2))],
+    "random_clone": [case(random.clone, u32(3, 2))],
+    "random_wrap": [case(lambda words: random.key_data(random.wrap_key_data(words)[0]), u32(3, 2))],
+    "random_unwrap": [case(lambda words: random.key_data(random.wrap_key_data(words).T), u32(3, 2, 2))],
     # control flow, calls
     "jit": [case(jit(lambda x, y: (x * 2, y + 1)), f32(3), f32())],
     "cond": [
@@ -401,6 +418,8 @@ WITHOUT_OPERANDS = {"iota", "dimension_size"}
 # Made by rules and passes alone: parts of `custom_vjp`, of the reverse mode of `while`, of loops that fill
 # arrays, pairs of products.
 WITHIN_RULES = {"custom_lin", "while_vjp", "while_vjp_jvp", "empty", "two_sided_dot"}
+# Whose batch draws by the first key, as XLA's does: tests/test_bit_generator.py.
+DRAWN_AT_ONCE = {"rng_bit_generator"}
 # Tested in tests/sharding, on several devices.
 ON_MESHES = {"sharding_constraint", "inspect_sharding", "shard_map", "pvary"}
 # Tested with their axis, in test_collectives.py and tests/sharding.

@@ -21,7 +21,9 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
     **dict.fromkeys(
         ("not", "and", "or", "xor", "shift_left", "shift_right_logical", "shift_right_arithmetic",
          "population_count", "clz", "reduce_and", "reduce_or", "reduce_xor", "threefry2x32",
-         "lu_pivots_to_permutation"), "integers only"),
+         "lu_pivots_to_permutation", "rng_bit_generator"), "integers only"),
+    **dict.fromkeys(("random_seed", "random_split", "random_fold_in", "random_bits", "random_clone", "random_wrap",
+                     "random_unwrap"), "keys and integers only"),
     **dict.fromkeys(("iota", "dimension_size", "axis_index"), "no operand that varies"),
     **dict.fromkeys(("pure_callback", "io_callback"), "the derivative of a Python function is not known"),
     "call_exported": "a program that was loaded has no derivative",

@@ -78,14 +78,13 @@ def loops(x: Array) -> None:
     lax.stop_gradient(x).apply(1)  # error: attr-defined
 
 
-def keys(key: random.PRNGKeyArray) -> None:
+def keys(key: Array) -> None:
     random.normal((2, 3))  # error: arg-type
     random.normal(0)  # error: arg-type
     random.normal(key, (2, "3"))  # error: arg-type
     random.normal(key, size=3)  # error: call-arg
     random.uniform(key, minval="0")  # error: arg-type
     random.normals(key)  # error: attr-defined
-    key + 1  # error: operator
     random.split(key, "two")  # error: arg-type
 
 

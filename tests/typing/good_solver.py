@@ -66,7 +66,7 @@ def find_root(x: Array, tolerance: float = 1e-5) -> tuple[Array, Array]:
     return lax.while_loop(is_far, improve, (x, 0))
 
 
-def estimate_pi(key: random.PRNGKeyArray, count: int, dtype: DTypeLike = "float32") -> float:
+def estimate_pi(key: Array, count: int, dtype: DTypeLike = "float32") -> float:
     points = random.uniform(key, (count, 2), dtype=dtype, minval=-1.0)
     inside = jnp.linalg.norm(points, axis=1) < 1
     return 4.0 * float(inside.mean())

@@ -19,7 +19,7 @@ class Layer(NamedTuple):
 Parameters = list[Layer]
 
 
-def init_layers(key: random.PRNGKeyArray, sizes: list[int], dtype: DTypeLike = jnp.float32) -> Parameters:
+def init_layers(key: Array, sizes: list[int], dtype: DTypeLike = jnp.float32) -> Parameters:
     keys = random.split(key, len(sizes) - 1)
     init = nn.initializers.he_normal()
     return [Layer(init(k, (m, n), dtype), jnp.zeros(n, dtype)) for k, m, n in zip(keys, sizes[:-1], sizes[1:])]

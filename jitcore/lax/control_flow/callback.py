@@ -123,6 +123,8 @@ def _flatten_results(result_shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTr
     for leaf in leaves:
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
             raise TypeError(f"the leaves of result_shape_dtypes need a shape and a dtype, got {leaf!r}")
+        if dtypes.is_key(leaf.dtype):
+            raise TypeError(f"callbacks give no keys, got {leaf!r}: give words, for random.wrap_key_data")
     return tuple(ShapedArray(leaf.shape, dtypes.canonicalize(leaf.dtype)) for leaf in leaves), tree
 
 
@@ -183,6 +185,7 @@ def _jvp_debug(primitive, primals, tangents, **params):
 
 # -- public -------------------------------------------------------------------------------------------------
 @define("pure_callback", impl=_run, aval=_result_avals, batch=_batch_pure_callback, multiple_results=True,
+        takes_words=True,
         jvp=_reject_derivative("Pure callbacks do not support JVP. Please use `jitcore.custom_jvp` to use "
                                "callbacks while taking gradients."))
 def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
@@ -212,6 +215,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
 
 
 @define("io_callback", impl=_run, aval=_result_avals, batch=_batch_io_callback, multiple_results=True,
+        takes_words=True,
         jvp=_reject_derivative("IO callbacks do not support JVP."),
         effects=lambda *, ordered, **_: frozenset((ORDERED_IO if ordered else IO,)))
 def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
@@ -236,7 +240,7 @@ def _run_debug(*values: np.ndarray, callback: FlatCallback, effect: Effect) -> l
 
 
 @define("debug_callback", impl=_run_debug, aval=lambda *avals, callback, effect: [], jvp=_jvp_debug,
-        batch=call_for_each, multiple_results=True,
+        batch=call_for_each, multiple_results=True, takes_words=True,
         effects=lambda *, effect, **_: frozenset((effect,)))
 def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Calls a Python function for its side effect and ignores what it returns.

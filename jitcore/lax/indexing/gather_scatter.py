@@ -22,7 +22,7 @@ from jitcore.lax.elementwise import div, eq, mul, ne, neg, select_n
 from jitcore.lax.indexing.dimension_numbers import (GatherDimensionNumbers, GatherScatterMode,
                                                     ScatterDimensionNumbers, gather_aval, scatter_aval)
 from jitcore.lax.indexing.gather_numpy import default_fill, gather_ndarray, scatter_ndarray
-from jitcore.lax.shape import empty, iota, reshape
+from jitcore.lax.shape import empty, full, iota, reshape
 from jitcore.transforms.batch_rules import make_empty_batch, shift
 from jitcore.transforms.batching import batch_values
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
@@ -187,6 +187,14 @@ def _transpose_gather(ct, x, indices, *, dimension_numbers, slice_sizes, fill_va
         fill(x.aval, 0), indices, ct, dimension_numbers=dimension_numbers.invert(), **params)
 
 
+def _gather_keys(keys, indices, fill_value: int, **where) -> Array:
+    """Keys where slices are inside, else the one whose words are `fill_value`."""
+    aval = aval_of(keys)
+    found = gather(keys, indices, mode="clip", **where)
+    inside = gather(full(aval.shape, True, dtypes.bool_), indices, mode="fill", fill_value=False, **where)
+    return select_n(inside, full(aval_of(found).shape, fill_value, aval.dtype), found)
+
+
 @define("gather", impl=gather_ndarray, aval=gather_aval, jvp=_jvp_gather,
         transpose=transpose_unary(_transpose_gather), zeros="made", batch=_batch_gather, lower=_lower_gather,
         hlo=_hlo_gather, needs_library=_needs_check, stored_operands=(0,),
@@ -209,6 +217,9 @@ def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers, sl
     mode = GatherScatterMode.PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
     if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None
+    elif dtypes.is_key(aval_of(operand).dtype):
+        return _gather_keys(operand, start_indices, -1 if fill_value is None else fill_value,
+                            dimension_numbers=dimension_numbers, slice_sizes=slice_sizes)
     elif fill_value is None:
         fill_value = default_fill(aval_of(operand).dtype).item()
     return gather.primitive.bind(operand, start_indices, dimension_numbers=dimension_numbers,
@@ -359,7 +370,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: C
     return attach
 
 
-@_scatter_family("scatter", None, "biufcV", jvp=jvp_linear(0, 2), transpose=_transpose_scatter)
+@_scatter_family("scatter", None, "biufcVk", jvp=jvp_linear(0, 2), transpose=_transpose_scatter)
 def scatter(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
             indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """operand with slices replaced by updates; of slices that overlap, the last stays.

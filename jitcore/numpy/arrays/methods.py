@@ -65,6 +65,7 @@ def view(self, dtype=None, type=None):
     if dtype is None:
         return self
     dtype = dtypes.canonicalize(dtype)
+    dtypes.reject_narrow("view", *filter(dtypes.is_key, (self.dtype, dtype)))
     own, size = self.dtype.itemsize, dtype.itemsize
     if own == size and dtypes.bool_ not in (dtype, self.dtype):
         return lax.bitcast_convert_type(self, dtype)

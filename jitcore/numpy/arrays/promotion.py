@@ -97,11 +97,21 @@ def promote(name: str, *args, to: Callable | None = None) -> list:
 def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tuple[list, np.dtype, bool]:
     """`promote`, with the common dtype and whether it is weak."""
     types = [operand_type(name, position, arg) for position, arg in enumerate(args)]
+    if any(dtypes.is_key(dtype) for dtype, _ in types):
+        return _accept_keys(name, args, types)
     dtype, weak = dtypes.join_types(*types)
     if to is not None:
         target = to(dtype)
         weak, dtype = weak and target != dtypes.bool_, target
     return [convert_operand(arg, own, dtype, weak) for arg, own in zip(args, types)], dtype, weak
+
+
+def _accept_keys(name: str, args: Sequence, types: Sequence) -> tuple[list, dtypes.KeyDtype, bool]:
+    """Keys of one implementation as they are. Raises: TypeError for them among others."""
+    if len(set(types)) > 1:
+        found = ", ".join(dtypes.name_of(dtype) for dtype, _ in types)
+        raise TypeError(f"{name} does not accept dtypes {found}.")
+    return list(args), *types[0]
 
 
 def convert_operand(arg, own: tuple[np.dtype, bool], dtype, weak: bool):
@@ -121,7 +131,7 @@ def convert_dtype(x, dtype, weak: bool = False):
     if x.__class__ is ConcreteArray and context.trace is eval_trace:
         data = x.data if x.dtype == dtype else convert_ndarray(x.data, dtype)
         return ConcreteArray(np.asarray(data), weak)
-    return lax.convert_element_type.primitive.bind(x, new_dtype=np.dtype(dtype), weak_type=weak)
+    return lax.convert_element_type.primitive.bind(x, new_dtype=dtypes.canonicalize(dtype), weak_type=weak)
 
 
 def promote_arrays(name: str, *args, to: Callable | None = None, borrow: bool = False) -> list[Array]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore import errors
+from jitcore import dtypes, errors
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.errors import arguments as argument_errors
@@ -80,16 +80,18 @@ def _name_of(function) -> str:
     return f"{module.removeprefix('numpy._core.').removesuffix('._linalg')}.{function.__name__}"
 
 
-def _find_tracer(args) -> Tracer | None:
+def _find_foreign(args) -> Array | None:
+    """The first array that NumPy has no values of: a tracer, or keys."""
     for arg in args:
-        if isinstance(arg, Tracer):
-            return arg
-        if isinstance(arg, (list, tuple)):
-            found = _find_tracer(arg)
+        if isinstance(arg, Array):
+            if isinstance(arg, Tracer) or dtypes.is_key(arg.dtype):
+                return arg
+        elif isinstance(arg, (list, tuple)):
+            found = _find_foreign(arg)
             if found is not None:
                 return found
-        if isinstance(arg, dict):
-            found = _find_tracer(arg.values())
+        elif isinstance(arg, dict):
+            found = _find_foreign(arg.values())
             if found is not None:
                 return found
     return None
@@ -107,8 +109,8 @@ def _to_ndarrays(arg):
 
 def _run_in_numpy(function, args, kwargs, name: str):
     """The NumPy function on the data. Raises: TracerArrayConversionError naming it, for a tracer."""
-    tracer = _find_tracer((*args, kwargs))
-    if tracer is not None:
+    tracer = _find_foreign((*args, kwargs))
+    if isinstance(tracer, Tracer):
         raise errors.array_conversion_error(tracer.aval.long(), origin_of(tracer.trace, tracer),
                                             user_snippet(), function=name)
     return function(*_to_ndarrays(args), **_to_ndarrays(kwargs))
@@ -126,7 +128,7 @@ def apply_ufunc(self, ufunc, method: str, *inputs, **kwargs):
     out = kwargs.pop("out", None)
     if out is not None and any(target is not None for target in out):
         return _write_to_out(ufunc, method, inputs, kwargs, out, name)
-    if not _is_operator(ufunc, method, inputs, kwargs) and _find_tracer((inputs, kwargs)) is None:
+    if not _is_operator(ufunc, method, inputs, kwargs) and _find_foreign((inputs, kwargs)) is None:
         if method == "at" and isinstance(inputs[0], Array):
             raise argument_errors.item_assignment_error(user_snippet())
         return _run_in_numpy(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, name)
@@ -174,7 +176,7 @@ def apply_function(self, function, types, args, kwargs):
     target = kwargs.get("out")
     if isinstance(target, Array):
         raise argument_errors.item_assignment_error(user_snippet())
-    if namesake is None or target is not None or _find_tracer((args, kwargs)) is None:
+    if namesake is None or target is not None or _find_foreign((args, kwargs)) is None:
         return _run_in_numpy(function, args, kwargs, name)
     kwargs = {key: value for key, value in kwargs.items() if not (key in ("out", "like") and value is None)}
     args, kwargs = _accept_sequences(namesake, args, kwargs)

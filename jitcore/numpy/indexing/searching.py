@@ -35,7 +35,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
                          "Use jnp.atleast_1d(scalar).nonzero() instead.")
     if size is None:
         # Whether an element is 0 may be known of a tracer: where only its tangent is not.
-        mask = logic.to_bool("nonzero", a) if isinstance(a, Tracer) else a
+        mask = logic.to_bool("nonzero", a) if isinstance(a, Tracer) or dtypes.is_key(a.dtype) else a
         if isinstance(mask, Tracer):
             raise argument_errors.size_required_error("jnp.nonzero", a.aval.long(), origin_of(a.trace, a),
                                              user_snippet())

@@ -32,9 +32,8 @@ def step(layers, xs, ys):
     return tree_map(lambda p, g: p - 0.05 * g, layers, found), value
 
 
-with jax.threefry_partitionable(False):
-    layers = make_layers(random.key(3), (2, 16, 16, 1))
-    xs = random.uniform(random.key(4), (64, 2), minval=-1, maxval=1)
+layers = make_layers(random.key(3), (2, 16, 16, 1))
+xs = random.uniform(random.key(4), (64, 2), minval=-1, maxval=1)
 ys = jnp.sin(3 * xs[:, 0]) * xs[:, 1]
 before = loss(layers, xs, ys)
 trained, losses = jax.lax.scan(lambda layers, _: step(layers, xs, ys), layers, None, length=60)
