@@ -1,7 +1,7 @@
 """Patterns of `match`: what a value is asked, which may be traced, or a stand-in of another type.
 
-In: a subject and a pattern's class, keys or names, from the stack. Out: what the interpreter's own instruction
-would leave there.
+In: a subject and a pattern's class, keys or names, from the stack. Out: what the interpreter's own
+instruction would leave there.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-#: Bits of `__flags__` of classes: what sequence and mapping patterns match; whose one positional pattern is for the
-#: value itself.
+#: Bits of `__flags__` of classes: what sequence and mapping patterns match; whose one positional pattern is
+#: for the value itself.
 _SEQUENCE, _MAPPING, _ITSELF = 1 << 5, 1 << 6, 1 << 22
 _MISSING = object()
 _NO_CLASS = f"called match pattern must be a {'type' if sys.version_info < (3, 12) else 'class'}"
@@ -80,8 +80,8 @@ class Matching:
         if type(names) is not tuple:
             raise TypeError(f"{kind.__name__}.__match_args__ must be a tuple (got {type(names).__name__})")
         if count > (allowed := len(names)):
-            plural = "" if allowed == 1 else "s"
-            raise TypeError(f"{kind.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)")
+            allowed = f"{allowed} positional sub-pattern{'' if allowed == 1 else 's'}"
+            raise TypeError(f"{kind.__name__}() accepts {allowed} ({count} given)")
         if odd := [name for name in names[:count] if type(name) is not str]:
             raise TypeError(f"__match_args__ elements must be strings (got {type(odd[0]).__name__})")
         return names[:count]

@@ -54,8 +54,8 @@ _ROWS = {
     "DELETE_GLOBAL": _Row("delete_global", 1, True, 0),
     "LOAD_ATTR": _Row("read_attribute", 2, False, LOAD_ATTR_SHIFT),
     "STORE_ATTR": _Row("store_attribute", 3, True, 0), "DELETE_ATTR": _Row("delete_attribute", 2, True, 0)}
-_QUESTIONS = {"MATCH_SEQUENCE": ("is_sequence", 1), "MATCH_MAPPING": ("is_mapping", 1), "GET_LEN": ("find_length", 1),
-              "MATCH_KEYS": ("match_keys", 2)}
+_QUESTIONS = {"MATCH_SEQUENCE": ("is_sequence", 1), "MATCH_MAPPING": ("is_mapping", 1),
+              "GET_LEN": ("find_length", 1), "MATCH_KEYS": ("match_keys", 2)}
 _UNARY = {"UNARY_NEGATIVE": "neg", "UNARY_POSITIVE": "pos", "UNARY_INVERT": "invert"}
 
 
