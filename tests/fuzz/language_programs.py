@@ -15,6 +15,7 @@ import random
 import re
 import textwrap
 
+from tests.fuzz.language_statements import DEFINITIONS, RARE
 from tests.fuzz.language_vocabulary import ARGUMENTS, AROUND, EXPRESSIONS, STATEMENTS, VARIABLES
 
 _LETTER = re.compile(r"(?<![.\w])[AMISXCLTZDK]\b(?!')")
@@ -44,9 +45,10 @@ class _Writer:
 
     def statement(self, depth: int) -> str:
         self.budget -= 1
-        template = self.random.choice(STATEMENTS)
+        table = self.random.choice((STATEMENTS, RARE))
+        template = self.random.choice(table)
         while "BODY" in template and depth == 0:
-            template = self.random.choice(STATEMENTS)
+            template = self.random.choice(table)
         lines = []
         for line in template.split("\n"):
             if line.strip() == "BODY":
@@ -97,7 +99,7 @@ def write_program(seed: int) -> str:
     """Few are no programs, such as `-x += 1`, and are written anew."""
     for part in itertools.count():
         writer = _Writer(1000 * seed + part)
-        source = f"{AROUND}\n\n@compiled\n{writer.function()}\n\nCALLS = {writer.calls()!r}\n"
+        source = f"{AROUND}{DEFINITIONS}\n\n@compiled\n{writer.function()}\n\nCALLS = {writer.calls()!r}\n"
         with contextlib.suppress(SyntaxError):
             ast.parse(source)
             return source
