@@ -33,6 +33,7 @@ from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Par
                                                   is_same_view)
 from jitcore.process.generated import Constants
 from jitcore.process.lists import unpack
+from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
 from jitcore.rewriter.operations.texts import Text, prepare
@@ -63,6 +64,8 @@ class Effects(NamedTuple):
 _UNCHANGING = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range,
     enum.Enum)
+#: Where classes are made whose objects stand for others while a call is traced.
+_STAND_INS = ("jitcore.numpy_semantics.", "jitcore.rewriter.", "jitcore.autojitted.")
 
 
 class ResultWriter:
@@ -142,6 +145,8 @@ class ResultWriter:
         kind = type(value)
         if kind is Poison:
             value.raise_reason()
+        if kind is TracedIterable:
+            value.refuse()
         if isinstance(value, ModuleView):
             return self.constants.add(object.__getattribute__(value, "__dict__")["_jitcore_view"][1])
         if isinstance(value, Tracer):
@@ -291,6 +296,8 @@ class ResultWriter:
             return self.constants.add(value)
         if isinstance(value, np.ndarray):
             return self._assign(value, f"{self.constants.add(value)}.copy()")
+        if kind.__module__.startswith(_STAND_INS):
+            raise not_traceable(f"the object of NumPy's or Python's for which a {kind.__name__} stands is returned")
         is_plain = kind.__new__ is object.__new__ and is_changeable(kind)
         has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
         if is_plain and hasattr(value, "__dict__") and not has_slots:
