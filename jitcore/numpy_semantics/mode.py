@@ -336,6 +336,8 @@ def _item_of_scalar(self, *args):
 
 def _is_integer(self):
     """Whether a float has no fraction."""
+    if self.dtype.kind not in "fiu":
+        raise AttributeError(f"'numpy.{self.dtype.type.__name__}' object has no attribute 'is_integer'")
     return to_python(self).is_integer()
 
 

@@ -29,7 +29,7 @@ class _Writer:
     def __init__(self, seed: int):
         self.random = random.Random(seed)
         self.budget = self.random.randint(1, 8)
-        self.letters = set(self.random.sample(["A", "M", "I", "X", "S", "C", "L", "T"], 5))
+        self.results: list[str] = []  # a variable for each statement's z
 
     def fill(self, template: str, depth: int) -> str:
         """The template with expressions for its letters."""
@@ -55,7 +55,8 @@ class _Writer:
                 lines.append(textwrap.indent(self.block(depth - 1), line[: -len("BODY")]))
             else:
                 lines.append(self.fill(line, self.random.choice((1, 1, 2))))
-        return "\n".join(lines)
+        self.results.append(f"z{len(self.results)}")
+        return re.sub(r"\bz\b", self.results[-1], "\n".join(lines)) if "BODY" not in template else "\n".join(lines)
 
     def block(self, depth: int) -> str:
         count = self.random.choice((1, 1, 2)) if self.budget > 0 else 1
@@ -65,9 +66,10 @@ class _Writer:
         lines = [line for line in _STARTS.values() if "=" in line]
         while self.budget > 0:
             lines.append(self.statement(2))
-        body = "\n".join(lines)
-        names = self.random.sample(["u", "v", "w", "m", "g", "n", "k", "x", "y", "p", "q", "items", "other", "t", "z", "table", "box", "Z", "A"], 4)
-        body += f"\nreturn {', '.join(self.fill(name, 2) for name in names)}"
+        names = self.random.sample(["u", "v", "w", "m", "g", "n", "k", "x", "y", "p", "q", "items", "other", "t", "z", "table", "box", "Z", "A"], 6)
+        results = [name for name in self.results if re.search(rf"\b{name}\b", "\n".join(lines))]
+        lines = [" = ".join([*results, "None"])] + lines if results else lines
+        body = "\n".join(lines) + f"\nreturn {', '.join([self.fill(name, 2) for name in names] + results)}"
         declared = "global COUNT\n" if "global COUNT\n" in body else ""
         body = declared + re.sub(r" *global COUNT\n", lambda found: found[0].replace("global COUNT", "pass"), body)
         return "def f(u, v, m, n, x, p, items, table, word='ab', flag=False):\n" + textwrap.indent(body, "    ") + "\n"

@@ -25,7 +25,7 @@ from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.lists import Run, TracedList, find_runs
 from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
-from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
 from jitcore.numpy_semantics.values.scalars import Scalar
@@ -185,6 +185,8 @@ class ResultWriter:
         return f"{base}.tolist()"
 
     def _express_array(self, array: NDArray) -> str:
+        if type(array) is FlatArray:
+            raise not_traceable("x.flat is returned")
         if array.is_padded:
             return self._express_padded(array)
         if array.objects is not None:
@@ -297,7 +299,7 @@ class ResultWriter:
         if isinstance(value, np.ndarray):
             return self._assign(value, f"{self.constants.add(value)}.copy()")
         if kind.__module__.startswith(_STAND_INS):
-            raise not_traceable(f"the object of NumPy's or Python's for which a {kind.__name__} stands is returned")
+            raise not_traceable(f"an object is returned for which a {kind.__name__} stands")
         is_plain = kind.__new__ is object.__new__ and is_changeable(kind)
         has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
         if is_plain and hasattr(value, "__dict__") and not has_slots:

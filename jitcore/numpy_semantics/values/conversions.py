@@ -19,7 +19,7 @@ from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.lists import ListHandle
-from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, int_of_scalar, to_item,
@@ -104,7 +104,7 @@ def type_of(x: Any) -> type:
     if isinstance(x, StandIn):
         return x.__class__
     if isinstance(x, (NDArray, Text)):
-        return str if type(x) is Text else np.ndarray
+        return str if type(x) is Text else np.flatiter if type(x) is FlatArray else np.ndarray
     if isinstance(x, ListHandle):
         return list
     if isinstance(x, TracedIterable):
