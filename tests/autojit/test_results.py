@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -84,10 +85,43 @@ def test_sequences_are_repeated(values, count):
             assert found == expected
 
 
+def writes_through_a_type(x):
+    y = np.float64(x)
+    y[0] = 9
+    return y is x, x, y
+
+
+def asks_scalars(x):
+    return 1 in x
+
+
+def goes_through_scalars(x):
+    return enumerate(x).__class__
+
+
+def prints_with_options(x):
+    with np.printoptions(precision=2):
+        return str(x / 3)
+
+
+def evaluates_a_polynomial_at_infinity(x):
+    return np.polyval([1, -2], x * np.inf)
+
+
+@pytest.mark.parametrize("function", [writes_through_a_type, asks_scalars, goes_through_scalars, prints_with_options,
+                                      evaluates_a_polynomial_at_infinity], ids=lambda function: function.__name__)
+def test_what_scalars_are_not(function):
+    """Neither copied by their types, nor iterable, nor printed as when they were traced."""
+    for value in (np.ones(3), np.ones(3, np.float32), np.array(2.0), np.float64(2.5), 2.5, np.int8(1), True, np.ones((2, 2))[::-1]):
+        compiled = autojit(function)
+        for _ in range(2):
+            assert attempt(compiled, copy.copy(value)) == attempt(function, copy.copy(value))
+
+
 def attempt(function, *values):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return repr(function(*values))
-        except TypeError as error:
+        except (TypeError, IndexError) as error:
             return str(error)

@@ -3,7 +3,7 @@
 In: a seed. Out: the source of a module with a function `f`, decorated with `compiled`, and `CALLS` with arguments of
 many types (see `state_runs.py`). What expressions and statements there are is in `language_vocabulary.py`.
 
-`python -m tests.fuzz.language_programs --count 1000` compares programs with plain Python.
+`tests/fuzz/test_random_language.py` compares programs with plain Python.
 """
 
 from __future__ import annotations

@@ -292,14 +292,14 @@ def _sorted(iterable, /, *, key=None, reverse=False):
 
 
 def _define_dtype_call(kind: type) -> Callable:
-    """`np.float32(x)`: a scalar, or an array for an array."""
+    """`np.float32(x)`: a scalar; for an array an array, which is x itself where it has that dtype."""
 
     def call(*args, **kwargs):
         if len(args) != 1 or kwargs or not (_is_handle(args[0]) or isinstance(args[0], (list, tuple))):
             return kind(*args, **kwargs)
         x = args[0]
         if isinstance(x, (list, tuple)) or isinstance(x, NDArray) and x.ndim:
-            return np.asarray(x, kind) if isinstance(x, (list, tuple)) else x.astype(kind)
+            return np.asarray(x, kind)
         return Scalar(to_item(x, np.dtype(kind)))
 
     call.__name__ = kind.__name__

@@ -304,7 +304,7 @@ def _is_traced_iterable(value) -> bool:
 
 
 def make_enumerate(iterable, start=0):
-    if not (_is_traced_iterable(iterable) or is_traced(start)):
+    if not (_is_traced_iterable(iterable) or is_traced(start)) or as_traced_iterator(iterable) is None:
         return enumerate(iterable, start)
     count = CountIterator(start, 1, None)
     return TracedIterable(enumerate, lambda: JointIterator([count, as_traced_iterator(iterable)]))

@@ -129,6 +129,10 @@ class SpecialMethods:
     def contains(self, pair: tuple) -> Any:
         """`value in container`."""
         value, container = pair
+        if current.mode is not None and isinstance(container, Handle):
+            kind = self.resolve(type)(container)
+            if not hasattr(kind, "__contains__"):
+                raise TypeError(f"argument of type '{kind.__name__}' is not iterable")
         if not find_special(container, "__contains__"):
             return _contains(pair)
         found = self.call(container, "contains", value)
