@@ -32,7 +32,7 @@ def check(seeds):
 
 def test_programs_are_what_they_should_be():
     """That a change of the generator loses no kind of statement."""
-    text = "\n".join(map(write_program, range(400)))
+    text = "\n".join(map(write_program, range(1500)))
     wanted = ["match ", "case {", "case [", "except*", "raise ValueError", "finally:", "nonlocal ", "yield", "lambda", ":=", "np.add.at", "np.uint8)", "Wrapped(", "@dataclass",
               "Colour.RED", "printoptions", "errstate", "del ", "class Own", "[::-1]", "out=u", "np.matrix", "np.ma.", "datetime64", "f'", "print(", "while True", "SHARED"]
     assert not [one for one in wanted if one not in text]
