@@ -73,6 +73,11 @@ def clear_functions() -> None:
         function.clear()
 
 
+#: Calls of a function inside of each other, in plain Python, behind which it is left alone: until then each
+#: takes several frames of those that Python allows.
+MAX_PLAIN_DEPTH = 16
+
+
 class AutojitFunction:
     """Args: a plain function; options; what finds the loops of a function that cannot be traced (`Loops`).
 
@@ -108,7 +113,7 @@ class AutojitFunction:
         self.is_left, self.packs = False, True
         self.last_entry: Entry | None = None
         self._warned: set[Tier] = set()
-        self._waiting_calls, self._unasked = 0, 0.0
+        self._waiting_calls, self._unasked, self._plain_depth = 0, 0.0, 0
         self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
         self._numba_obstacle: str | None = None
         self.dispatch = Dispatch(self.signatures.recent, self.serve, MISS, filter_traceback)
@@ -205,6 +210,8 @@ class AutojitFunction:
             if is_raised_defect(error):
                 raise
             waits = isinstance(error, TooMuchEffort)
+            if isinstance(error, RecursionError) and not self.options.strict:
+                self._leave()
             refused = error if self.options.strict else None, find_reason(error, self.function)
         if refused is not None and reader.has_packed and not waits and self._is_readable(values):
             self.packs = False
@@ -311,9 +318,15 @@ class AutojitFunction:
         if self._outlined is not self.function.__code__:  # not yet, or its code was exchanged
             self._outlined = self.function.__code__
             self.loops = None if self._outline is None else self._outline(self)
-        if self.loops is None or not (self.loops.is_open or self.loops.is_waiting):
-            return self.account.time_call(self.plain, *values)
-        return self.loops.call(*values)
+        self._plain_depth += 1
+        try:
+            if self._plain_depth > MAX_PLAIN_DEPTH:
+                self._leave()
+            if self.loops is None or not (self.loops.is_open or self.loops.is_waiting):
+                return self.account.time_call(self.plain, *values)
+            return self.loops.call(*values)
+        finally:
+            self._plain_depth -= 1
 
     def _run_waiting(self, *values: Any) -> Any:
         """Serves a call of a signature that waits."""
@@ -452,8 +465,11 @@ class AutojitFunction:
         if self.signatures.tiers <= {Tier.PYTHON} and (self._numba_obstacle or self._numba_obstacle is None):
             is_hopeless = all(one.reason is not None for one in self.signatures)
             if is_hopeless or self._python_calls >= tuning.calls_before_leaving_traced:
-                self.is_left = True
-                self.leave_again()
+                self._leave()
+
+    def _leave(self) -> None:
+        self.is_left = True
+        self.leave_again()
 
     def leave_again(self) -> None:
         """Lets calls run the function itself, or that with gates, if it is left alone. They are watched where

@@ -29,7 +29,7 @@ def polyval(p, x, *, unroll: int = 16):
     p, x = promote_arrays("polyval", p, x)
     y = lax.full(x.shape, 0, x.dtype)
     for i in range(p.shape[0]):
-        y = arithmetic.add(arithmetic.multiply(y, x) if i else y, get_item(p, i))
+        y = arithmetic.add(arithmetic.multiply(y, x), get_item(p, i))  # at first too: inf * 0 is nan
     return y
 
 

@@ -217,6 +217,9 @@ def _find_form(callee: Any) -> Callable | None:
 
 
 # -- operators ----------------------------------------------------------------------------------------------
+_SEQUENCES = (list, tuple)
+
+
 def _operate_on_arrays(name: str, x: Any, y: Any) -> Any:
     if isinstance(x, ACCEPTED) and isinstance(y, ACCEPTED):
         return apply_operator(name, x, y)
@@ -228,7 +231,9 @@ def _operate_on_arrays(name: str, x: Any, y: Any) -> Any:
 
 def _operate_on_scalars(name: str, x: Any, y: Any) -> Any:
     """A Python complex number takes an `np.float64` for the float that it is too, so that the result is
-    Python's."""
+    Python's. Lists and tuples are repeated, which Python asks the scalar's value for."""
+    if name == "mul" and isinstance(x, _SEQUENCES) | isinstance(y, _SEQUENCES):
+        return NotImplemented
     kind = x.python_type if isinstance(x, Number) else type(x)
     if kind is complex and name in ("add", "sub", "mul", "truediv", "pow") and y.dtype == np.float64:
         return getattr(python_operators, name)(x, y.item())
@@ -243,6 +248,8 @@ def _operate_on_numbers(name: str, x: Any, y: Any) -> Any:
 
 
 def _operate_on_mixed(name: str, x: Any, y: Any) -> Any:
+    if name == "mul" and isinstance(x, _SEQUENCES) | isinstance(y, _SEQUENCES):
+        return NotImplemented
     if all(isinstance(v, (Mixed, Number, bool, int, float, complex)) and not isinstance(v, np.generic)
            for v in (x, y)):
         return apply_arithmetic(name, x, y)
@@ -337,6 +344,8 @@ def _item_of_scalar(self, *args):
 
 def _is_integer(self):
     """Whether a float has no fraction."""
+    if self.dtype.kind not in "fiu":
+        raise AttributeError(f"'numpy.{self.dtype.type.__name__}' object has no attribute 'is_integer'")
     return to_python(self).is_integer()
 
 

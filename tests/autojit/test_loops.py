@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import itertools
 import logging
 import random
 import sys
@@ -536,6 +537,8 @@ def counts_words(x):
 
 def test_a_loop_is_given_to_numba(monkeypatch):
     tune(monkeypatch, patience=0.0)
+    clock = (1 - 0.5**k for k in itertools.count())  # Numba, which comes later, always takes less time
+    monkeypatch.setattr(native, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(recorder, "MAX_EQUATIONS", 100)
     made = check(counts_words, np.ones(20_000), calls=4)
     report = made.report()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import random
 import re
 import sys
@@ -324,3 +325,36 @@ def test_reports_say_which_loops_were_unrolled_and_why():
     assert f"grow: traced; unrolled: {unrolled[2]}" in str(compiled.report())
     compiled.clear_cache()
     assert "unrolled:" not in str(compiled.report())
+
+
+def test_recursion_may_be_as_deep_as_in_plain_python():
+    @jitcore.autojit
+    def counts(x, n):
+        return x if n == 0 else counts(x + 1, n - 1)
+
+    @jitcore.autojit
+    def decides(x):
+        return x if x[0] > 700 else decides(x + 1)
+
+    @jitcore.autojit
+    def one(x, n):
+        return x if n == 0 else other(x * 2, n - 1)
+
+    @jitcore.autojit
+    def other(x, n):
+        return x if n == 0 else one(x / 2, n - 1)
+
+    @jitcore.autojit
+    def opens(x, n):
+        with open(os.devnull) as file:
+            file.read()
+        return x if n == 0 else opens(x + 1, n - 1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            assert counts(np.ones(2), 700).tolist() == [701, 701] and counts(1.5, 600) == 601.5
+            assert decides(np.zeros(2)).tolist() == [701, 701]
+            assert one(np.ones(2), 600).tolist() == [1, 1]
+            assert opens(np.ones(2), 600).tolist() == [601, 601]
+            assert counts(np.ones(2), 3).tolist() == [4, 4]

@@ -40,6 +40,8 @@ class Observer:
         kind = type(value)
         if kind in _SCALARS or kind is bool:
             return kind.__name__, value
+        if kind in (range, slice):
+            return kind.__name__, repr(value)
         if isinstance(value, np.generic):
             return "scalar", kind.__name__, value.dtype.str, value.item()
         if kind is tuple:  # which one it is makes no difference

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
+from jitcore import autojit
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.numpy_semantics.functions.ufuncs import KERNELS
 from tests.numpy_semantics.tracing import Static, check, check_error, run_traced
@@ -165,6 +166,19 @@ def test_other_methods():
         np.subtract.at(x, [0, 0], [1.0, 2.0])
 
     check(update, x, np.array([0, 1, 1, -1]))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "float32", "float64"])
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum"])
+def test_at_computes_in_the_wider_dtype(name, dtype):
+    """And casts each sum of array and value, not the value."""
+    for value in (-0.25, 2, np.float32(-1.5), np.array([200.7, -1.5]), np.array([1, 2**40])):
+        def update(x, ufunc=getattr(np, name), value=value):
+            ufunc.at(x, [-1, 1, 1, -1], np.resize(value, 4))
+            return x
+
+        found, expected = (run(np.array([1, 2, 3]).astype(dtype)) for run in (autojit(update), update))
+        assert found.dtype == expected.dtype and found.tolist() == expected.tolist()
 
 
 def test_what_is_not_traced_says_so():

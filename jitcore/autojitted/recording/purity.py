@@ -64,8 +64,8 @@ _IMPURE_BUILTINS = frozenset(
 _OWN = ("jitcore.numpy_semantics.", "jitcore.rewriter.", "jitcore.autojitted.")
 _IMPURE_MODULES = ("numpy.random", "scipy.io", "numpy.ctypeslib")
 _IMPURE_NUMPY = frozenset(
-    """fromfile fromregex genfromtxt load loadtxt memmap save savetxt savez savez_compressed set_printoptions
-    seterr seterrcall setbufsize""".split()
+    """fromfile fromregex genfromtxt load loadtxt memmap save savetxt savez savez_compressed printoptions
+    set_printoptions seterr seterrcall setbufsize""".split()
 )
 
 

@@ -26,7 +26,7 @@ from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.lists import Run, TracedList, find_runs
 from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
-from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
 from jitcore.numpy_semantics.values.scalars import Scalar
@@ -34,6 +34,7 @@ from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Par
                                                   is_same_view)
 from jitcore.process.generated import Constants
 from jitcore.process.lists import make, unpack
+from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
 from jitcore.rewriter.operations.texts import Text, prepare
@@ -65,6 +66,8 @@ class Effects(NamedTuple):
 _UNCHANGING = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range,
     enum.Enum)
+#: Where classes are made whose objects stand for others while a call is traced.
+_STAND_INS = ("jitcore.numpy_semantics.", "jitcore.rewriter.", "jitcore.autojitted.")
 
 
 class ResultWriter:
@@ -150,6 +153,8 @@ class ResultWriter:
         kind = type(value)
         if kind is Poison:
             value.raise_reason()
+        if kind is TracedIterable:
+            value.refuse()
         if isinstance(value, ModuleView):
             return self.constants.add(object.__getattribute__(value, "__dict__")["_jitcore_view"][1])
         if isinstance(value, Tracer):
@@ -188,6 +193,8 @@ class ResultWriter:
         return f"{self.constants.add(functools.partial(make, values.kind))}({base})"
 
     def _express_array(self, array: NDArray) -> str:
+        if type(array) is FlatArray:
+            raise not_traceable("x.flat is returned")
         if array.is_padded:
             return self._express_padded(array)
         if array.objects is not None:
@@ -299,6 +306,8 @@ class ResultWriter:
             return self.constants.add(value)
         if isinstance(value, np.ndarray):
             return self._assign(value, f"{self.constants.add(value)}.copy()")
+        if kind.__module__.startswith(_STAND_INS):
+            raise not_traceable(f"an object is returned for which a {kind.__name__} stands")
         is_plain = kind.__new__ is object.__new__ and is_changeable(kind)
         has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
         if is_plain and hasattr(value, "__dict__") and not has_slots:

@@ -14,7 +14,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.functions.tables import creates
 from jitcore.numpy_semantics.values.arithmetic import UNARY, fail, to_float, to_int
-from jitcore.numpy_semantics.values.conversions import to_python
+from jitcore.numpy_semantics.values.conversions import to_python, type_of
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import to_raw
@@ -101,10 +101,17 @@ def lgamma(x):
 
 
 def _round(name: str) -> Callable:
+    """Of the float that a number is where its type has no method of its own."""
+
     def compute(x):
         if isinstance(x, NDArray) and x.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-        return UNARY[name](to_python(x))
+        kind, number = type_of(x), to_python(x)
+        if hasattr(kind, f"__{name}__"):
+            return UNARY[name](number)
+        if name == "trunc":
+            raise TypeError(f"type {kind.__module__}.{kind.__name__} doesn't define __trunc__ method")
+        return UNARY[name](to_float(number))
 
     return compute
 
@@ -141,7 +148,7 @@ def frexp(x):
 
 @_define(math.ldexp)
 def ldexp(x, i):
-    if isinstance(i, float) or isinstance(to_python(i), Number) and to_python(i).python_type is float:
+    if not issubclass(type_of(i), int):
         raise TypeError("Expected an int as second argument to ldexp.")
     raw, exponent = _read(x), jnp.clip(to_raw(to_int(to_python(i)), dtypes.int64), -5000, 5000)
     found = np.ldexp(Scalar(raw), Scalar(exponent)).read()

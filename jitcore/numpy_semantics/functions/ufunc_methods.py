@@ -96,6 +96,10 @@ def outer(ufunc, a, b, **kwargs):
     return ufunc(a[(..., *[None] * len(shape_of(b)))] if shape_of(a) and shape_of(b) else a, b, **kwargs)
 
 
+#: Of these, ints give the same last bits in any width.
+_WRAPPING = ("add", "subtract", "multiply")
+
+
 def at(ufunc, array, indices, *values):
     """`array[indices] = ufunc(array[indices], values)`, for repeated indices again and again."""
     if not isinstance(array, NDArray):
@@ -111,6 +115,8 @@ def at(ufunc, array, indices, *values):
     found = ufunc.resolve_dtypes((*kinds, None))
     if not np.can_cast(found[-1], array.dtype, "same_kind"):
         ufunc.at(np.empty(1, array.dtype), [0], np.empty(1, np.dtype(kinds[1])))  # raises
+    if found[-1] != array.dtype and not (found[-1].kind in "iu" and update in _WRAPPING):
+        raise not_traceable(f"np.{ufunc.__name__}.at computes in {found[-1]} for an array of {array.dtype}")
     index = tuple(map(_check_item, array.shape, indices)) if isinstance(indices, tuple) else \
         _check_item(array.shape[0], indices)
     array.write(getattr(jnp.asarray(array.read()).at[index], update)(to_raw(value, array.dtype)))

@@ -19,7 +19,7 @@ from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.lists import ListHandle
-from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
 from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, int_of_scalar, to_item,
@@ -104,7 +104,7 @@ def type_of(x: Any) -> type:
     if isinstance(x, StandIn):
         return x.__class__
     if isinstance(x, (NDArray, Text)):
-        return str if type(x) is Text else np.ndarray
+        return str if type(x) is Text else np.flatiter if type(x) is FlatArray else np.ndarray
     if isinstance(x, ListHandle):
         return list
     if isinstance(x, TracedIterable):
@@ -292,14 +292,14 @@ def _sorted(iterable, /, *, key=None, reverse=False):
 
 
 def _define_dtype_call(kind: type) -> Callable:
-    """`np.float32(x)`: a scalar, or an array for an array."""
+    """`np.float32(x)`: a scalar; for an array an array, which is x itself where it has that dtype."""
 
     def call(*args, **kwargs):
         if len(args) != 1 or kwargs or not (_is_handle(args[0]) or isinstance(args[0], (list, tuple))):
             return kind(*args, **kwargs)
         x = args[0]
         if isinstance(x, (list, tuple)) or isinstance(x, NDArray) and x.ndim:
-            return np.asarray(x, kind) if isinstance(x, (list, tuple)) else x.astype(kind)
+            return np.asarray(x, kind)
         return Scalar(to_item(x, np.dtype(kind)))
 
     call.__name__ = kind.__name__

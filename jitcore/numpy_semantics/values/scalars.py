@@ -5,6 +5,8 @@ In: Arrays without axes. Out: `Scalar`s: immutable, of a strong dtype, with the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from jitcore import lax
@@ -12,7 +14,7 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray
 from jitcore.numpy_semantics.values.numbers import NumberKind
 from jitcore.numpy_semantics.values.operators import WithoutValue, refuse
-from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
+from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, Kind, LeafType
 
 
 class ScalarKind(Kind):
@@ -68,6 +70,14 @@ class Scalar(WithoutValue, Handle):
 
     def is_same(self, other: Handle) -> bool:
         return type(other) is Scalar and other._raw is self._raw
+
+    def is_object(self, other: Any) -> Any:
+        """Of bools there is one object for each value."""
+        if isinstance(other, CompoundHandle):  # of several types
+            return other.is_object(self)
+        if self.dtype != np.bool_ or not isinstance(other, (Scalar, np.generic)) or other.dtype != np.bool_:
+            return self is other
+        return lax.eq(self._raw, other._raw if type(other) is Scalar else other)
 
     def is_made_in(self, trace) -> bool:
         return getattr(self._raw, "trace", None) is trace

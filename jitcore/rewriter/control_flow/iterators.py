@@ -216,21 +216,22 @@ class TracedIterable:
         return self._make()
 
     def __eq__(self, other):
-        return True if self is other else self._refuse()
+        return True if self is other else self.refuse()
 
     def __ne__(self, other):
         return not self == other
 
     __hash__ = object.__hash__
 
-    def _refuse(self, *args):
+    def refuse(self, *args):
+        """Raises: what Python cannot be told of it."""
         if current.mode is not None:
             bool(self._make().has_next())  # raises where that is traced, for that value
             raise current.mode.refuse(f"a {self.kind.__name__}() of traced values that is no loop's")
         raise traced_iterable_error(self.kind.__name__, None)
 
-    __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = _refuse
-    start = stop = step = index = count = property(_refuse)
+    __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = refuse
+    start = stop = step = index = count = property(refuse)
 
 
 def as_traced_iterator(value) -> TracedIterator | None:
@@ -303,7 +304,7 @@ def _is_traced_iterable(value) -> bool:
 
 
 def make_enumerate(iterable, start=0):
-    if not (_is_traced_iterable(iterable) or is_traced(start)):
+    if not (_is_traced_iterable(iterable) or is_traced(start)) or as_traced_iterator(iterable) is None:
         return enumerate(iterable, start)
     count = CountIterator(start, 1, None)
     return TracedIterable(enumerate, lambda: JointIterator([count, as_traced_iterator(iterable)]))

@@ -5,6 +5,7 @@ In: the operands. Out: what Python would give, or a recipe that the program comp
 Modules:
     hooks      Hooks: what rewritten code does in place of operations in which a traced value means something
                else.
+    matching   Patterns of `match`: what a value is asked, which may be traced, or a stand-in of another type.
     redirects  Redirects: functions of Python's that rewritten code calls in another form, for traced
                arguments.
     texts      Texts of traced values: `f"{x:.3f}"`, `"%d of %d" % (i, n)`, `str(x)`.

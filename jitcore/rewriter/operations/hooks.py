@@ -29,6 +29,7 @@ from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, CellLocation, GlobalLocation,
                                       ItemLocation, Location, change, logs, record)
 from jitcore.rewriter.objects import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
+from jitcore.rewriter.operations.matching import Matching
 from jitcore.rewriter.operations.texts import find_converter, find_formatter, join_parts, remainder
 from jitcore.rewriter.values import (Poison, as_predicate, find_recording, is_traced, is_undecided,
                                      wrap_predicate)
@@ -132,6 +133,10 @@ class SpecialMethods:
     def contains(self, pair: tuple) -> Any:
         """`value in container`."""
         value, container = pair
+        if current.mode is not None and isinstance(container, Handle):
+            kind = self.resolve(type)(container)
+            if not hasattr(kind, "__contains__"):
+                raise TypeError(f"argument of type '{kind.__name__}' is not iterable")
         if not find_special(container, "__contains__"):
             return _contains(pair)
         found = self.call(container, "contains", value)
@@ -402,7 +407,7 @@ class Hooks:
     poison_guard = _Guard(lambda value: type(value) is Poison and value.raise_reason())
 
     def __init__(self, resolve: Callable[[Any], Any]):
-        special = SpecialMethods(resolve)
+        special, matching = SpecialMethods(resolve), Matching(resolve, _read_attribute)
         binary = functools.cache(special.define_binary)
         applied = {
             "resolve": resolve, "logical_not": _logical_not, "make_iterator": special.make_iterator,
@@ -415,12 +420,15 @@ class Hooks:
             "store_item": special.store_item, "store_slice": special.store_slice,
             "delete_item": special.delete_item, "append_item": _append_item, "note_in_place": _note_in_place,
             "read_truth": special.read_truth, "enter_context": special.enter_context,
+            "is_sequence": matching.is_sequence, "is_mapping": matching.is_mapping,
+            "match_keys": matching.match_keys, "find_length": matching.find_length,
             "remainder": _define_remainder(binary(REMAINDER)),
             "remainder_in_place": _define_remainder(binary(REMAINDER_IN_PLACE)), "join_parts": join_parts,
             "choose_caught": choose_caught, "choose_suppressed": choose_suppressed,
             "enter_handler": enter_handler, "pass_refusal": pass_refusal}
         families = {
             "operate": binary, "compare": special.define_comparison, "apply_unary": special.define_unary,
+            "match_class": matching.define_class,
             "format_value": find_formatter, "convert_value": find_converter,
             "read_variable": lambda name: lambda value: read_variable(value, name)}
         self.__dict__ |= {name: _Apply(function) for name, function in applied.items()}

@@ -54,6 +54,8 @@ _ROWS = {
     "DELETE_GLOBAL": _Row("delete_global", 1, True, 0),
     "LOAD_ATTR": _Row("read_attribute", 2, False, LOAD_ATTR_SHIFT),
     "STORE_ATTR": _Row("store_attribute", 3, True, 0), "DELETE_ATTR": _Row("delete_attribute", 2, True, 0)}
+_QUESTIONS = {"MATCH_SEQUENCE": ("is_sequence", 1), "MATCH_MAPPING": ("is_mapping", 1),
+              "GET_LEN": ("find_length", 1), "MATCH_KEYS": ("match_keys", 2)}
 _UNARY = {"UNARY_NEGATIVE": "neg", "UNARY_POSITIVE": "pos", "UNARY_INVERT": "invert"}
 
 
@@ -187,6 +189,13 @@ class HookedWriter(BlockWriter):
         self.out.copy(instruction.arg + 1)
         self._apply(self.hooks.append_item, 2, is_store=True)
 
+    def _write_question(self, instruction: Instruction) -> None:
+        """Of the subject of `match`, or of it and keys, which stay on the stack."""
+        hook, count = _QUESTIONS[instruction.op]
+        for _ in range(count):
+            self.out.copy(count)
+        self.out.apply(getattr(self.hooks, hook), count)
+
     def write_guard(self, block: Block) -> None:
         if isinstance(block.terminator, NoneBranch):  # raises for a value that cannot be known
             self.out.copy()
@@ -211,7 +220,9 @@ _WRITERS: dict[str, _Writer] = {
     **dict.fromkeys(_UNARY, lambda writer, instruction: writer.out.apply(
         writer.hooks.apply_unary(_UNARY[instruction.op]))),
     "STORE_DEREF": HookedWriter._write_store_deref, "DELETE_DEREF": HookedWriter._write_delete_deref,
-    "LIST_APPEND": HookedWriter._write_append}
+    "LIST_APPEND": HookedWriter._write_append, **dict.fromkeys(_QUESTIONS, HookedWriter._write_question),
+    "MATCH_CLASS": lambda writer, instruction: writer.out.apply(
+        writer.hooks.match_class(instruction.arg), 3)}
 
 
 _VARIADIC, _NESTED, _PLAIN = 0x04 | 0x08, 0x10, 0x01 | 0x02
