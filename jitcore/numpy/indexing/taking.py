@@ -68,13 +68,14 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
                           indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
-def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None):
+def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None, *,
+                    wrap_negative_indices: bool = True):
     """Elements at indices that vary along one axis and match along the others. Same as:
     `numpy.take_along_axis`."""
     arr = ensure_array("take_along_axis", arr)
     if axis is None:
         return take_along_axis(ravel(arr), ravel(ensure_array("take_along_axis", indices, 1)), 0, mode,
-                               fill_value)
+                               fill_value, wrap_negative_indices=wrap_negative_indices)
     axis = canonicalize_axis(axis, arr.ndim)
     if len(np.shape(indices)) != arr.ndim:
         raise ValueError("indices and arr must have the same number of dimensions; "
@@ -82,7 +83,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     index, shape = _index_along_axis(arr, indices, axis, mode)
     mode = index[1]
     arr = broadcast_array(arr, shape)
-    return read_with_mode(arr, index[0], mode=mode, fill_value=fill_value)
+    return read_with_mode(arr, index[0], mode=mode, fill_value=fill_value,
+                          wrap_negative_indices=wrap_negative_indices)
 
 
 def _index_along_axis(arr, indices, axis: int, mode):

@@ -28,7 +28,7 @@ class Ufunc:
         function: `function(x, y, /)`.
         identity: what `reduce` gives for an empty axis; None where there is none."""
 
-    nin, nargs = 2, 3
+    nin = 2
 
     def __init__(self, function, identity=None):
         functools.update_wrapper(self, function)
@@ -36,6 +36,8 @@ class Ufunc:
         self.__signature__ = inspect.signature(function)
         self._function, self.identity = function, identity
         self.nout = 2 if self.__name__ == "divmod" else 1
+
+    nargs = property(lambda self: self.nin)
 
     @api_boundary
     def __call__(self, x, y, /):
