@@ -20,6 +20,7 @@ import importlib
 import importlib.util
 import itertools
 import json
+import math
 import os
 import re
 import sys
@@ -69,14 +70,20 @@ class Internal:
         self._use()
         return iter(())
 
+    def __bool__(self):
+        return bool(self._use() and False)
+
+    def __len__(self):
+        return int(bool(self))
+
     def __mro_entries__(self, bases):
         return ()
 
     def __repr__(self):
         return self.__name__
 
-    __call__ = __getitem__ = __setattr__ = __enter__ = __instancecheck__ = __or__ = __ror__ = __bool__ = _use
-    __exit__ = __add__ = __sub__ = __lt__ = __gt__ = __len__ = __subclasscheck__ = _use
+    __call__ = __getitem__ = __setitem__ = __setattr__ = __enter__ = __instancecheck__ = __or__ = __ror__ = _use
+    __exit__ = __add__ = __sub__ = __lt__ = __gt__ = __subclasscheck__ = _use
 
     def __eq__(self, other):
         return self is other or bool(self._use()) and False
@@ -89,6 +96,10 @@ _is_testing, _checkout = False, Path()
 
 
 # -- stand-ins for what tests do around the calls -----------------------------------------------------------------
+class _Nothing(contextlib.nullcontext, contextlib.ContextDecorator):
+    """A flag that is not there, set."""
+
+
 class _Flag:
     """One of JAX's flags, as its tests read and set it; flags that jitcore does not have do nothing."""
 
@@ -104,7 +115,7 @@ class _Flag:
     def __call__(self, value: Any = True) -> Any:
         flag = _find_flag(self.name)
         if flag is None or value is None or flag.name == "check_jaxprs" or flag.name == "traceback_filtering":
-            return contextlib.nullcontext()
+            return _Nothing()
         return config.override(**{flag.name: value})
 
     def __getattr__(self, name):
@@ -315,8 +326,9 @@ class _Finder:
 def _decorate(decorate: Any, kind: Any, cases: Any) -> Any:
     """absl's parametrizing of a test; of no cases, which absl refuses, no test."""
     cases = list(cases)
-    if len(cases) == 1 and not isinstance(cases[0], (tuple, dict)):
+    if len(cases) == 1 and not isinstance(cases[0], (tuple, dict, str)):
         cases = list(cases[0])
+    cases = [(case,) if isinstance(case, str) else case for case in cases]
     return decorate(kind, cases) if cases else lambda function: None
 
 
@@ -326,6 +338,11 @@ def install(checkout: Path) -> None:
     _checkout = checkout
     sys.meta_path.insert(0, _Finder())
     sys.modules["jax"] = jax
+    for name in ("legacy_prng_key", "debug_key_reuse", "transfer_guard", "transfer_guard_host_to_device"):
+        if not hasattr(jax, name):
+            setattr(jax, name, lambda *_: _Nothing())
+    jet = importlib.import_module("jitcore.experimental.jet")
+    jet.fact, jet.zero_series = math.factorial, Internal("jet.zero_series")
     jax.config = importlib.import_module("jax._src.config")
     parameterized = importlib.import_module("absl.testing.parameterized")
     decorate = parameterized._parameter_decorator

@@ -18,7 +18,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
-from jitcore.core.source import warn_user
+from jitcore.core.source import is_called_by_user, warn_user
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import (NOT_HERE, Tracer, check_values, context, eval_trace, origin_of, own_ndarray,
                                 to_numpy, user_snippet)
@@ -97,6 +97,8 @@ def promote(name: str, *args, to: Callable | None = None) -> list:
 def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tuple[list, np.dtype, bool]:
     """`promote`, with the common dtype and whether it is weak."""
     types = [operand_type(name, position, arg) for position, arg in enumerate(args)]
+    if config.numpy_dtype_promotion == "strict" and len(types) > 1 and is_called_by_user():
+        dtypes.check_strictly(types)
     dtype, weak = dtypes.join_types(*types)
     if to is not None:
         target = to(dtype)
@@ -163,7 +165,8 @@ def _join_extents(extents: tuple, shapes):
 
 def join_shapes(*shapes: tuple) -> tuple:
     """The shape that operands broadcast to; `config.numpy_rank_promotion` says whether ranks may differ."""
-    if config.numpy_rank_promotion != "allow" and len({len(shape) for shape in shapes if shape}) > 1:
+    is_mixed = config.numpy_rank_promotion != "allow" and len({len(shape) for shape in shapes if shape}) > 1
+    if is_mixed and is_called_by_user():
         found = " ".join(map(str, filter(None, shapes)))
         if config.numpy_rank_promotion == "raise":
             raise ValueError(f"Operands could not be broadcast together on shapes {found} and with the "
