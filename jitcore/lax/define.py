@@ -234,7 +234,7 @@ def canonicalize_shape(shape) -> tuple:
     except errors.TracerIntegerConversionError:
         tracer = next(extent for extent in shape if isinstance(extent, Tracer))
         raise argument_errors.shape_value_error(f"({', '.join(map(str, shape))})",
-                                                origin_of(tracer.trace, tracer), user_snippet()) from None
+                                                origin_of(tracer.owner, tracer), user_snippet()) from None
     except TypeError:
         message = f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
         raise TypeError(message) from None

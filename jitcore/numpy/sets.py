@@ -61,7 +61,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     Raises: ConcretizationTypeError for a traced array without `size`."""
     ar = ensure_array("unique", ar)
     if size is None and isinstance(ar, Tracer):
-        raise argument_errors.size_required_error("jnp.unique", ar.aval.long(), origin_of(ar.trace, ar),
+        raise argument_errors.size_required_error("jnp.unique", ar.aval.long(), origin_of(ar.owner, ar),
                                          user_snippet())
     shape = ar.shape
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)

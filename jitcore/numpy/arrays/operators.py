@@ -15,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace, user_snippet
 from jitcore.errors import arguments as argument_errors
@@ -60,7 +61,7 @@ def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
     """The result of an operator on concrete operands of one dtype by one NumPy call; None where rules are
     needed."""
     data = x.data
-    if data.dtype not in allowed:
+    if data.dtype not in allowed or config.debug_nans or config.debug_infs:
         return None
     kind = other.__class__
     if kind is ConcreteArray:
@@ -143,7 +144,8 @@ def _define_matmul():
     operate_plain, operate_reflected = _define_plain(products.matmul)
 
     def operate(self, other):
-        if self.__class__ is other.__class__ is ConcreteArray and context.trace is eval_trace:
+        is_direct = self.__class__ is other.__class__ is ConcreteArray and context.trace is eval_trace
+        if is_direct and not (config.debug_nans or config.debug_infs):
             x, y = self.data, other.data
             fits = 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.shape[-1] == y.shape[0]
             if fits and x.dtype is y.dtype and x.dtype in _DIRECT["division"]:

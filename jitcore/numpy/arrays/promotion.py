@@ -271,7 +271,7 @@ def canonicalize_shape(shape) -> tuple:
 
 def _canonicalize_extent(extent, shape):
     if isinstance(extent, Tracer):
-        raise arguments.shape_value_error(str(shape), origin_of(extent.trace, extent), user_snippet())
+        raise arguments.shape_value_error(str(shape), origin_of(extent.owner, extent), user_snippet())
     if isinstance(extent, (float, complex, str)) or extent is None:
         raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.")
     if isinstance(extent, DimExpr):
@@ -286,7 +286,7 @@ def require_static(function: str, argument: str, value):
     """value, unless it is a tracer. Raises: ConcretizationTypeError naming the argument."""
     if isinstance(value, Tracer):
         raise arguments.argument_value_error(f"jnp.{function}", argument, value.aval.long(),
-                                          origin_of(value.trace, value), user_snippet())
+                                          origin_of(value.owner, value), user_snippet())
     return value
 
 

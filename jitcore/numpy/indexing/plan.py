@@ -93,7 +93,7 @@ class IndexRules:
         """A boolean array as the integer arrays that `nonzero` gives; axes of it may be empty, as in NumPy.
         Raises: for a traced mask."""
         if isinstance(mask, Tracer):
-            raise argument_errors.boolean_index_error(mask.aval.short(), origin_of(mask.trace, mask),
+            raise argument_errors.boolean_index_error(mask.aval.short(), origin_of(mask.owner, mask),
                                                       user_snippet())
         expected = shape[axis : axis + mask.ndim]
         if len(expected) < mask.ndim or any(m not in (e, 0) for m, e in zip(mask.shape, expected)):
@@ -264,7 +264,7 @@ def _from_end(bound, extent):
 def _check_bound(bound, item: slice, position: int):
     if isinstance(bound, Tracer):
         text = f"slice({item.start!r}, {item.stop!r}, {item.step!r})"
-        raise argument_errors.slice_bound_error(text, position, origin_of(bound.trace, bound), user_snippet())
+        raise argument_errors.slice_bound_error(text, position, origin_of(bound.owner, bound), user_snippet())
     if bound is None or (not isinstance(bound, float) and not hasattr(type(bound), "__index__")):
         if isinstance(bound, (str, bytes, complex)):
             raise TypeError(f"slice indices must be integers or None, got {bound!r}")
