@@ -151,7 +151,8 @@ def _multiply(xs, ys) -> np.ndarray:
     pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(tree_leaves(xs), tree_leaves(ys))]
     wide = [np.complex128 if dtypes.is_complex(x.dtype) else np.float64 for x, _ in pairs]
     total = sum(float(np.real(np.vdot(x.astype(kind), y.astype(kind)))) for kind, (x, y) in zip(wide, pairs))
-    real = [np.real(np.zeros((), each.dtype)).dtype for pair in pairs for each in pair if each.dtype != dtypes.float0]
+    real = [np.real(np.zeros((), each.dtype)).dtype for pair in pairs for each in pair
+            if each.dtype != dtypes.float0]
     return np.asarray(total, np.result_type(*real)) if real else np.asarray(total)
 
 

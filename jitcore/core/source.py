@@ -296,7 +296,7 @@ _WAYS_IN = frozenset({"jitcore.numpy.arrays.operators", "jitcore.numpy.arrays.me
 
 
 def is_called_by_user() -> bool:
-    """Whether the public function that is running was called by the user, not by another function of jitcore's:
+    """Whether the public function that is running was called by the user, not by another one of jitcore's:
     what a flag forbids the user, such as implicit promotion, libraries may do."""
     frame: FrameType | None = sys._getframe(1)
     entry = api_boundary.__code__.co_consts

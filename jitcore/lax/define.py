@@ -149,8 +149,9 @@ def repeat_ones(name: str, operands: list) -> list:
         return operands
     shape = functools.reduce(functools.partial(_meet_shapes, name), shapes)
     axes = tuple(range(len(shape)))
+    spread = registry["broadcast_in_dim"]
     return [x if getattr(x, "shape", ()) in ((), shape)
-            else registry["broadcast_in_dim"].bind(x, shape=shape, broadcast_dimensions=axes) for x in operands]
+            else spread.bind(x, shape=shape, broadcast_dimensions=axes) for x in operands]
 
 
 def _meet_shapes(name: str, a: tuple, b: tuple) -> tuple:

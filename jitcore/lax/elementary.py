@@ -11,7 +11,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.define import elementwise
-from jitcore.lax.elementwise import add, convert_element_type, div, eq, integer_pow, mul, neg, select_n, square, sub
+from jitcore.lax.elementwise import (add, convert_element_type, div, eq, integer_pow, mul, neg, select_n,
+                                     square, sub)
 from jitcore.lax.lazy import LazyFunctions
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2",

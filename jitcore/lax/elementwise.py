@@ -296,7 +296,8 @@ def imag(x):
     """Imaginary part."""
 
 
-@elementwise(impl=np.conj, name="conj", accepts="c", domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: conj(ct))
+@elementwise(impl=np.conj, name="conj", accepts="c", domain=(-10, 10), jvp=LINEAR,
+             transpose=lambda ct, x: conj(ct))
 def _conjugate(x):
     """Complex conjugate."""
 

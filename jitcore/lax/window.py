@@ -349,8 +349,8 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
                   window_strides: Sequence[int] | None = None, padding="VALID",
                   base_dilation: Sequence[int] | None = None,
                   window_dilation: Sequence[int] | None = None):
-    """Folds every window of operand with a function of two scalars (or of two pytrees of them), beginning with
-    init_value.
+    """Folds every window of operand with a function of two scalars (or of two pytrees of them), beginning
+    with init_value.
 
     Args:
         operand: an array, or a pytree of arrays of one shape.
@@ -364,8 +364,8 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
     Cost: one pass for add, max and min in any spelling; else a copy for each element of a window.
     Source: StableHLO specification, reduce_window."""
     leaves, tree = tree_flatten(operand)
-    geometry = _window_geometry(aval_of(leaves[0]).shape, window_dimensions, window_strides, padding, base_dilation,
-                                window_dilation)
+    geometry = _window_geometry(aval_of(leaves[0]).shape, window_dimensions, window_strides, padding,
+                                base_dilation, window_dilation)
     if treedef_is_leaf(tree):
         dtype = aval_of(operand).dtype
         key, _ = find_monoid(computation, dtype)
@@ -374,23 +374,28 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
             return combine_with_initial(key, result, init_value, dtype)
     initial, initial_tree = tree_flatten(init_value)
     if initial_tree != tree:
-        raise TypeError(f"lax.reduce_window got operands {tree} and init_values {initial_tree} of other structure.")
-    initial = [cast(value, aval_of(value), aval_of(leaf).dtype, weak=False) for value, leaf in zip(initial, leaves)]
+        raise TypeError(f"lax.reduce_window got operands {tree} and init_values {initial_tree} of other "
+                        "structure.")
+    initial = [cast(value, aval_of(value), aval_of(leaf).dtype, weak=False)
+               for value, leaf in zip(initial, leaves)]
     rows = [_lay_out_windows(leaf, value, **geometry) for leaf, value in zip(leaves, initial)]
     is_inside = _lay_out_windows(np.ones(aval_of(leaves[0]).shape, bool), np.False_, **geometry)
 
     def fold_inside(so_far, element):
         values, is_inside = element
         new = tree_leaves(computation(so_far[0], values))
-        return tree.unflatten(select_n(is_inside, *pair) for pair in zip(tree_leaves(so_far[0]), new)), so_far[1]
+        kept = [select_n(is_inside, *pair) for pair in zip(tree_leaves(so_far[0]), new)]
+        return tree.unflatten(kept), so_far[1]
 
-    return reduce((tree.unflatten(rows), is_inside), (tree.unflatten(initial), np.False_), fold_inside, (0,))[0]
+    operands, beginning = (tree.unflatten(rows), is_inside), (tree.unflatten(initial), np.False_)
+    return reduce(operands, beginning, fold_inside, (0,))[0]
 
 
 def _lay_out_windows(operand, init_value, *, window_dimensions, window_strides, padding, base_dilation,
                      window_dilation) -> Array:
     """The first elements of all windows, the second ones, and so on: shape (size of a window, *result)."""
-    operand = pad(operand, init_value, [(low, high, step - 1) for (low, high), step in zip(padding, base_dilation)])
+    operand = pad(operand, init_value,
+                  [(low, high, step - 1) for (low, high), step in zip(padding, base_dilation)])
     reach = list(map(dilated_extent, window_dimensions, window_dilation))
     counts = [max(0, (extent - width) // step + 1)
               for extent, width, step in zip(aval_of(operand).shape, reach, window_strides)]

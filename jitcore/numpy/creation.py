@@ -19,8 +19,8 @@ from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.lax.parallel.partitioning import place
 from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, broadcast_array,
-                                            canonicalize_shape, convert_dtype, ensure_array,
-                                            is_operand, promote_arrays, require_static)
+                                            canonicalize_shape, convert_dtype, ensure_array, is_operand,
+                                            promote_arrays, require_static)
 from jitcore.numpy.ufuncs import logic
 from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power, sign, subtract
 

@@ -180,7 +180,8 @@ def _check_frequencies(name: str, n, d) -> int:
     if isinstance(n, (list, tuple)):
         raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.")
     if isinstance(d, (list, tuple)):
-        raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
+        raise ValueError(
+            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
     return operator.index(n)
 
 

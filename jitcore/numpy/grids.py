@@ -74,8 +74,8 @@ def _range_of(key: slice) -> Array:
 class _Joiner:
     """`jnp.r_[1:4, 0, x]`: ranges, numbers and arrays joined along the last (`c_`) or first axis.
 
-    A string in front says how, "axis,ndmin,place": the axis, how many axes each part has at least, and where its
-    own ones begin among these; "r" and "c" give a matrix of one row or column, see NumPy."""
+    A string in front says how, "axis,ndmin,place": the axis, how many axes each part has at least, and where
+    its own ones begin among these; "r" and "c" give a matrix of one row or column, see NumPy."""
 
     def __init__(self, is_column: bool):
         self._is_column = is_column
@@ -98,8 +98,8 @@ class _Joiner:
             part = _range_of(one) if isinstance(one, slice) else array(one)
             added = max(0, least - part.ndim)
             first = place if place >= 0 else least + place - part.ndim + 1  # where its own axes begin
-            parts.append(lax.expand_dims(part, [i for i in range(least) if not first <= i < first + part.ndim])
-                         if added else part)
+            new = [i for i in range(least) if not first <= i < first + part.ndim]
+            parts.append(lax.expand_dims(part, new) if added else part)
         joined = concatenate(parts, axis)
         if matrix and joined.ndim == 1:
             return lax.expand_dims(joined, (0 if matrix == "r" else 1,))

@@ -18,10 +18,10 @@ from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
 from jitcore.lax.linalg.solve import solve as solve_factoring
 from jitcore.numpy import diagonals, products, reductions, shaping
-from jitcore.numpy.creation import asarray
 from jitcore.numpy.arrays.dtype_names import finfo
 from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, broadcast_shapes,
                                             canonicalize_axes, convert_dtype, ensure_array, promote_arrays)
+from jitcore.numpy.creation import asarray
 from jitcore.numpy.determinants import determinant, sign_and_logarithm
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
@@ -308,8 +308,8 @@ def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:
         return out if keepdims else lax.squeeze(out, axes)
     if ord in (2, -2, "nuc"):
         values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        out = (reductions.sum(values, -1) if ord == "nuc" else reductions.max(values, -1, initial=0) if ord == 2
-               else reductions.min(values, -1))
+        out = (reductions.sum(values, -1) if ord == "nuc"
+               else reductions.max(values, -1, initial=0) if ord == 2 else reductions.min(values, -1))
         return lax.expand_dims(out, sorted(axes)) if keepdims else out
     raise ValueError(f"Invalid order '{ord}' for matrix norm.")
 
@@ -336,7 +336,7 @@ def cond(x, p=None):
 
 
 def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
-    """Number of singular values above rtol, which is its other name tol. Same as: `jax.numpy.linalg.matrix_rank`.
+    """Number of singular values above rtol, whose other name is tol. Same as: `jax.numpy.linalg.matrix_rank`.
 
     Args:
         rtol: by default the largest singular value times the larger extent times the resolution of the dtype.
@@ -350,7 +350,8 @@ def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
     s = svd(M, full_matrices=False, compute_uv=False)
     rtol = tol if rtol is None else rtol
     if rtol is None:
-        limit = arithmetic.multiply(reductions.max(s, -1, keepdims=True), max(M.shape[-2:]) * float(finfo(s.dtype).eps))
+        share = max(M.shape[-2:]) * float(finfo(s.dtype).eps)
+        limit = arithmetic.multiply(reductions.max(s, -1, keepdims=True), share)
     else:
         limit = lax.expand_dims(asarray(rtol), (np.ndim(rtol),))
     return reductions.sum(logic.greater(s, limit), -1)

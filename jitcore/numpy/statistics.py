@@ -208,8 +208,8 @@ def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: s
     NaN.
 
     Args:
-        method: between two elements "linear", "lower", "higher", "nearest" or "midpoint"; "inverted_cdf" takes the
-            first element up to which there is a share q.
+        method: between two elements "linear", "lower", "higher", "nearest" or "midpoint"; "inverted_cdf"
+            takes the first element up to which there is a share q.
         weights: what each element counts for, of a's shape, or 1-D along axis; for "inverted_cdf" alone."""
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
@@ -223,15 +223,17 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method
 def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights=None):
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
-    a, q = promote_arrays("percentile", a, _to_operand(q), to=dtypes.inexact_dtype)
-    return quantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims, weights=weights)
+    (q,) = promote_arrays("percentile", _to_operand(q), to=dtypes.inexact_dtype)
+    q = arithmetic.divide(q, 100)
+    return quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights=None):
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
-    a, q = promote_arrays("nanpercentile", a, _to_operand(q), to=dtypes.inexact_dtype)
-    return nanquantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims, weights=weights)
+    (q,) = promote_arrays("nanpercentile", _to_operand(q), to=dtypes.inexact_dtype)
+    q = arithmetic.divide(q, 100)
+    return nanquantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
@@ -256,7 +258,11 @@ def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, ski
         raise ValueError("jnp.quantile does not support overwrite_input=True: arrays are immutable.")
     if method not in _METHODS:
         raise ValueError(f"method can only be one of {_METHODS}, got {method!r}")
-    a, q = promote_arrays(name, a, _to_operand(q), to=dtypes.inexact_dtype)
+    (a,) = promote_arrays(name, a, to=dtypes.inexact_dtype)
+    target = a.dtype, a.weak_type
+    q = ensure_array(name, _to_operand(q))
+    wide = dtypes.result_type(a, q)  # a share of a wider dtype says more exactly where, not in which dtype
+    a, q = convert_dtype(a, wide), convert_dtype(q, wide)
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if q.ndim > 1:
@@ -264,8 +270,10 @@ def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, ski
     if weights is not None:
         if method != "inverted_cdf":
             raise NotImplementedError(f"{name} takes weights with method='inverted_cdf', not with {method!r}")
-        return _pick_weighted(name, a, q, axis, keepdims, skips_nan, weights)
-    return pick_quantiles(a, q, axis, keepdims, method, skips_nan)
+        found = _pick_weighted(name, a, q, axis, keepdims, skips_nan, weights)
+    else:
+        found = pick_quantiles(a, q, axis, keepdims, method, skips_nan)
+    return convert_dtype(found, *target)
 
 
 def _pick_weighted(name: str, a, q, axis, keepdims: bool, skips_nan: bool, weights) -> Array:
@@ -324,7 +332,8 @@ def _pick_between(ordered, q, last, method) -> Array:
     if q.ndim:
         q = lax.reshape(q, (q.shape[0], *[1] * rank))
     if method == "inverted_cdf":
-        position = arithmetic.maximum(arithmetic.subtract(lax.ceil(arithmetic.multiply(q, arithmetic.add(last, 1))), 1), 0)
+        behind = lax.ceil(arithmetic.multiply(q, arithmetic.add(last, 1)))
+        position = arithmetic.maximum(arithmetic.subtract(behind, 1), 0)
     else:
         position = arithmetic.multiply(q, last)
     low = lax.floor(position)
@@ -363,7 +372,8 @@ def _take_last(ordered, index, shape: tuple) -> Array:
 
 
 # -- covariance ---------------------------------------------------------------------------------------------
-def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=None, aweights=None, dtype=None):
+def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=None, aweights=None,
+        dtype=None):
     """Covariance matrix of the rows of m (and y). Same as: `numpy.cov`.
 
     Args:
@@ -378,7 +388,8 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=
     (m,) = promote_arrays("cov", m, to=dtypes.inexact_dtype)
     samples = _as_rows(m, rowvar or m.ndim == 1)
     if y is not None:
-        samples, other = promote_arrays("cov", samples, _as_rows(ensure_array("cov", y), rowvar or len(y) == 1))
+        y = _as_rows(ensure_array("cov", y), rowvar or len(y) == 1)
+        samples, other = promote_arrays("cov", samples, y)
         samples = concatenate([samples, other], 0)
     if dtype is not None:
         if not dtypes.is_inexact(dtypes.canonicalize(dtype)):

@@ -49,7 +49,7 @@ class RegularGridInterpolator:
                 raise ValueError(f"the points of axis {axis} have shape {p.shape}, values have {n} there")
 
     def __call__(self, xi, method: str | None = None) -> Array:
-        """Values at xi, [..., number of axes], a tuple with an array for each axis, or a vector where there is one."""
+        """Values at xi, [..., number of axes], a tuple with an array for each axis, or a vector."""
         method = self.method if method is None else method
         if method not in ("linear", "nearest"):
             raise ValueError(f"method {method!r} is not defined")

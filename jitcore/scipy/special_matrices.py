@@ -70,8 +70,8 @@ def hankel(c, r=None) -> Array:
 
 
 def companion(a) -> Array:
-    """The matrix whose characteristic polynomial has the coefficients a, [..., n], the highest first: [..., n - 1,
-    n - 1].
+    """The matrix whose characteristic polynomial has the coefficients a, [..., n], the highest first:
+    [..., n - 1, n - 1].
 
     Raises: ValueError for fewer than two coefficients."""
     (a,) = promote_arrays("companion", a, to=dtypes.inexact_dtype)
@@ -120,8 +120,8 @@ def fiedler_companion(a) -> Array:
 
 
 def leslie(f, s) -> Array:
-    """The matrix of a population by age: births f, [..., n], in the first row, survival s, [..., n - 1], below
-    the diagonal.
+    """The matrix of a population by age: births f, [..., n], in the first row, survival s, [..., n - 1],
+    below the diagonal.
 
     Raises: ValueError for other shapes."""
     f, s = promote_arrays("leslie", f, s)

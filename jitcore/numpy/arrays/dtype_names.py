@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.source import is_called_by_user
-from jitcore.array import Array
 from jitcore.dtypes import finfo, iinfo, issubdtype
 from jitcore.numpy.creation import array
 

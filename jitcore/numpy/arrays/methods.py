@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import inspect
 
-import numpy as np
-
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.source import api_boundary

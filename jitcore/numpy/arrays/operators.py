@@ -82,6 +82,15 @@ def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
                          weak and out.dtype != np.bool_)
 
 
+def _apply(function, x, other, is_reflected: bool):
+    """The function of an Array and another operand, which may say by `__jax_array__` what Array it is."""
+    if not is_operand(other):
+        if not hasattr(other, "__jax_array__"):
+            return NotImplemented
+        other = other.__jax_array__()
+    return function(other, x) if is_reflected else function(x, other)
+
+
 def _define_direct(function, numpy_ufunc, allowed: str):
     """(operator, reflected operator) with the short way."""
     dtypes_allowed = _DIRECT[allowed]
@@ -91,7 +100,7 @@ def _define_direct(function, numpy_ufunc, allowed: str):
             out = compute_directly(numpy_ufunc, dtypes_allowed, self, other)
             if out is not None:
                 return out
-        return function(self, other) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, False)
 
     def swapped(x, y):
         return numpy_ufunc(y, x)
@@ -101,7 +110,7 @@ def _define_direct(function, numpy_ufunc, allowed: str):
             out = compute_directly(swapped, dtypes_allowed, self, other)
             if out is not None:
                 return out
-        return function(other, self) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, True)
 
     return operate, operate_reflected
 
@@ -110,10 +119,10 @@ def _define_plain(function):
     """(operator, reflected operator) through the function."""
 
     def operate(self, other):
-        return function(self, other) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, False)
 
     def operate_reflected(self, other):
-        return function(other, self) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, True)
 
     return operate, operate_reflected
 

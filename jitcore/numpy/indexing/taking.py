@@ -75,7 +75,9 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     """Elements at indices that vary along one axis and match along the others. Same as:
     `numpy.take_along_axis`.
 
-    mode: as in `take`; "one_hot" fills with 0."""
+    Args:
+        mode: as in `take`; "one_hot" fills with 0.
+        wrap_negative_indices: whether negative indices count from the end, or are out of range."""
     arr = ensure_array("take_along_axis", arr)
     if mode == "one_hot":
         mode, fill_value = "fill", 0
@@ -184,8 +186,8 @@ def extract(condition, arr, *, size: int | None = None, fill_value=0):
 
 
 def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False):
-    """arr without the slices at indices. Same as: `numpy.delete`; a traced index counts as the nearest end where
-    it is out of range, and several need the promise that they differ."""
+    """arr without the slices at indices. Same as: `numpy.delete`; a traced index counts as the nearest end
+    where it is out of range, and several need the promise that they differ."""
     arr = asarray(arr)
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -211,8 +213,8 @@ def _count_from_front(places, extent) -> Array:
 
 
 def insert(arr, obj, values, axis: int | None = None):
-    """arr with values inserted before indices. Same as: `numpy.insert`; traced indices out of range count as the
-    nearest end."""
+    """arr with values inserted before indices. Same as: `numpy.insert`; traced indices out of range count as
+    the nearest end."""
     arr, values = asarray(arr), asarray(values)
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -258,8 +260,8 @@ def _insert_traced(arr, places, values, axis: int) -> Array:
 
 
 def trim_zeros(filt, trim: str = "fb", axis=None):
-    """An array known now without its leading ("f") and trailing ("b") zeros along an axis, several (tuple) or all
-    (None): without the slices that have nothing else. Same as: `numpy.trim_zeros`."""
+    """An array known now without its leading ("f") and trailing ("b") zeros along an axis, several (tuple) or
+    all (None): without the slices that have nothing else. Same as: `numpy.trim_zeros`."""
     filt = ensure_array("trim_zeros", asarray(filt))
     places = [np.asarray(found) for found in nonzero(filt)] if filt.ndim else []
     axes = range(filt.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)

@@ -49,8 +49,8 @@ def _is_complex(x, y) -> bool:
 
 
 def _join_exponents(is_nan, x, y, stable, period: float):
-    """The result of `logaddexp`. Where it is NaN, x + y: infinity of two infinities, and else NaN, with a NaN as
-    slope too. Imaginary parts lie within half a period around 0."""
+    """The result of `logaddexp`. Where it is NaN, x + y: infinity of two infinities, and else NaN, with a NaN
+    as slope too. Imaginary parts lie within half a period around 0."""
     total = add(x, y)
     total = apply_select(apply_elementwise(lax.ne.primitive, (total, total)), multiply(total, total), total)
     result = apply_select(is_nan, total, stable)

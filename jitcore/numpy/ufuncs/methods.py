@@ -29,13 +29,13 @@ UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximu
 
 
 def reduce(self, a, axis=0, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
-    """Folds the function along one axis, several (tuple) or all (None), in the order of the elements. Same as:
-    `numpy.ufunc.reduce`.
+    """Folds the function along one axis, several (tuple) or all (None), in the order of the elements. Same
+    as: `numpy.ufunc.reduce`.
 
     Args:
         initial: what the fold begins with; the identity, or the first element, where it is None.
         where: a mask that broadcasts to a; other elements are left out.
-    Raises: ValueError for an empty axis or a mask without a beginning, and for a mask that is not of bools."""
+    Raises: ValueError for an empty axis or a mask without a beginning, and a mask that is not of bools."""
     name = self.__name__
     reject_out(f"{name}.reduce", out)
     a = ensure_array(name, a)
@@ -54,8 +54,8 @@ def reduce(self, a, axis=0, dtype=None, out=None, keepdims: bool = False, initia
 
 def _check_mask(ufunc, where, initial) -> Array:
     if ufunc.identity is None and initial is None:
-        raise ValueError(f"reduction operation {ufunc.__name__!r} does not have an identity, so to use a where "
-                         "mask one has to specify 'initial'.")
+        raise ValueError(f"reduction operation {ufunc.__name__!r} does not have an identity, so to use a "
+                         "where mask one has to specify 'initial'.")
     where = ensure_array(f"{ufunc.__name__}.reduce", where)
     if where.dtype != dtypes.bool_:
         raise ValueError(f"where argument must have dtype=bool; got dtype={where.dtype}")
