@@ -96,6 +96,12 @@ def rows_of_numpy():
         f * o | f @ jnp.ones((3, 1)) + o | jnp.asarray(o) | jax.eval_shape(lambda v: v + 1, o).shape
         jax.lax.reduce_window(f, 2., jax.lax.mul, (2, 2), (1, 1), "SAME") | jax.lax.reduce_window(f, 1., lambda a, b: a * .5 + b, (1, 2), (1, 1), "VALID")
         jax.lax.reduce_window(f, 2., jax.lax.mul, (2, 2), (1, 2), ((1, 0), (0, 2)), (2, 1), (1, 2))
+        jnp.intersect1d(x, x[0], size=4, fill_value=-1) | jnp.intersect1d(x, x[0, :2], size=3, return_indices=True)
+        jit(lambda a, b: jnp.setxor1d(a, b, size=6), x, x[0]) | jnp.setxor1d(x, x, size=2) | jnp.setdiff1d(x[0, :0], x, size=2)
+        jnp.intersect1d(x, x[0, :2], return_indices=True) | jnp.quantile(f.astype(jnp.float16), jnp.float32(.3))
+        jnp.percentile(x, jnp.bfloat16(30.)) | jax.scipy.stats.rankdata(f.at[0, 0].set(jnp.nan), axis=1)
+        jax.scipy.stats.sem(f.at[0, 0].set(jnp.nan), axis=1, nan_policy="omit") | jax.scipy.stats.mode(jnp.zeros((0, 3)))
+        jax.lax.conv_transpose(f.reshape(1, 6, 1), f[0].reshape(3, 1, 1), (2,), [(2, 1)], use_consistent_padding=True)
         jax.lax.reduce_window((f, x), (-jnp.inf, -1), later, (1, 2), (1, 1), "SAME")
     """
 
@@ -116,7 +122,7 @@ def rows_of_numpy():
             names = {"jax": jax, "jnp": jnp, "np": np, "jit": lambda g, *args: jax.jit(g)(*args), "later": later, "o": Wrapped(),
                      "x": jnp.asarray(X), "f": jnp.asarray(F), "m": jnp.asarray(MASK), "m4": jnp.asarray(MASK[0, :1]),
                      "c": jnp.array([1 + 2j, .5, 3j, -1 - 1j], jnp.complex64), "w": jnp.array([[1., 2., 0.], [.5, 1., 3.]])}
-            for module in ("scipy.linalg", "scipy.ndimage", "scipy.interpolate"):
+            for module in ("scipy.linalg", "scipy.ndimage", "scipy.interpolate", "scipy.stats"):
                 importlib.import_module(f"{jax.__name__}.{module}")
             return eval(text, names)
         return text, call
