@@ -262,7 +262,7 @@ _STAND_INS: dict[str, dict[str, Any]] = {
                "default_int_dtype": _default_types()["i"], "default_float_dtype": _default_types()["f"],
                "finfo": jitcore.numpy.finfo, "iinfo": jitcore.numpy.iinfo,
                "python_scalar_types_to_dtypes": dict(zip((bool, int, float, complex), map(np.dtype, "bifF"))),
-               "to_inexact_dtype": inexact_dtype, "to_numeric_dtype": lambda d: np.dtype(np.int32)
+               "to_complex_dtype": lambda d: np.result_type(d, np.complex64), "to_inexact_dtype": inexact_dtype, "to_numeric_dtype": lambda d: np.dtype(np.int32)
                if np.dtype(d) == bool else np.dtype(d), "default_uint_dtype": _default_types()["u"],
                "default_complex_dtype": _default_types()["c"], "bfloat16": ml_dtypes.bfloat16, "_intn_dtypes": [], "_custom_float_dtypes": [], "bool_": np.dtype(bool),
                "_jax_dtype_set": {*map(np.dtype, "? b h i q B H I Q e f d F D".split())},

@@ -172,8 +172,8 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
 
 
 def _select_static(values, mask, size, fill_value) -> Array:
-    """The values where the mask holds; `size` as in `nonzero`. Without a fill_value the first of them fills up,
-    or 0."""
+    """The values where the mask holds; `size` as in `nonzero`. Without a fill_value the first of them fills
+    up, or 0."""
     count = values.shape[0]
     (found,) = searching.nonzero(mask, size=size, fill_value=count)
     if size is None:

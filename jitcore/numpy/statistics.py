@@ -223,16 +223,14 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method
 def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights=None):
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
-    (q,) = promote_arrays("percentile", _to_operand(q), to=dtypes.inexact_dtype)
-    q = arithmetic.divide(q, 100)
+    q = _to_share("percentile", a, q)
     return quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights=None):
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
-    (q,) = promote_arrays("nanpercentile", _to_operand(q), to=dtypes.inexact_dtype)
-    q = arithmetic.divide(q, 100)
+    q = _to_share("nanpercentile", a, q)
     return nanquantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
@@ -244,6 +242,13 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool
 def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
     """`median` of the elements that are not NaN. Same as: `numpy.nanmedian`."""
     return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def _to_share(name: str, a, q) -> Array:
+    """A percentage as a share, in a dtype that is no narrower than that of the samples."""
+    (a,) = promote_arrays(name, a, to=dtypes.inexact_dtype)
+    q = ensure_array(name, _to_operand(q))
+    return arithmetic.divide(convert_dtype(q, dtypes.result_type(a, q)), 100)
 
 
 def _to_operand(q):

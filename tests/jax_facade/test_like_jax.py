@@ -93,7 +93,7 @@ def rows_of_numpy():
         jax.lax.add(f[:, :1], f[:1]) | jax.lax.igamma(f[:1] + 1, f[:, :1]) | jit(lambda a, b: jax.lax.mul(a, b), f[:, :1], f)
         jax.lax.mul(f[0], f) | jax.lax.conj(f) | jax.lax.pow(f, 2) | jax.lax.pow(f, jnp.array([[2]])) | jax.lax.fft(c, "fft", ())
         jax.grad(lambda v: jax.lax.sort(v, dimension=0).sum())(jnp.zeros((0, 5)))
-        f * o | f @ jnp.ones((3, 1)) + o | jnp.asarray(o) | jax.eval_shape(lambda v: v + 1, o).shape
+        f * o | f @ jnp.ones((3, 1)) + o | jnp.asarray(o) | jax.eval_shape(lambda v: v + 1, d).shape
         jax.lax.reduce_window(f, 2., jax.lax.mul, (2, 2), (1, 1), "SAME") | jax.lax.reduce_window(f, 1., lambda a, b: a * .5 + b, (1, 2), (1, 1), "VALID")
         jax.lax.reduce_window(f, 2., jax.lax.mul, (2, 2), (1, 2), ((1, 0), (0, 2)), (2, 1), (1, 2))
         jnp.intersect1d(x, x[0], size=4, fill_value=-1) | jnp.intersect1d(x, x[0, :2], size=3, return_indices=True)
@@ -109,9 +109,10 @@ def rows_of_numpy():
         def call(jax):
             jnp = jax.numpy
 
-            class Wrapped:
+            class Described:
                 shape, dtype = (2, 3), np.dtype("float32")
 
+            class Wrapped:
                 def __jax_array__(self):
                     return jnp.asarray(F)
 
@@ -119,7 +120,7 @@ def rows_of_numpy():
                 is_first = one[0] >= other[0]
                 return tuple(jnp.where(is_first, a, b) for a, b in zip(one, other))
 
-            names = {"jax": jax, "jnp": jnp, "np": np, "jit": lambda g, *args: jax.jit(g)(*args), "later": later, "o": Wrapped(),
+            names = {"jax": jax, "jnp": jnp, "np": np, "jit": lambda g, *args: jax.jit(g)(*args), "later": later, "o": Wrapped(), "d": Described(),
                      "x": jnp.asarray(X), "f": jnp.asarray(F), "m": jnp.asarray(MASK), "m4": jnp.asarray(MASK[0, :1]),
                      "c": jnp.array([1 + 2j, .5, 3j, -1 - 1j], jnp.complex64), "w": jnp.array([[1., 2., 0.], [.5, 1., 3.]])}
             for module in ("scipy.linalg", "scipy.ndimage", "scipy.interpolate", "scipy.stats"):
