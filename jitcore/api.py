@@ -243,12 +243,26 @@ def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = Fal
 
 @api_boundary
 def eval_shape(fun: Callable, *args, **kwargs) -> Any:
-    """The result of `fun` with a `ShapeDtypeStruct` in place of each array; computes nothing."""
+    """The result of `fun` with a `ShapeDtypeStruct` in place of each array; computes nothing.
+
+    Arguments may be any objects that have a `shape` and a `dtype`."""
+    args, kwargs = tree_util.tree_map(_read_description, (args, kwargs))
     if isinstance(fun, JitWrapped):
         return fun.eval_shape(*args, **kwargs)
     call = read_call(fun, plan_arguments(fun, DEFAULT_OPTIONS), args, kwargs, abstract=True)
     traced = trace_call(fun, call, transform="eval_shape")
     return traced.unflatten([_describe_aval(aval) for aval in traced.jaxpr.out_avals])
+
+
+def _read_description(x: Any) -> Any:
+    """A `ShapeDtypeStruct` for an object that has only what that has; else the object."""
+    is_known = isinstance(x, (Array, np.ndarray, np.generic, ShapeDtypeStruct, type))
+    if is_known or not isinstance(getattr(x, "shape", None), (tuple, list)) or not hasattr(x, "dtype"):
+        return x
+    try:
+        return ShapeDtypeStruct(x.shape, x.dtype)
+    except TypeError:  # of a dtype that is no array's, such as that of keys
+        return x
 
 
 def _describe_aval(aval: ShapedArray) -> ShapeDtypeStruct:

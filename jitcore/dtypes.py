@@ -325,12 +325,10 @@ def join_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     for dtype, _ in types:
         if is_key(dtype):
             raise ValueError(f"dtype={dtype} is not a valid dtype for type promotion.")
-    if config.numpy_dtype_promotion == "strict":
-        _check_strictly(types)
     return _join_distinct(frozenset(types), config.enable_x64)
 
 
-def _check_strictly(types) -> None:
+def check_strictly(types) -> None:
     """Raises: TypePromotionError unless one strong dtype meets weak ones of its own or a lesser kind."""
     strong = {dtype for dtype, weak in types if not weak}
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}

@@ -30,7 +30,7 @@ def _reduce_segments(name: str, scatter, start, data, segment_ids, num_segments,
     if num_segments is None:
         if isinstance(ids, Tracer):
             raise argument_errors.argument_value_error(f"ops.{name}", "segment_ids", ids.aval.long(),
-                                              origin_of(ids.trace, ids), user_snippet())
+                                              origin_of(ids.owner, ids), user_snippet())
         num_segments = int(ids.data.max()) + 1 if ids.size else 0
     num_segments = operator.index(num_segments)
     if num_segments < 0:

@@ -146,10 +146,14 @@ def _find_differences(f: Callable, args: tuple, tangents: tuple, eps: float):
     return tree_map(subtract, above, below)
 
 
-def _multiply(xs, ys) -> float:
-    """The real inner product of two pytrees."""
-    pairs = zip(tree_leaves(xs), tree_leaves(ys))
-    return sum(float(np.real(np.vdot(np.asarray(x), np.asarray(y)))) for x, y in pairs)
+def _multiply(xs, ys) -> np.ndarray:
+    """The real inner product of two pytrees, in their widest dtype, which says how exact it is."""
+    pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(tree_leaves(xs), tree_leaves(ys))]
+    wide = [np.complex128 if dtypes.is_complex(x.dtype) else np.float64 for x, _ in pairs]
+    total = sum(float(np.real(np.vdot(x.astype(kind), y.astype(kind)))) for kind, (x, y) in zip(wide, pairs))
+    real = [np.real(np.zeros((), each.dtype)).dtype for pair in pairs for each in pair
+            if each.dtype != dtypes.float0]
+    return np.asarray(total, np.result_type(*real)) if real else np.asarray(total)
 
 
 def _find_tolerance(given: Tolerance, dtype: np.dtype) -> float:

@@ -288,6 +288,28 @@ def api_boundary(fun: Callable[P, R]) -> Callable[P, R]:
     return call_filtered
 
 
+#: Packages whose functions are written in other public functions ...
+_LIBRARIES = ("experimental", "image", "nn", "numpy", "ops", "random", "scipy")
+#: ... but for these modules, through which calls of the user's go, or which call functions of the user's.
+_WAYS_IN = frozenset({"jitcore.numpy.arrays.operators", "jitcore.numpy.arrays.methods",
+                      "jitcore.numpy.arrays.protocols", "jitcore.numpy.vectorizing"})
+
+
+def is_called_by_user() -> bool:
+    """Whether the public function that is running was called by the user, not by another one of jitcore's:
+    what a flag forbids the user, such as implicit promotion, libraries may do."""
+    frame: FrameType | None = sys._getframe(1)
+    entry = api_boundary.__code__.co_consts
+    while frame is not None and _hidden[frame.f_globals.get("__name__")]:
+        caller = frame.f_back
+        if frame.f_code in entry and caller is not None:
+            name = caller.f_globals.get("__name__", "")
+            if name not in _WAYS_IN and name.startswith("jitcore.") and name.split(".")[1] in _LIBRARIES:
+                return False
+        frame = caller
+    return True
+
+
 def bound_module(module: ModuleType, names: Iterable[str]) -> None:
     """Makes the public functions of a module entry points, see `api_boundary`, with complete docstrings."""
     for name in names:

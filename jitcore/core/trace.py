@@ -206,12 +206,12 @@ def _refuse(wanted: str) -> Callable:
 class Tracer(Array):
     """Stands for an array while a function is traced.
 
-    Attributes: `trace` (who made it), `aval`, `atom` (its variable in that trace's jaxpr)."""
+    Attributes: `owner` (the trace that made it), `aval`, `atom` (its variable in that trace's jaxpr)."""
 
-    __slots__ = ("trace", "_aval", "atom", "source_info")
+    __slots__ = ("owner", "_aval", "atom", "source_info")
 
     def __init__(self, trace: Trace, aval: ShapedArray, atom=None, source_info=None):
-        self.trace, self._aval, self.atom, self.source_info = trace, aval, atom, source_info
+        self.owner, self._aval, self.atom, self.source_info = trace, aval, atom, source_info
 
     @property
     def aval(self) -> ShapedArray:
@@ -252,7 +252,7 @@ class Tracer(Array):
         return (self[i] for i in range(self.shape[0]))
 
     def __repr__(self) -> str:
-        return f"Traced<{self._aval!r}>with<{self.trace!r}>"
+        return f"Traced<{self._aval!r}>with<{self.owner!r}>"
 
 
 #: Arrays that an implementation in NumPy does not take.
@@ -298,12 +298,12 @@ class JaxprTrace(Trace):
 
     def owns(self, value) -> bool:
         """Whether a value was made inside this trace (else it was made before the trace began)."""
-        return isinstance(value, Tracer) and value.trace is self
+        return isinstance(value, Tracer) and value.owner is self
 
     def atom_of(self, x):
         """The variable or literal that stands for x here; values from outside become constvars."""
         if isinstance(x, Tracer):
-            if x.trace is self:
+            if x.owner is self:
                 return x.atom
             self._check_visible(x)
             return self._const_var(x, x.aval)
@@ -324,7 +324,7 @@ class JaxprTrace(Trace):
         """Raises: UnexpectedTracerError unless the tracer belongs to an open enclosing trace."""
         outer = self.parent
         while outer is not None:
-            if outer is tracer.trace:
+            if outer is tracer.owner:
                 return
             outer = outer.parent
         raise unexpected_tracer_error(tracer)
@@ -332,7 +332,7 @@ class JaxprTrace(Trace):
     def process_primitive(self, primitive, args, params):
         if not self.is_open:
             raise errors.UnexpectedTracerError("an operation was recorded into a trace that has ended")
-        atoms = [x.atom if x.__class__ is Tracer and x.trace is self else self.atom_of(x) for x in args]
+        atoms = [x.atom if x.__class__ is Tracer and x.owner is self else self.atom_of(x) for x in args]
         out_avals = primitive.aval(*[atom.aval for atom in atoms], **params)
         out_avals = out_avals if primitive.multiple_results else [out_avals]
         if context.tracks_varying:
@@ -441,7 +441,7 @@ def close_over_consts(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list
 
 def unexpected_tracer_error(tracer: Tracer) -> Exception:
     where = source.format_snippet(tracer.source_info)
-    return leaks.leaked_tracer_error(tracer.aval.long(), origin_of(tracer.trace), where)
+    return leaks.leaked_tracer_error(tracer.aval.long(), origin_of(tracer.owner), where)
 
 
 _CONVERSION_ERRORS = {
@@ -459,9 +459,9 @@ _CONVERSION_ERRORS = {
 def concretization_error(tracer: Tracer, wanted: str) -> Exception:
     """The documented error for using a tracer where Python needs a value (`bool`, `int`, `index`, `array`
     ...)."""
-    if not tracer.trace.is_open:
+    if not tracer.owner.is_open:
         return unexpected_tracer_error(tracer)
-    return _CONVERSION_ERRORS[wanted](tracer.aval.long(), origin_of(tracer.trace, tracer), user_snippet())
+    return _CONVERSION_ERRORS[wanted](tracer.aval.long(), origin_of(tracer.owner, tracer), user_snippet())
 
 
 def user_snippet() -> list[str]:
@@ -483,7 +483,7 @@ def origin_of(trace: Trace, tracer: Tracer | None = None) -> errors.Origin:
 
 def origin_arguments(tracer: Tracer) -> dict[str, ShapedArray]:
     """The traced function's arguments that the value depends on, in their order: names and avals."""
-    trace = tracer.trace
+    trace = tracer.owner
     if not isinstance(trace, JaxprTrace) or trace.debug_info is None or not trace.debug_info.arg_names:
         return {}
     _, needed = slice_eqns(trace.eqns, [tracer.atom])

@@ -135,7 +135,8 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
 def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: Any,
                    rhs_dilation: Sequence[int] | None = None, dimension_numbers: Any = None,
                    transpose_kernel: bool = False, precision: Any = None,
-                   preferred_element_type: DTypeLike | None = None) -> Array: ...
+                   preferred_element_type: DTypeLike | None = None,
+                   use_consistent_padding: bool = False) -> Array: ...
 def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
                                window_strides: Sequence[int], padding: Any,
                                dimension_numbers: Sequence[str]) -> tuple[int, ...]: ...

@@ -95,7 +95,8 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
             if options or len(args) != arity:
                 function(*args, **options)  # has the signature, so that Python says what is wrong
                 check_accuracy(options.get("accuracy"))
-            return primitive.bind(*to_operands(prim_name, args))
+            operands = to_operands(prim_name, args)
+            return primitive.bind(*(operands if arity == 1 else repeat_ones(prim_name, operands)))
 
         public.primitive = primitive
         public.__name__ = function.__name__
@@ -139,6 +140,27 @@ def to_operands(name: str, args) -> list:
     if target not in (strong or {aval.dtype for arg, aval in zip(args, avals) if isinstance(arg, Array)}):
         raise _dtypes_differ(name, avals)  # a Python scalar gives way, no array does
     return [cast(arg, aval, target, weak) for arg, aval in zip(args, avals)]
+
+
+def repeat_ones(name: str, operands: list) -> list:
+    """Operands of one rank with axes of extent 1 repeated to the extents of the others; scalars stay.
+
+    Raises: TypeError for other shapes."""
+    shapes = dict.fromkeys(shape for x in operands if (shape := getattr(x, "shape", ())))
+    if len(shapes) < 2:
+        return operands
+    shape = functools.reduce(functools.partial(_meet_shapes, name), shapes)
+    axes = tuple(range(len(shape)))
+    spread = registry["broadcast_in_dim"]
+    return [x if getattr(x, "shape", ()) in ((), shape)
+            else spread.bind(x, shape=shape, broadcast_dimensions=axes) for x in operands]
+
+
+def _meet_shapes(name: str, a: tuple, b: tuple) -> tuple:
+    """The shape of which a and b have all axes, or extent 1 instead."""
+    if len(a) != len(b) or any(m != n and m != 1 and n != 1 for m, n in zip(a, b)):
+        raise TypeError(f"{name} got incompatible shapes for broadcasting: {a}, {b}.")
+    return tuple(n if m == 1 else m for m, n in zip(a, b))
 
 
 def _dtypes_differ(name: str, avals) -> TypeError:
@@ -219,7 +241,7 @@ def canonicalize_shape(shape) -> tuple:
     except errors.TracerIntegerConversionError:
         tracer = next(extent for extent in shape if isinstance(extent, Tracer))
         raise argument_errors.shape_value_error(f"({', '.join(map(str, shape))})",
-                                                origin_of(tracer.trace, tracer), user_snippet()) from None
+                                                origin_of(tracer.owner, tracer), user_snippet()) from None
     except TypeError:
         message = f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
         raise TypeError(message) from None

@@ -11,7 +11,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax.define import elementwise
-from jitcore.lax.elementwise import add, div, eq, integer_pow, mul, neg, select_n, square, sub
+from jitcore.lax.elementwise import (add, convert_element_type, div, eq, integer_pow, mul, neg, select_n,
+                                     square, sub)
 from jitcore.lax.lazy import LazyFunctions
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2",
@@ -191,9 +192,21 @@ def _slope_of_power(x, y):
     return select_n(eq(y, 0.0), slope, 0.0)
 
 
-@elementwise(impl=np.power, hlo="power", domain=(0.1, 3), cost=30,
+@elementwise(impl=np.power, name="pow", hlo="power", domain=(0.1, 3), cost=30,
              lower=lambda builder, x, y: builder.pow(x, y),
              jvp=(lambda t, ans, x, y: mul(t, _slope_of_power(x, y)),
                   lambda t, ans, x, y: mul(t, mul(log(_replace_zero(x)), ans))))
+def _power(x, y):
+    """x to the power y, for floats of one dtype."""
+
+
 def pow_(x, y):
-    """x to the power y, for floats of one dtype (`integer_pow` takes a static integer)."""
+    """x to the power y, of one float or complex dtype; y may be an integer, or integers too."""
+    if isinstance(y, int) and not isinstance(y, bool):
+        return integer_pow(x, y)
+    if dtypes.is_integer(aval_of(y).dtype):
+        y = convert_element_type(y, aval_of(x).dtype)
+    return _power(x, y)
+
+
+pow_.primitive = _power.primitive

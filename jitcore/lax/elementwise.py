@@ -297,9 +297,18 @@ def imag(x):
     """Imaginary part."""
 
 
-@elementwise(impl=np.conj, accepts="c", domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: conj(ct))
-def conj(x):
+@elementwise(impl=np.conj, name="conj", accepts="c", domain=(-10, 10), jvp=LINEAR,
+             transpose=lambda ct, x: conj(ct))
+def _conjugate(x):
     """Complex conjugate."""
+
+
+def conj(x):
+    """Complex conjugate; real numbers become complex ones."""
+    return _conjugate(x) if dtypes.is_complex(aval_of(x).dtype) else complex_(x, 0.0)
+
+
+conj.primitive = _conjugate.primitive
 
 
 def _complex_of(dtype):

@@ -15,6 +15,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.jaxpr import ShapedArray, aval_of
+from jitcore.core.trace import to_array
 from jitcore.lax.define import canonicalize_shape, define, product
 from jitcore.lax.elementwise import conj, convert_element_type, mul
 from jitcore.lax.lazy import LazyFunctions
@@ -164,5 +165,5 @@ def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
             raise ValueError("only real valued inputs supported for rfft")
     elif not dtypes.is_complex(dtype):
         x = convert_element_type(x, dtypes.complex_dtype(dtype))
-    return fft.primitive.bind(x, fft_type=kind,
-                              fft_lengths=tuple(map(operator.index, canonicalize_shape(fft_lengths))))
+    lengths = tuple(map(operator.index, canonicalize_shape(fft_lengths)))
+    return fft.primitive.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else to_array(x)

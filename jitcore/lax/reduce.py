@@ -233,15 +233,6 @@ def find_monoid(computation: Callable, dtype) -> tuple[str | None, Jaxpr]:
     return None, jaxpr
 
 
-def recognize_monoid(name: str, computation: Callable, dtype) -> str:
-    """The key of `find_monoid`. Raises: NotImplementedError where there is none."""
-    key, jaxpr = find_monoid(computation, dtype)
-    if key is not None:
-        return key
-    raise NotImplementedError(
-        f"{name} needs a computation that is one of {', '.join(MONOIDS)} of its two arguments; got\n{jaxpr}")
-
-
 def combine_with_initial(key: str, result, init_value, dtype) -> Array:
     """result combined with init_value, without an equation where that is the known identity."""
     aval = aval_of(init_value)

@@ -81,6 +81,8 @@ def _argsort_packed(key: np.ndarray, axis: int) -> np.ndarray:
 
 def _take_along(x, order, axis: int):
     """The elements of x at these distinct places along an axis; the other axes run along."""
+    if 0 in aval_of(x).shape:
+        return x
     rest = tuple(dim for dim in range(aval_of(x).ndim) if dim != axis)
     return gather.primitive.bind(
         x, reshape(order, (*aval_of(order).shape, 1)), slice_sizes=(1,) * (len(rest) + 1),

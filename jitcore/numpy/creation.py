@@ -19,8 +19,8 @@ from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.lax.parallel.partitioning import place
 from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, broadcast_array,
-                                            canonicalize_shape, convert_dtype, ensure_array, promote_arrays,
-                                            require_static)
+                                            canonicalize_shape, convert_dtype, ensure_array, is_operand,
+                                            promote_arrays, require_static)
 from jitcore.numpy.ufuncs import logic
 from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power, sign, subtract
 
@@ -228,13 +228,14 @@ def empty(shape, dtype=None, *, device=None):
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
-    """`full` with the shape and dtype of a. Same as: `numpy.full_like`."""
-    a = ensure_array("full_like", a)
+    """`full` with the shape and dtype of a, which need be no array. Same as: `numpy.full_like`."""
+    if is_operand(a) or not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        a = ensure_array("full_like", a)
     shape = a.shape if shape is None else shape
     if dtype is not None:
         return full(shape, fill_value, dtypes.canonicalize_for(_dtype_like(dtype), a.dtype), device=device)
     filled = full(shape, fill_value, a.dtype, device=device)
-    return convert_dtype(filled, filled.dtype, a.weak_type)
+    return convert_dtype(filled, filled.dtype, getattr(a, "weak_type", False))
 
 
 def zeros_like(a, dtype=None, shape=None, *, device=None):

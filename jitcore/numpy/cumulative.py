@@ -45,14 +45,15 @@ def cumprod(a, axis: int | None = None, dtype=None, out=None):
 
 def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, identity: int) -> Array:
     x = ensure_array(name, x)
+    if not x.ndim:
+        raise ValueError(f"The input to {name} must be non-scalar to take a cumulative value.")
     if axis is None:
         if x.ndim > 1:
             raise ValueError(
                 f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
                 "The axis argument is only optional for one-dimensional arrays.")
         axis = 0
-    axis = canonicalize_axis(axis, max(x.ndim, 1))
-    x = x if x.ndim else ravel(x)
+    axis = canonicalize_axis(axis, x.ndim)
     dtype = reductions.widen_integer(x.dtype) if dtype is None else dtypes.canonicalize_for(dtype, x.dtype)
     out = function(convert_dtype(x, dtype), axis)
     if include_initial:
@@ -182,6 +183,8 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     if x is None:
         (y,) = promote_arrays("trapezoid", y, to=dtypes.inexact_dtype)
         widths = asarray(dx, y.dtype)
+        if widths.ndim:
+            widths = moveaxis(lax.expand_dims(widths, range(y.ndim - widths.ndim)), axis, -1)
         y = moveaxis(y, axis, -1)
     else:
         y, x = promote_arrays("trapezoid", y, x, to=dtypes.inexact_dtype)

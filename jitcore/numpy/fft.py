@@ -75,7 +75,7 @@ def transform(name: str, kind: FftType, a, s, axes, norm) -> Array:
     lengths = [a.shape[i] for i in axes] if s is None else [operator.index(n) for n in s]
     if s is None and kind is FftType.IRFFT:
         lengths[-1] = 2 * (lengths[-1] - 1)
-    if any(isinstance(n, int) and n < 1 for n in lengths):
+    if any(isinstance(n, int) and n < 1 for n in lengths) and (s is not None or kind is FftType.IRFFT):
         raise ValueError(f"{name}: invalid number of data points ({lengths}) specified")
     for i, n in zip(axes, lengths):
         is_half = kind is FftType.IRFFT and i == axes[-1]
@@ -94,10 +94,11 @@ def _transform_axes(a, kind: FftType, axes: tuple, lengths: list) -> Array:
         return a
     last = tuple(range(a.ndim - len(axes), a.ndim))
     moved = shaping.moveaxis(a, axes, last)
-    if kind is FftType.IRFFT and len(axes) > 3:
-        raise NotImplementedError("inverse real transforms take at most three axes")
     if len(axes) <= 3:
         moved = lax_fft(moved, kind, lengths)
+    elif kind is FftType.IRFFT:  # the half spectrum comes last
+        moved = _transform_axes(moved, FftType.IFFT, last[:-3], lengths[:-3])
+        moved = lax_fft(moved, kind, lengths[-3:])
     else:
         moved = lax_fft(moved, kind, lengths[-3:])
         kind = FftType.FFT if kind is FftType.RFFT else kind
@@ -107,6 +108,9 @@ def _transform_axes(a, kind: FftType, axes: tuple, lengths: list) -> Array:
 
 def _define_1d(name: str, kind: FftType, doc: str):
     def function(a, n=None, axis=-1, norm=None):
+        if isinstance(axis, (list, tuple)):
+            raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. "
+                             f"Please use jax.numpy.fft.{name}n. Got axis = {axis!r}.")
         return transform(name, kind, a, None if n is None else (n,), (axis,), norm)
 
     return _name(function, name, doc)
@@ -114,6 +118,8 @@ def _define_1d(name: str, kind: FftType, doc: str):
 
 def _define_nd(name: str, kind: FftType, doc: str, default_axes):
     def function(a, s=None, axes=None, norm=None):
+        if default_axes is not None and len(axes) != 2:
+            raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
         return transform(name, kind, a, s, axes, norm)
 
     if default_axes is not None:
@@ -159,15 +165,24 @@ def ihfft(a, n=None, axis=-1, norm=None):
 
 def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
     """Frequencies of the elements of `fft`, in cycles per unit of d. Same as: `numpy.fft.fftfreq`."""
-    n = operator.index(n)
+    n = _check_frequencies("fftfreq", n, d)
     steps = np.concatenate([np.arange((n - 1) // 2 + 1), np.arange(-(n // 2), 0)])
     return _frequencies(steps, n, d, dtype)
 
 
 def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
     """Frequencies of the elements of `rfft`. Same as: `numpy.fft.rfftfreq`."""
-    n = operator.index(n)
+    n = _check_frequencies("rfftfreq", n, d)
     return _frequencies(np.arange(n // 2 + 1), n, d, dtype)
+
+
+def _check_frequencies(name: str, n, d) -> int:
+    if isinstance(n, (list, tuple)):
+        raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {list(n)}.")
+    if isinstance(d, (list, tuple)):
+        raise ValueError(
+            f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
+    return operator.index(n)
 
 
 def _frequencies(steps: np.ndarray, n: int, d, dtype) -> Array:

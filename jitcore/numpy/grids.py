@@ -72,20 +72,38 @@ def _range_of(key: slice) -> Array:
 
 
 class _Joiner:
-    """`jnp.r_[1:4, 0, x]`: ranges, numbers and arrays joined along the last (`c_`) or first axis."""
+    """`jnp.r_[1:4, 0, x]`: ranges, numbers and arrays joined along the last (`c_`) or first axis.
+
+    A string in front says how, "axis,ndmin,place": the axis, how many axes each part has at least, and where
+    its own ones begin among these; "r" and "c" give a matrix of one row or column, see NumPy."""
 
     def __init__(self, is_column: bool):
         self._is_column = is_column
 
     def __getitem__(self, key):
         keys = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(one, str) for one in keys):
-            raise NotImplementedError(
-                "string directives of r_ and c_ are not supported; use concatenate or stack")
-        parts = [_range_of(one) if isinstance(one, slice) else array(one, ndmin=1) for one in keys]
-        if self._is_column:
-            parts = [lax.reshape(x, (*x.shape, 1)) if x.ndim == 1 else x for x in parts]
-        return concatenate(parts, -1 if self._is_column else 0)
+        axis, least, place = (-1, 2, 0) if self._is_column else (0, 1, -1)
+        matrix = None
+        if keys and isinstance(keys[0], str):
+            if keys[0] in ("r", "c"):
+                matrix = keys[0]
+            else:
+                given = [int(number) for number in keys[0].split(",")]
+                axis, least, place = [*given, *(axis, least, place)[len(given):]]
+            keys = keys[1:]
+        parts = []
+        for one in keys:
+            if isinstance(one, str):
+                raise ValueError("special directives must be the first entry.")
+            part = _range_of(one) if isinstance(one, slice) else array(one)
+            added = max(0, least - part.ndim)
+            first = place if place >= 0 else least + place - part.ndim + 1  # where its own axes begin
+            new = [i for i in range(least) if not first <= i < first + part.ndim]
+            parts.append(lax.expand_dims(part, new) if added else part)
+        joined = concatenate(parts, axis)
+        if matrix and joined.ndim == 1:
+            return lax.expand_dims(joined, (0 if matrix == "r" else 1,))
+        return joined
 
 
 mgrid, ogrid = _Grid(False), _Grid(True)

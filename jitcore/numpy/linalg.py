@@ -21,6 +21,7 @@ from jitcore.numpy import diagonals, products, reductions, shaping
 from jitcore.numpy.arrays.dtype_names import finfo
 from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, broadcast_shapes,
                                             canonicalize_axes, convert_dtype, ensure_array, promote_arrays)
+from jitcore.numpy.creation import asarray
 from jitcore.numpy.determinants import determinant, sign_and_logarithm
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
@@ -91,11 +92,12 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
 
 
 def qr(a, mode: str = "reduced"):
-    """a = Q R with orthonormal columns of Q. mode: "reduced", "complete", "r". Same as: `numpy.linalg.qr`."""
+    """a = Q R with orthonormal columns of Q. mode: "reduced" (which "full" is too), "complete", "r". Same as:
+    `numpy.linalg.qr`."""
     (a,) = _matrices("qr", a)
     if mode not in ("reduced", "complete", "full", "r"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
-    q, r = lax_linalg.qr(a, full_matrices=mode in ("complete", "full"))
+    q, r = lax_linalg.qr(a, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
@@ -227,10 +229,18 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
         raise ValueError(
             f"lstsq takes a matrix and a vector or matrix of as many rows, got {a.shape} and {b.shape}")
     columns = b if b.ndim == 2 else lax.expand_dims(b, (1,))
+    if not a.size:
+        x = lax.full((a.shape[1], columns.shape[1]), 0, a.dtype)
+        s, rank = lax.full((0,), 0, finfo(a.dtype).dtype), lax.full((), 0, dtypes.default_dtype("i"))
+        residuals = reductions.sum(arithmetic.square(arithmetic.absolute(columns)), 0)
+        if numpy_resid and a.shape[0] <= a.shape[1]:
+            residuals = get_item(residuals, slice(0, 0))
+        return (shaping.ravel(x) if b.ndim == 1 else x), residuals, rank, s
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None or (isinstance(rcond, (int, float)) and rcond < 0):
         rcond = float(finfo(a.dtype).eps) * (max(a.shape) if rcond is None else 1)
-    kept = logic.greater_equal(s, arithmetic.multiply(rcond, get_item(s, 0)))
+    kept = logic.logical_and(logic.greater(s, 0),
+                             logic.greater_equal(s, arithmetic.multiply(rcond, get_item(s, 0))))
     safe = apply_select(kept, s, s.dtype.type(1))
     inverse = apply_select(kept, arithmetic.divide(s.dtype.type(1), safe), s.dtype.type(0))
     projected = matmul(_adjoint(u), columns)
@@ -293,12 +303,13 @@ def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:
     if ord in (1, -1, np.inf, -np.inf):
         summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = reductions.sum(arithmetic.absolute(x), summed, keepdims=True)
-        out = (reductions.max if ord > 0 else reductions.min)(sums, other, keepdims=True)
+        out = (reductions.max(sums, other, keepdims=True, initial=0) if ord > 0
+               else reductions.min(sums, other, keepdims=True))
         return out if keepdims else lax.squeeze(out, axes)
     if ord in (2, -2, "nuc"):
         values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        fold = reductions.sum if ord == "nuc" else reductions.max if ord == 2 else reductions.min
-        out = fold(values, -1)
+        out = (reductions.sum(values, -1) if ord == "nuc"
+               else reductions.max(values, -1, initial=0) if ord == 2 else reductions.min(values, -1))
         return lax.expand_dims(out, sorted(axes)) if keepdims else out
     raise ValueError(f"Invalid order '{ord}' for matrix norm.")
 
@@ -324,15 +335,25 @@ def cond(x, p=None):
     return arithmetic.multiply(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
 
 
-def matrix_rank(M, rtol=None, *, tol=None):
-    """Number of singular values above rtol times the largest. Same as: `numpy.linalg.matrix_rank`."""
+def matrix_rank(M, rtol=None, *, hermitian: bool = False, tol=None):
+    """Number of singular values above rtol, whose other name is tol. Same as: `jax.numpy.linalg.matrix_rank`.
+
+    Args:
+        rtol: by default the largest singular value times the larger extent times the resolution of the dtype.
+        hermitian: whether M equals its adjoint, which is not used here.
+    Raises: ValueError for both names."""
+    if rtol is not None and tol is not None:
+        raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     M = ensure_array("matrix_rank", M)
     if M.ndim < 2:
         return convert_dtype(reductions.any(logic.not_equal(M, 0)), dtypes.int32)
     s = svd(M, full_matrices=False, compute_uv=False)
     rtol = tol if rtol is None else rtol
-    rtol = max(M.shape[-2:]) * float(finfo(s.dtype).eps) if rtol is None else rtol
-    limit = arithmetic.multiply(reductions.max(s, -1, keepdims=True), rtol)
+    if rtol is None:
+        share = max(M.shape[-2:]) * float(finfo(s.dtype).eps)
+        limit = arithmetic.multiply(reductions.max(s, -1, keepdims=True), share)
+    else:
+        limit = lax.expand_dims(asarray(rtol), (np.ndim(rtol),))
     return reductions.sum(logic.greater(s, limit), -1)
 
 

@@ -200,7 +200,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         left, right: values outside the range of xp; fp[0] and fp[-1] by default, "extrapolate" continues
         the line.
         period: of x and xp; left and right are then ignored."""
-    x, xp, fp = promote_arrays("interp", x, xp, fp, to=dtypes.inexact_dtype)
+    x, xp = promote_arrays("interp", x, xp, to=dtypes.inexact_dtype)
+    (fp,) = promote_arrays("interp", fp, to=dtypes.inexact_dtype)
     if xp.ndim != 1 or fp.ndim != 1 or xp.shape != fp.shape:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     if period is not None:

@@ -38,7 +38,7 @@ def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial
     end."""
     axes = canonicalize_axes(axis, a.ndim)
     if where is not None:
-        a = apply_select(_mask(where), a, np.asarray(identity).astype(a.dtype)[()])
+        a = apply_select(_mask(where, a.shape), a, np.asarray(identity).astype(a.dtype)[()])
     out = function(a, axes) if axes or a.ndim == 0 else array(a)
     if initial is not None:
         out = combine(out, asarray(initial, out.dtype))
@@ -47,11 +47,13 @@ def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial
     return convert_dtype(out, out.dtype)
 
 
-def _mask(where) -> Array:
+def _mask(where, shape: tuple) -> Array:
+    """The mask with leading axes, so that ranks are equal whatever `config.numpy_rank_promotion` says."""
     where = ensure_array("where", where)
     if where.dtype != dtypes.bool_:
-        raise TypeError(f"the where argument must be an array of bools, got {where.dtype.name}")
-    return where
+        raise ValueError(f"the where argument must be an array of bools, got {where.dtype.name}")
+    missing = len(shape) - where.ndim
+    return lax.expand_dims(where, range(missing)) if missing > 0 and where.ndim else where
 
 
 def _prepare(name: str, a, dtype, out, widen: bool) -> Array:
@@ -89,7 +91,11 @@ def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     is_max = name == "max"
     if dtypes.is_complex(a.dtype):
-        return _complex_extremum(a, axes, is_max, keepdims)
+        if where is not None:
+            a = apply_select(_mask(where, a.shape), a, asarray(initial, a.dtype))
+        found = _complex_extremum(a, axes, is_max, keepdims)
+        return found if initial is None else (arithmetic.maximum if is_max else arithmetic.minimum)(
+            found, asarray(initial, a.dtype))
     function = lax.reduce_max if is_max else lax.reduce_min
     if a.dtype == dtypes.bool_:
         function = lax.reduce_or if is_max else lax.reduce_and
@@ -182,7 +188,7 @@ def argmin(a, axis=None, out=None, keepdims=False):
 def _count(a, axis, where, keepdims=False):
     """Number of elements that a reduction over `axis` takes: a number, or an array where `where` decides."""
     if where is not None:
-        where = broadcast_array(_mask(where), a.shape)
+        where = broadcast_array(_mask(where, a.shape), a.shape)
         return sum(where, axis, a.dtype, None, keepdims)
     count = 1
     for i in canonicalize_axes(axis, a.ndim):
@@ -220,6 +226,8 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
 
     Same as: `numpy.var`; NaN where the divisor is not positive."""
     reject_out("var", out)
+    if correction is not None and not (isinstance(ddof, (int, float)) and ddof == 0):
+        raise ValueError("ddof and correction can't be provided simultaneously.")
     ddof = ddof if correction is None else correction
     a, target = _to_inexact(ensure_array("var", a), dtype)
     center = _mean(a, axis, None, True, where) if mean is None else mean
@@ -247,7 +255,8 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
-    """Mean weighted by `weights` (of a's shape, or 1-D along `axis`). Same as: `numpy.average`."""
+    """Mean weighted by `weights` (of a's shape, or of its extents along `axis`, one or several). Same as:
+    `numpy.average`."""
     a = ensure_array("average", a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
@@ -255,11 +264,11 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
         return (result, total) if returned else result
     weights = ensure_array("average", weights, 1)
     if weights.shape != a.shape:
-        if axis is None or weights.ndim != 1 or weights.shape[0] != a.shape[axis]:
+        axes = () if axis is None else [canonicalize_axis(i, a.ndim) for i in np.ravel(axis)]
+        if not axes or weights.shape != tuple(a.shape[i] for i in axes):
             raise ValueError("weights must have the shape of a, or be 1-D of its length along axis")
-        shape = [1] * a.ndim
-        shape[canonicalize_axis(axis, a.ndim)] = weights.shape[0]
-        weights = lax.reshape(weights, tuple(shape))
+        weights = lax.transpose(weights, np.argsort(axes))
+        weights = lax.expand_dims(weights, [i for i in range(a.ndim) if i not in axes])
     dtype = dtypes.inexact_dtype(dtypes.result_type(a, weights))
     a, weights = convert_dtype(a, dtype), broadcast_array(convert_dtype(weights, dtype), a.shape)
     total = sum(weights, axis, None, None, keepdims)
@@ -340,14 +349,14 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
     return mean(a, axis, dtype, None, keepdims, where=_is_valid(a, where))
 
 
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None):
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
     """Variance of the elements that are not NaN. Same as: `numpy.nanvar`."""
     reject_out("nanvar", out)
     a = ensure_array("nanvar", a)
-    return var(a, axis, dtype, None, ddof, keepdims, where=_is_valid(a, where))
+    return var(a, axis, dtype, None, ddof, keepdims, where=_is_valid(a, where), mean=mean)
 
 
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None):
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
     """Square root of `nanvar`. Same as: `numpy.nanstd`."""
     reject_out("nanstd", out)
-    return arithmetic.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where))
+    return arithmetic.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))

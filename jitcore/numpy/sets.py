@@ -61,7 +61,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     Raises: ConcretizationTypeError for a traced array without `size`."""
     ar = ensure_array("unique", ar)
     if size is None and isinstance(ar, Tracer):
-        raise argument_errors.size_required_error("jnp.unique", ar.aval.long(), origin_of(ar.trace, ar),
+        raise argument_errors.size_required_error("jnp.unique", ar.aval.long(), origin_of(ar.owner, ar),
                                          user_snippet())
     shape = ar.shape
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
@@ -172,31 +172,49 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
 
 
 def _select_static(values, mask, size, fill_value) -> Array:
-    """The values where the mask holds; `size` as in `nonzero`."""
-    (found,) = searching.nonzero(mask, size=size, fill_value=values.shape[0])
+    """The values where the mask holds; `size` as in `nonzero`. Without a fill_value the first of them fills
+    up, or 0."""
+    count = values.shape[0]
+    (found,) = searching.nonzero(mask, size=size, fill_value=count)
     if size is None:
         return get_item(values, found)
-    out = get_item(values, arithmetic.minimum(found, max(values.shape[0] - 1, 0)))
-    filler = 0 if fill_value is None else fill_value
-    return apply_select(logic.less(found, values.shape[0]), out, asarray(filler, values.dtype))
+    if not count:
+        return lax.full((size,), 0 if fill_value is None else fill_value, values.dtype)
+    out = get_item(values, arithmetic.minimum(found, count - 1))
+    is_found = logic.less(found, count)
+    zero = values.dtype.type(0)
+    filler = (apply_select(get_item(is_found, slice(0, 1)), get_item(out, slice(0, 1)), zero)
+              if fill_value is None else asarray(fill_value, values.dtype))
+    return apply_select(is_found, out, filler)
+
+
+def _is_new(ordered) -> Array:
+    """Whether an element of a sorted vector differs from the one before."""
+    if not ordered.shape[0]:
+        return lax.full((0,), False, dtypes.bool_)
+    return concatenate([asarray([True]), logic.not_equal(diff(ordered), 0)])
 
 
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *,
                 size: int | None = None, fill_value=None):
-    """The distinct elements that both have. Same as: `numpy.intersect1d`."""
+    """The distinct elements that both have, on request with their first positions. Same as:
+    `numpy.intersect1d`; positions are filled up with the number of elements."""
     ar1, ar2 = (ravel(x) for x in promote_arrays("intersect1d", asarray(ar1), asarray(ar2)))
-    first, where1 = unique(ar1, return_index=True, size=None if size is None else ar1.shape[0])
-    second, where2 = unique(ar2, return_index=True, size=None if size is None else ar2.shape[0])
-    mask = isin(first, second)
-    if size is not None:
-        mask = logic.logical_and(mask, concatenate([asarray([True]), logic.not_equal(diff(first), 0)]))
+    index = dtypes.default_dtype("i")
+    (first, where1), (second, where2) = (
+        lax.sort((ar, lax.iota(index, ar.shape[0])), 0, True, 1) for ar in (ar1, ar2))
+    mask = logic.logical_and(_is_new(first), isin(first, second))
     common = _select_static(first, mask, size, fill_value)
     if not return_indices:
         return common
-    if not second.shape[0] or not common.shape[0]:
+    if not ar1.size or not ar2.size or not common.shape[0]:
         return common, get_item(where1, slice(0, 0)), get_item(where2, slice(0, 0))
-    place = searching.searchsorted(second, common)
-    return common, _select_static(where1, mask, size, ar1.size), get_item(where2, place)
+    found = _select_static(where1, mask, size, ar1.size)
+    place = arithmetic.minimum(searching.searchsorted(second, common), ar2.size - 1)
+    there = get_item(where2, place)
+    if size is not None:
+        there = apply_select(logic.less(found, ar1.size), there, asarray(ar2.size, index))
+    return common, found, there
 
 
 def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
@@ -211,8 +229,8 @@ def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None,
         first = ravel(ar1) if assume_unique else unique(ar1)
         return _select_static(first, isin(first, ar2, invert=True), None, None)
     first = lax.sort(ravel(ar1), 0, True)
-    is_new = concatenate([asarray([True]), logic.not_equal(diff(first), 0)])
-    return _select_static(first, logic.logical_and(is_new, isin(first, ar2, invert=True)), size, fill_value)
+    mask = logic.logical_and(_is_new(first), isin(first, ar2, invert=True))
+    return _select_static(first, mask, size, 0 if fill_value is None else fill_value)
 
 
 def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
@@ -220,9 +238,8 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
     ar1, ar2 = asarray(ar1), asarray(ar2)
     joined = concatenate([ar1, ar2], None)
     first = lax.sort(joined, 0, True)
-    is_new = concatenate([asarray([True]), logic.not_equal(diff(first), 0)])
     in_one = logic.not_equal(isin(first, ar1), isin(first, ar2))
-    return _select_static(first, logic.logical_and(is_new, in_one), size, fill_value)
+    return _select_static(first, logic.logical_and(_is_new(first), in_one), size, fill_value)
 
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",

@@ -263,9 +263,12 @@ def roll(a, shift, axis=None):
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    has_many = isinstance(shift, Sequence) or isinstance(shift, np.ndarray) and shift.ndim
+    has_many = isinstance(shift, Sequence) or np.ndim(shift) > 0
     shifts = list(shift) if has_many else [shift] * len(axes)
+    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
     axes = axes * len(shifts) if len(axes) == 1 else axes
+    if len(shifts) != len(axes):
+        raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
     for one, i in zip(shifts, axes):
         a = _roll_axis(a, one, canonicalize_axis(i, a.ndim))
     return a

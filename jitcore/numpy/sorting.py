@@ -40,8 +40,14 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
 
 
 def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True,
-            descending: bool = False):
-    """Indices that sort along an axis; equal elements keep their order. Same as: `numpy.argsort`."""
+            descending: bool = False, dtype=None):
+    """Indices that sort along an axis, in an integer dtype; equal elements keep their order. Same as:
+    `numpy.argsort`."""
+    found = _find_order(a, axis, kind, order, stable, descending)
+    return found if dtype is None else convert_dtype(found, dtypes.canonicalize(dtype))
+
+
+def _find_order(a, axis: int | None, kind, order, stable: bool, descending: bool) -> Array:
     _check_options(kind, order)
     a, axis = _prepare("argsort", a, axis)
     if not descending:

@@ -43,7 +43,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
     if length is None:
         if isinstance(x, Tracer):
             raise argument_errors.argument_value_error("jnp.bincount", "x", x.aval.long(),
-                                                       origin_of(x.trace, x), user_snippet())
+                                                       origin_of(x.owner, x), user_snippet())
         length = max(minlength, int(x.data.max()) + 1 if x.size else 0)
     else:
         length = max(operator.index(length), minlength)
@@ -199,7 +199,7 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):
 
 
 # -- order statistics ---------------------------------------------------------------------------------------
-_METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+_METHODS = ("linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf")
 
 
 def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
@@ -207,32 +207,31 @@ def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: s
     """The values below which shares q in [0, 1] of the elements lie. Same as: `numpy.quantile`; NaN gives
     NaN.
 
-    method: between two elements "linear", "lower", "higher", "nearest" or "midpoint"."""
-    _reject_weights("quantile", weights)
-    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False)
+    Args:
+        method: between two elements "linear", "lower", "higher", "nearest" or "midpoint"; "inverted_cdf"
+            takes the first element up to which there is a share q.
+        weights: what each element counts for, of a's shape, or 1-D along axis; for "inverted_cdf" alone."""
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False, weights)
 
 
 def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                 keepdims: bool = False, *, weights=None):
     """`quantile` of the elements that are not NaN. Same as: `numpy.nanquantile`."""
-    _reject_weights("nanquantile", weights)
-    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True)
+    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True, weights)
 
 
 def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights=None):
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
-    _reject_weights("percentile", weights)
-    a, q = promote_arrays("percentile", a, _to_operand(q), to=dtypes.inexact_dtype)
-    return quantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims)
+    q = _to_share("percentile", a, q)
+    return quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights=None):
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
-    _reject_weights("nanpercentile", weights)
-    a, q = promote_arrays("nanpercentile", a, _to_operand(q), to=dtypes.inexact_dtype)
-    return nanquantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims)
+    q = _to_share("nanpercentile", a, q)
+    return nanquantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)
 
 
 def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
@@ -245,9 +244,11 @@ def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: b
     return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
-def _reject_weights(name: str, weights) -> None:
-    if weights is not None:
-        raise NotImplementedError(f"jnp.{name} does not support weights.")
+def _to_share(name: str, a, q) -> Array:
+    """A percentage as a share, in a dtype that is no narrower than that of the samples."""
+    (a,) = promote_arrays(name, a, to=dtypes.inexact_dtype)
+    q = ensure_array(name, _to_operand(q))
+    return arithmetic.divide(convert_dtype(q, dtypes.result_type(a, q)), 100)
 
 
 def _to_operand(q):
@@ -255,18 +256,56 @@ def _to_operand(q):
     return asarray(q) if isinstance(q, (list, tuple)) else q
 
 
-def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, skips_nan: bool) -> Array:
+def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, skips_nan: bool,
+              weights) -> Array:
     reject_out(name, out)
     if overwrite_input:
         raise ValueError("jnp.quantile does not support overwrite_input=True: arrays are immutable.")
     if method not in _METHODS:
         raise ValueError(f"method can only be one of {_METHODS}, got {method!r}")
-    a, q = promote_arrays(name, a, _to_operand(q), to=dtypes.inexact_dtype)
+    (a,) = promote_arrays(name, a, to=dtypes.inexact_dtype)
+    target = a.dtype, a.weak_type
+    q = ensure_array(name, _to_operand(q))
+    wide = dtypes.result_type(a, q)  # a share of a wider dtype says more exactly where, not in which dtype
+    a, q = convert_dtype(a, wide), convert_dtype(q, wide)
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
-    return pick_quantiles(a, q, axis, keepdims, method, skips_nan)
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise NotImplementedError(f"{name} takes weights with method='inverted_cdf', not with {method!r}")
+        found = _pick_weighted(name, a, q, axis, keepdims, skips_nan, weights)
+    else:
+        found = pick_quantiles(a, q, axis, keepdims, method, skips_nan)
+    return convert_dtype(found, *target)
+
+
+def _pick_weighted(name: str, a, q, axis, keepdims: bool, skips_nan: bool, weights) -> Array:
+    """For each share q the first element, in their order, up to which that share of the weights lies."""
+    axes = canonicalize_axes(axis, a.ndim)
+    weights = convert_dtype(ensure_array(name, weights), a.dtype)
+    if weights.shape != a.shape:
+        if axis is None or weights.shape != tuple(a.shape[i] for i in axes):
+            raise ValueError("weights must have the shape of a, or be 1-D of its length along axis")
+        weights = lax.expand_dims(weights, [i for i in _range(a.ndim) if i not in axes])
+    is_nan = logic.isnan(a)
+    weights = broadcast_array(weights, a.shape)
+    if skips_nan:
+        weights = apply_select(is_nan, weights.dtype.type(0), weights)
+    kept = [extent for i, extent in enumerate(a.shape) if i not in axes]
+    rows = [lax.reshape(moveaxis(x, axes, tuple(_range(a.ndim - len(axes), a.ndim))),
+                        (*kept, a.size // max(math.prod(kept), 1))) for x in (a, weights)]
+    ordered, weights = lax.sort(rows, len(kept), True, 1)
+    reached = lax.cumsum(weights, len(kept))
+    reached = arithmetic.divide(reached, get_item(reached, (Ellipsis, slice(-1, None))))
+    shares = lax.reshape(q, (*q.shape, *[1] * (len(kept) + 1)))
+    behind = logic.less(lax.expand_dims(reached, range(q.ndim)), shares)
+    index = arithmetic.minimum(reductions.sum(behind, -1), ordered.shape[-1] - 1)
+    result = _take_last(ordered, index, index.shape)
+    if not skips_nan:
+        result = apply_select(reductions.any(is_nan, axis), result.dtype.type(np.nan), result)
+    return lax.expand_dims(result, tuple(i + q.ndim for i in axes)) if keepdims else result
 
 
 def pick_quantiles(a, q, axis, keepdims: bool, method, skips_nan: bool) -> Array:
@@ -297,7 +336,11 @@ def _pick_between(ordered, q, last, method) -> Array:
     rank = ordered.ndim - 1
     if q.ndim:
         q = lax.reshape(q, (q.shape[0], *[1] * rank))
-    position = arithmetic.multiply(q, last)
+    if method == "inverted_cdf":
+        behind = lax.ceil(arithmetic.multiply(q, arithmetic.add(last, 1)))
+        position = arithmetic.maximum(arithmetic.subtract(behind, 1), 0)
+    else:
+        position = arithmetic.multiply(q, last)
     low = lax.floor(position)
     high = arithmetic.add(low, 1) if callable(method) else lax.ceil(position)
     share = arithmetic.subtract(position, low)
@@ -317,7 +360,7 @@ def _pick_between(ordered, q, last, method) -> Array:
         return arithmetic.multiply(arithmetic.add(below, above), 0.5)
     if method == "nearest":
         return apply_select(logic.less_equal(share, 0.5), below, above)
-    return below if method == "lower" else above
+    return above if method == "higher" else below
 
 
 def _take_last(ordered, index, shape: tuple) -> Array:
@@ -334,21 +377,34 @@ def _take_last(ordered, index, shape: tuple) -> Array:
 
 
 # -- covariance ---------------------------------------------------------------------------------------------
-def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=None, aweights=None):
+def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=None, aweights=None,
+        dtype=None):
     """Covariance matrix of the rows of m (and y). Same as: `numpy.cov`.
 
     Args:
         rowvar: rows are variables, columns observations; else the other way round.
         bias, ddof: the divisor is n - ddof; ddof is 1 by default, 0 with bias.
-        fweights, aweights: how often, and with which weight, each observation counts."""
+        fweights, aweights: how often, and with which weight, each observation counts.
+        dtype: in which it is computed.
+    Raises: ValueError for more than two axes, or a dtype that is not inexact."""
     m = ensure_array("cov", m)
     if m.ndim > 2:
         raise ValueError("m has more than 2 dimensions")
     (m,) = promote_arrays("cov", m, to=dtypes.inexact_dtype)
-    samples = _as_rows(m, rowvar)
+    samples = _as_rows(m, rowvar or m.ndim == 1)
     if y is not None:
-        samples, other = promote_arrays("cov", samples, _as_rows(ensure_array("cov", y), rowvar))
+        y = _as_rows(ensure_array("cov", y), rowvar or len(y) == 1)
+        samples, other = promote_arrays("cov", samples, y)
         samples = concatenate([samples, other], 0)
+    if dtype is not None:
+        if not dtypes.is_inexact(dtypes.canonicalize(dtype)):
+            raise ValueError(f"cov: dtype must be a subclass of float or complex; got {dtype=}")
+        samples = convert_dtype(samples, dtypes.canonicalize(dtype))
+    if not samples.shape[0]:
+        return lax.full((0, 0), 0, samples.dtype)
+    if not samples.shape[1]:
+        count = samples.shape[0]
+        return lax.full(() if count == 1 else (count, count), np.nan, samples.dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights = None
     for given in (fweights, aweights):
@@ -373,7 +429,7 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=
 
 def _as_rows(x, rowvar: bool) -> Array:
     x = atleast_2d(x)
-    return x if rowvar or x.shape[0] == 1 else lax.transpose(x, (1, 0))
+    return x if rowvar else lax.transpose(x, (1, 0))
 
 
 def _effective_count(total, weights, aweights, ddof):
@@ -386,9 +442,9 @@ def _effective_count(total, weights, aweights, ddof):
     return arithmetic.subtract(total, arithmetic.multiply(ddof, share))
 
 
-def corrcoef(x, y=None, rowvar: bool = True):
-    """Correlation coefficients of the rows of x (and y). Same as: `numpy.corrcoef`."""
-    c = cov(x, y, rowvar)
+def corrcoef(x, y=None, rowvar: bool = True, dtype=None):
+    """Correlation coefficients of the rows of x (and y), computed in dtype. Same as: `numpy.corrcoef`."""
+    c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return arithmetic.divide(c, c)
     n = np.arange(c.shape[0], dtype=np.int32)

@@ -191,13 +191,22 @@ class PythonUfunc(Ufunc):
         super().__init__(function, identity)
         # none of the names that have primitives
         self.__name__ = self.__qualname__ = f"frompyfunc({self.__name__})"
-        self.nin, self.nout, self.nargs = nin, nout, nin + nout
+        self.nin, self.nout = nin, nout
         self._vectorized = vectorize(function)
 
     def __call__(self, *args):
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} positional arguments, {len(args)} were given")
         return self._vectorized(*args)
+
+    def _key(self) -> tuple:
+        return self._function, self.nin, self.nout, self.identity
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, PythonUfunc) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
     def __reduce__(self):
         return PythonUfunc, (self._function, self.nin, self.nout, self.identity)

@@ -49,13 +49,15 @@ class RegularGridInterpolator:
                 raise ValueError(f"the points of axis {axis} have shape {p.shape}, values have {n} there")
 
     def __call__(self, xi, method: str | None = None) -> Array:
-        """Values at xi, [..., number of axes], or a tuple with an array for each axis."""
+        """Values at xi, [..., number of axes], a tuple with an array for each axis, or a vector."""
         method = self.method if method is None else method
         if method not in ("linear", "nearest"):
             raise ValueError(f"method {method!r} is not defined")
         if isinstance(xi, tuple):
             xi = jnp.stack(jnp.broadcast_arrays(*xi), -1)
         xi = ensure_array("RegularGridInterpolator", np.asarray(xi) if isinstance(xi, list) else xi)
+        if xi.ndim == 1 and len(self.grid) == 1:
+            xi = xi[:, None]  # points on a line
         if xi.shape[-1:] != (len(self.grid),):
             raise ValueError(f"the requested sample points xi have dimension {xi.shape[-1:]}, but this "
                              f"RegularGridInterpolator has dimension {len(self.grid)}")

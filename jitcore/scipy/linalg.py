@@ -54,6 +54,8 @@ def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bo
     """Solves a @ x = b by the factor of a that `cho_factor` gave."""
     factor, lower = c_and_lower
     factor, b = _promote("cho_solve", factor, b)
+    if b.ndim == 1 and factor.ndim > 2:
+        return cho_solve((factor, lower), b[:, None])[..., 0]
     first = solve_triangular(factor, b, trans=0 if lower else 2, lower=lower)
     return solve_triangular(factor, first, trans=2 if lower else 0, lower=lower)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from jitcore import dtypes, numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import ensure_array
 
@@ -31,10 +31,15 @@ _FOLDS: dict[str, Callable] = {
     "wrap": lambda index, size: index % size, "mirror": _mirror, "reflect": _reflect}
 
 
+def _round_half_away(x) -> Array:
+    """As SciPy rounds."""
+    return x if dtypes.is_integer(x.dtype) else lax.round(x)
+
+
 def _find_neighbours(x, order: int) -> list[tuple]:
     """(index, weight) of the elements along one axis of which the value at x is made."""
     if order == 0:
-        return [(jnp.asarray(jnp.round(x), dtypes.int32), 1)]
+        return [(jnp.asarray(_round_half_away(x), dtypes.int32), 1)]
     below = jnp.floor(x)
     index, upper = jnp.asarray(below, dtypes.int32), x - below
     return [(index, 1 - upper), (index + 1, upper)]
@@ -81,5 +86,5 @@ def map_coordinates(input, coordinates: Sequence, order: int, mode: str = "const
             value = value * weight
         total = total + value
     if dtypes.kind_of(image.dtype) in "iu":
-        total = jnp.round(total)
+        total = _round_half_away(total)
     return jnp.asarray(total, image.dtype)

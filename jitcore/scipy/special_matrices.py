@@ -70,11 +70,13 @@ def hankel(c, r=None) -> Array:
 
 
 def companion(a) -> Array:
-    """The matrix whose characteristic polynomial has the coefficients a, [n], the highest first: [n - 1, n -
-    1].
+    """The matrix whose characteristic polynomial has the coefficients a, [..., n], the highest first:
+    [..., n - 1, n - 1].
 
     Raises: ValueError for fewer than two coefficients."""
     (a,) = promote_arrays("companion", a, to=dtypes.inexact_dtype)
+    if a.ndim > 1:
+        return jnp.vectorize(companion, signature="(n)->(m,m)")(a)
     if a.ndim != 1 or a.shape[0] < 2:
         raise ValueError(f"companion needs a vector of at least two coefficients, got shape {a.shape}")
     n = a.shape[0] - 1
@@ -118,11 +120,13 @@ def fiedler_companion(a) -> Array:
 
 
 def leslie(f, s) -> Array:
-    """The matrix of a population by age: births f, [n], in the first row, survival s, [n - 1], below the
-    diagonal.
+    """The matrix of a population by age: births f, [..., n], in the first row, survival s, [..., n - 1],
+    below the diagonal.
 
     Raises: ValueError for other shapes."""
     f, s = promote_arrays("leslie", f, s)
+    if f.ndim > 1 or s.ndim > 1:
+        return jnp.vectorize(leslie, signature="(n),(m)->(n,n)")(f, s)
     if f.ndim != 1 or s.ndim != 1 or f.shape[0] != s.shape[0] + 1 or not s.shape[0]:
         raise ValueError("leslie: f needs one element more than s, and s at least one, got shapes "
                          f"{f.shape} and {s.shape}")
@@ -133,11 +137,13 @@ def convolution_matrix(a, n: int, mode: str = "full") -> Array:
     """The matrix by whose product a vector of n elements is convolved with a.
 
     Args:
-        a: [m]. mode: "full", "same", or "valid", as of `numpy.convolve`.
+        a: [..., m]. mode: "full", "same", or "valid", as of `numpy.convolve`.
 
     Raises: ValueError for n below 1, an empty a, and another mode."""
     a = _vector("convolution_matrix", a)
     n = operator.index(n)
+    if a.ndim > 1:
+        return jnp.vectorize(lambda a: convolution_matrix(a, n, mode), signature="(m)->(r,n)")(a)
     if n < 1 or a.ndim != 1 or not a.shape[0]:
         raise ValueError(f"convolution_matrix needs a vector that is not empty and n >= 1, got {a.shape} "
                          f"and {n}")

@@ -90,7 +90,7 @@ class BatchTrace(Trace):
 
     def lower(self, outs: Sequence) -> tuple[list, list[bool]]:
         """The values behind what was computed here, and which of them have a batch axis."""
-        batched = [isinstance(out, BatchTracer) and out.trace.tag is self.tag for out in outs]
+        batched = [isinstance(out, BatchTracer) and out.owner.tag is self.tag for out in outs]
         return [out.value if flag else out for out, flag in zip(outs, batched)], batched
 
     def process_primitive(self, primitive: Primitive, args, params):

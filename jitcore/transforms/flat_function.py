@@ -55,7 +55,7 @@ def _split_aux(out) -> tuple:
 
 def _read_primal(leaf):
     """A leaf of the auxiliary result without its tangent; it may be anything."""
-    return leaf.primal if isinstance(leaf, JvpTracer) and leaf.trace is context.trace else leaf
+    return leaf.primal if isinstance(leaf, JvpTracer) and leaf.owner is context.trace else leaf
 
 
 def describe_function(fun: Callable, transform: str) -> DebugInfo:

@@ -72,7 +72,7 @@ class JvpTrace(Trace):
         """The primals and tangents behind what was computed here."""
         primals, tangents = [], []
         for value in values:
-            if isinstance(value, JvpTracer) and value.trace is self:
+            if isinstance(value, JvpTracer) and value.owner is self:
                 primals.append(value.primal)
                 tangents.append(value.tangent)
             else:

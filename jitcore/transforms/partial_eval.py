@@ -29,7 +29,7 @@ class PartialTrace(JaxprTrace):
     """Applies primitives to known operands under the enclosing trace, and records the others."""
 
     def is_unknown(self, value) -> bool:
-        return isinstance(value, Tracer) and value.trace is self
+        return isinstance(value, Tracer) and value.owner is self
 
     def process_primitive(self, primitive: Primitive, args, params):
         if not self.is_open:

@@ -78,5 +78,5 @@ def test_errors(arguments, kind, text):
 
 
 def test_another_computation():
-    with pytest.raises(NotImplementedError, match="folds with add, max, min"):
-        window.reduce_window(X, 1.0, lax.mul, (1, 1, 2))
+    found = window.reduce_window(X, 1.0, lax.mul, (1, 1, 2))
+    np.testing.assert_allclose(found, np.asarray(X)[..., :-1] * np.asarray(X)[..., 1:], rtol=1e-6)

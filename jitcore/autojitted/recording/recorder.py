@@ -220,7 +220,7 @@ class Session:
             raws = [handle.read()]
         else:
             return None
-        if not all(isinstance(raw, Tracer) and raw.trace is self.trace for raw in raws):
+        if not all(isinstance(raw, Tracer) and raw.owner is self.trace for raw in raws):
             return None
         _, needed = slice_eqns(self.trace.eqns, [raw.atom for raw in raws])
         return {place for place, tracer in self.initial.items() if tracer.atom in needed}

@@ -186,7 +186,7 @@ def _find_length(leaves, avals, length):
 
 def _as_length(length):
     if isinstance(length, Tracer):
-        origin = origin_of(length.trace, length)
+        origin = origin_of(length.owner, length)
         raise argument_errors.argument_value_error("lax.scan", "length", length.aval.long(), origin,
                                                    user_snippet())
     if isinstance(length, DimExpr):

@@ -406,12 +406,14 @@ def conv_with_general_padding(lhs, rhs, window_strides: Sequence[int], padding,
 
 def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequence[int] | None = None,
                    dimension_numbers=None, transpose_kernel: bool = False, precision=None,
-                   preferred_element_type=None) -> Array:
+                   preferred_element_type=None, use_consistent_padding: bool = False) -> Array:
     """Convolution with fractional strides: the result is about `strides` times as large as lhs.
 
     Args:
         padding: "SAME" (extent times stride), "VALID", or pairs as in `conv_general_dilated`.
         dimension_numbers: by default channels stand last: ("NHWC", "HWIO", "NHWC").
+        use_consistent_padding: whether pairs are those of the convolution whose gradient this is, which cuts
+            them off the result, and not those of the spread lhs.
         transpose_kernel: flip the filters and swap their feature axes, as a convolution's gradient does."""
     ndim = aval_of(lhs).ndim
     if dimension_numbers is None:
@@ -419,9 +421,11 @@ def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequ
         dimension_numbers = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
     spec = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
     rhs_dilation = (1,) * (ndim - 2) if rhs_dilation is None else tuple(rhs_dilation)
+    windows = [dilated_extent(aval_of(rhs).shape[dim], gap)
+               for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)]
+    if use_consistent_padding and not isinstance(padding, str):
+        padding = [(window - 1 - low, window - 1 - high) for window, (low, high) in zip(windows, padding)]
     if isinstance(padding, str):
-        windows = [dilated_extent(aval_of(rhs).shape[dim], gap)
-                   for dim, gap in zip(spec.rhs_spec[2:], rhs_dilation)]
         padding = [transposed_padding(window, stride, padding) for window, stride in zip(windows, strides)]
     if transpose_kernel:
         rhs = rev(rhs, spec.rhs_spec[2:])

@@ -10,6 +10,8 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
+from jitcore.config import config
+from jitcore.core.source import is_called_by_user
 from jitcore.dtypes import finfo, iinfo, issubdtype
 from jitcore.numpy.creation import array
 
@@ -73,14 +75,21 @@ half, single, double, csingle, cdouble = float16, float32, float64, complex64, c
 int_, uint, float_, complex_ = int32, uint32, float32, complex64
 
 
+def _check_strictly(args) -> None:
+    if config.numpy_dtype_promotion == "strict" and is_called_by_user():
+        dtypes.check_strictly([dtypes.type_of(arg) for arg in args])
+
+
 def result_type(*args) -> np.dtype:
     """Dtype where these arrays, scalars or dtypes meet, by the promotion lattice. Same as:
     `jax.numpy.result_type`."""
+    _check_strictly(args)
     return dtypes.result_type(*args)
 
 
 def promote_types(a, b) -> np.dtype:
     """Dtype where two dtypes meet. Same as: `jax.numpy.promote_types`."""
+    _check_strictly((a, b))
     return dtypes.promote_types(a, b)
 
 

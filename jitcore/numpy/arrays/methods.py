@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import inspect
 
-import numpy as np
-
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.source import api_boundary
@@ -82,7 +80,14 @@ def view(self, dtype=None, type=None):
 
 def byteswap(self):
     """Every element with its bytes in reversed order. Same as: `numpy.ndarray.byteswap`."""
-    return ConcreteArray(np.asarray(self).byteswap())
+    width = self.dtype.itemsize
+    if width == 1:
+        return self
+    if dtypes.is_complex(self.dtype):
+        parts = [byteswap(part) for part in (lax.real(self), lax.imag(self))]
+        return lax.complex(*parts)
+    octets = lax.bitcast_convert_type(self, dtypes.uint8)
+    return lax.bitcast_convert_type(lax.rev(octets, (octets.ndim - 1,)), self.dtype)
 
 
 def clone(self):

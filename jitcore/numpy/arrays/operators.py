@@ -15,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace, user_snippet
 from jitcore.errors import arguments as argument_errors
@@ -60,7 +61,7 @@ def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
     """The result of an operator on concrete operands of one dtype by one NumPy call; None where rules are
     needed."""
     data = x.data
-    if data.dtype not in allowed:
+    if data.dtype not in allowed or config.debug_nans or config.debug_infs:
         return None
     kind = other.__class__
     if kind is ConcreteArray:
@@ -81,6 +82,15 @@ def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
                          weak and out.dtype != np.bool_)
 
 
+def _apply(function, x, other, is_reflected: bool):
+    """The function of an Array and another operand, which may say by `__jax_array__` what Array it is."""
+    if not is_operand(other):
+        if not hasattr(other, "__jax_array__"):
+            return NotImplemented
+        other = other.__jax_array__()
+    return function(other, x) if is_reflected else function(x, other)
+
+
 def _define_direct(function, numpy_ufunc, allowed: str):
     """(operator, reflected operator) with the short way."""
     dtypes_allowed = _DIRECT[allowed]
@@ -90,7 +100,7 @@ def _define_direct(function, numpy_ufunc, allowed: str):
             out = compute_directly(numpy_ufunc, dtypes_allowed, self, other)
             if out is not None:
                 return out
-        return function(self, other) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, False)
 
     def swapped(x, y):
         return numpy_ufunc(y, x)
@@ -100,7 +110,7 @@ def _define_direct(function, numpy_ufunc, allowed: str):
             out = compute_directly(swapped, dtypes_allowed, self, other)
             if out is not None:
                 return out
-        return function(other, self) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, True)
 
     return operate, operate_reflected
 
@@ -109,10 +119,10 @@ def _define_plain(function):
     """(operator, reflected operator) through the function."""
 
     def operate(self, other):
-        return function(self, other) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, False)
 
     def operate_reflected(self, other):
-        return function(other, self) if is_operand(other) else NotImplemented
+        return _apply(function, self, other, True)
 
     return operate, operate_reflected
 
@@ -143,7 +153,8 @@ def _define_matmul():
     operate_plain, operate_reflected = _define_plain(products.matmul)
 
     def operate(self, other):
-        if self.__class__ is other.__class__ is ConcreteArray and context.trace is eval_trace:
+        is_direct = self.__class__ is other.__class__ is ConcreteArray and context.trace is eval_trace
+        if is_direct and not (config.debug_nans or config.debug_infs):
             x, y = self.data, other.data
             fits = 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.shape[-1] == y.shape[0]
             if fits and x.dtype is y.dtype and x.dtype in _DIRECT["division"]:

@@ -18,7 +18,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
-from jitcore.core.source import warn_user
+from jitcore.core.source import is_called_by_user, warn_user
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import (NOT_HERE, Tracer, check_values, context, eval_trace, origin_of, own_ndarray,
                                 to_numpy, user_snippet)
@@ -99,6 +99,8 @@ def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tupl
     types = [operand_type(name, position, arg) for position, arg in enumerate(args)]
     if any(dtypes.is_key(dtype) for dtype, _ in types):
         return _accept_keys(name, args, types)
+    if config.numpy_dtype_promotion == "strict" and len(types) > 1 and is_called_by_user():
+        dtypes.check_strictly(types)
     dtype, weak = dtypes.join_types(*types)
     if to is not None:
         target = to(dtype)
@@ -173,7 +175,8 @@ def _join_extents(extents: tuple, shapes):
 
 def join_shapes(*shapes: tuple) -> tuple:
     """The shape that operands broadcast to; `config.numpy_rank_promotion` says whether ranks may differ."""
-    if config.numpy_rank_promotion != "allow" and len({len(shape) for shape in shapes if shape}) > 1:
+    is_mixed = config.numpy_rank_promotion != "allow" and len({len(shape) for shape in shapes if shape}) > 1
+    if is_mixed and is_called_by_user():
         found = " ".join(map(str, filter(None, shapes)))
         if config.numpy_rank_promotion == "raise":
             raise ValueError(f"Operands could not be broadcast together on shapes {found} and with the "
@@ -278,7 +281,7 @@ def canonicalize_shape(shape) -> tuple:
 
 def _canonicalize_extent(extent, shape):
     if isinstance(extent, Tracer):
-        raise arguments.shape_value_error(str(shape), origin_of(extent.trace, extent), user_snippet())
+        raise arguments.shape_value_error(str(shape), origin_of(extent.owner, extent), user_snippet())
     if isinstance(extent, (float, complex, str)) or extent is None:
         raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.")
     if isinstance(extent, DimExpr):
@@ -293,7 +296,7 @@ def require_static(function: str, argument: str, value):
     """value, unless it is a tracer. Raises: ConcretizationTypeError naming the argument."""
     if isinstance(value, Tracer):
         raise arguments.argument_value_error(f"jnp.{function}", argument, value.aval.long(),
-                                          origin_of(value.trace, value), user_snippet())
+                                          origin_of(value.owner, value), user_snippet())
     return value
 
 

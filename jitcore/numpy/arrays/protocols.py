@@ -111,7 +111,7 @@ def _run_in_numpy(function, args, kwargs, name: str):
     """The NumPy function on the data. Raises: TracerArrayConversionError naming it, for a tracer."""
     tracer = _find_foreign((*args, kwargs))
     if isinstance(tracer, Tracer):
-        raise errors.array_conversion_error(tracer.aval.long(), origin_of(tracer.trace, tracer),
+        raise errors.array_conversion_error(tracer.aval.long(), origin_of(tracer.owner, tracer),
                                             user_snippet(), function=name)
     return function(*_to_ndarrays(args), **_to_ndarrays(kwargs))
 

@@ -93,7 +93,7 @@ class IndexRules:
         """A boolean array as the integer arrays that `nonzero` gives; axes of it may be empty, as in NumPy.
         Raises: for a traced mask."""
         if isinstance(mask, Tracer):
-            raise argument_errors.boolean_index_error(mask.aval.short(), origin_of(mask.trace, mask),
+            raise argument_errors.boolean_index_error(mask.aval.short(), origin_of(mask.owner, mask),
                                                       user_snippet())
         expected = shape[axis : axis + mask.ndim]
         if len(expected) < mask.ndim or any(m not in (e, 0) for m, e in zip(mask.shape, expected)):
@@ -124,12 +124,25 @@ class IndexRules:
 class UncheckedRules(IndexRules):
     """Known indices that are not in range are treated as traced ones."""
 
+    wraps = True  # negative ones count from the end
+
     def parse_item(self, item, axis, shape, position):
         extent = shape[axis] if axis < len(shape) else 0
-        return super().parse_item(_hide_outside(item, extent), axis, shape, position)
+        return super().parse_item(_hide_outside(item, extent, self.wraps), axis, shape, position)
 
 
-RULES, UNCHECKED = IndexRules(), UncheckedRules()
+class UnwrappedRules(UncheckedRules):
+    """Negative indices are out of range."""
+
+    wraps = False
+
+    def check_array(self, item, axis, extent):
+        if isinstance(item, np.ndarray):
+            return super().check_array(item, axis, extent)
+        return convert_dtype(item, dtypes.int32) if item.dtype.itemsize < 4 else item
+
+
+RULES, UNCHECKED, UNWRAPPED = IndexRules(), UncheckedRules(), UnwrappedRules()
 
 
 def parse_index(shape: tuple, index, rules: IndexRules = RULES) -> list[Entry]:
@@ -189,13 +202,13 @@ def _forget_places(item):
     return np.zeros_like(item) if is_known else item
 
 
-def _hide_outside(item, extent):
+def _hide_outside(item, extent, wraps: bool):
     """Known integers as an Array where some lie outside of the axis."""
     is_integer = isinstance(item, (int, np.ndarray)) and not isinstance(item, bool)
     if not is_integer or not isinstance(extent, int) or np.asarray(item).dtype.kind not in "iu":
         return item
     known = np.asarray(item)
-    if not known.size or (-extent <= known.min() and known.max() < extent):
+    if not known.size or ((-extent if wraps else 0) <= known.min() and known.max() < extent):
         return item
     limit = np.iinfo(np.int32)
     return ConcreteArray(np.clip(known, limit.min // 2, limit.max).astype(np.int32))
@@ -251,7 +264,7 @@ def _from_end(bound, extent):
 def _check_bound(bound, item: slice, position: int):
     if isinstance(bound, Tracer):
         text = f"slice({item.start!r}, {item.stop!r}, {item.step!r})"
-        raise argument_errors.slice_bound_error(text, position, origin_of(bound.trace, bound), user_snippet())
+        raise argument_errors.slice_bound_error(text, position, origin_of(bound.owner, bound), user_snippet())
     if bound is None or (not isinstance(bound, float) and not hasattr(type(bound), "__index__")):
         if isinstance(bound, (str, bytes, complex)):
             raise TypeError(f"slice indices must be integers or None, got {bound!r}")

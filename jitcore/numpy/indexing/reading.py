@@ -14,7 +14,7 @@ from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.arrays.promotion import ensure_array
-from jitcore.numpy.indexing.plan import UNCHECKED, Entry, IndexPlan, parse_index, plan_index
+from jitcore.numpy.indexing.plan import UNCHECKED, UNWRAPPED, Entry, IndexPlan, parse_index, plan_index
 
 _CHECK = lax.GatherScatterMode.CHECK
 _CLIP = lax.GatherScatterMode.CLIP
@@ -110,14 +110,18 @@ def gather_plan(x, plan: IndexPlan, mode=None, fill_value=None, is_sorted: bool 
     return lax.expand_dims(out, plan.new_axes) if plan.new_axes else out
 
 
-def read_with_mode(x, index, *, mode=None, fill_value=None, indices_are_sorted=False, unique_indices=False):
+def read_with_mode(x, index, *, mode=None, fill_value=None, indices_are_sorted=False, unique_indices=False,
+                   wrap_negative_indices=True):
     """`x.at[index].get(...)`: reading with a choice of what lies out of range."""
     x = ensure_array("get", x)
-    if mode is None and fill_value is None:
+    if mode is None and fill_value is None and wrap_negative_indices:
         return get_item(x, index)
+    rules = UNCHECKED if wrap_negative_indices else UNWRAPPED
+    if mode is None and fill_value is None:
+        return gather_plan(x, plan_index(x.shape, parse_index(x.shape, index, rules)))
     mode = lax.GatherScatterMode.from_any(mode)
     if fill_value is not None:
         fill_value = (
             np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value))
-    plan = plan_index(x.shape, parse_index(x.shape, index, UNCHECKED))
+    plan = plan_index(x.shape, parse_index(x.shape, index, rules))
     return gather_plan(x, plan, mode, fill_value, indices_are_sorted, unique_indices)

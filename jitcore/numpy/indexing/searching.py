@@ -37,7 +37,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
         # Whether an element is 0 may be known of a tracer: where only its tangent is not.
         mask = logic.to_bool("nonzero", a) if isinstance(a, Tracer) or dtypes.is_key(a.dtype) else a
         if isinstance(mask, Tracer):
-            raise argument_errors.size_required_error("jnp.nonzero", a.aval.long(), origin_of(a.trace, a),
+            raise argument_errors.size_required_error("jnp.nonzero", a.aval.long(), origin_of(a.owner, a),
                                              user_snippet())
         index_dtype, places = dtypes.default_dtype("i"), np.nonzero(mask.data)
         return tuple(asarray(np.ascontiguousarray(found).astype(index_dtype)) for found in places)
@@ -136,7 +136,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
         return lax.full(x.shape, 0, dtypes.int32)
     side = "right" if not right else "left"
     rising = searchsorted(bins, x, side)
-    falling = arithmetic.subtract(n, searchsorted(lax.rev(bins, (0,)), x, "left" if not right else "right"))
+    falling = arithmetic.subtract(n, searchsorted(lax.rev(bins, (0,)), x, side))
     return apply_select(logic.less_equal(get_item(bins, 0), get_item(bins, -1)), rising, falling)
 
 
@@ -160,9 +160,14 @@ def unravel_index(indices, shape):
     return tuple(out[::-1])
 
 
-def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
+def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C", *, dtype=None):
     """Flat indices of indices per axis. Same as: `numpy.ravel_multi_index`; traced ones need mode "clip" or
-    "wrap"."""
+    "wrap". dtype: of the result."""
+    flat = _ravel_multi_index(multi_index, dims, mode, order)
+    return flat if dtype is None else convert_dtype(flat, dtypes.canonicalize(dtype))
+
+
+def _ravel_multi_index(multi_index, dims, mode: str, order: str) -> Array:
     if len(multi_index) != len(dims):
         raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     indices = ensure_arrays("ravel_multi_index", *multi_index)

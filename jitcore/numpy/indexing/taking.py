@@ -47,7 +47,10 @@ def _as_index(name: str, indices, extent, mode) -> tuple:
     if mode == "clip":
         return arithmetic.minimum(arithmetic.maximum(indices, 0), extent - 1), "promise_in_bounds"
     if isinstance(indices, np.ndarray):
-        return indices if indices.ndim else int(indices), mode
+        is_inside = isinstance(extent, int) and ((-extent <= indices) & (indices < extent)).all()
+        indices = indices if indices.ndim else int(indices)
+        if mode is None and (is_inside or not isinstance(extent, int)):
+            return indices, None
     return indices, "fill" if mode is None else mode
 
 
@@ -56,8 +59,7 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     """Elements (slices along axis) at indices. Same as: `jax.numpy.take`.
 
     Args:
-        mode: for traced indices out of range: "fill" (default: NaN, or `fill_value`), "clip", "wrap".
-    Raises: IndexError for known indices out of range."""
+        mode: for indices out of range: "fill" (default: NaN, or `fill_value`), "clip", "wrap"."""
     reject_out("take", out)
     a = ensure_array("take", a)
     if axis is None:
@@ -68,13 +70,20 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
                           indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
-def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None):
+def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None, *,
+                    wrap_negative_indices: bool = True):
     """Elements at indices that vary along one axis and match along the others. Same as:
-    `numpy.take_along_axis`."""
+    `numpy.take_along_axis`.
+
+    Args:
+        mode: as in `take`; "one_hot" fills with 0.
+        wrap_negative_indices: whether negative indices count from the end, or are out of range."""
     arr = ensure_array("take_along_axis", arr)
+    if mode == "one_hot":
+        mode, fill_value = "fill", 0
     if axis is None:
         return take_along_axis(ravel(arr), ravel(ensure_array("take_along_axis", indices, 1)), 0, mode,
-                               fill_value)
+                               fill_value, wrap_negative_indices=wrap_negative_indices)
     axis = canonicalize_axis(axis, arr.ndim)
     if len(np.shape(indices)) != arr.ndim:
         raise ValueError("indices and arr must have the same number of dimensions; "
@@ -82,7 +91,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     index, shape = _index_along_axis(arr, indices, axis, mode)
     mode = index[1]
     arr = broadcast_array(arr, shape)
-    return read_with_mode(arr, index[0], mode=mode, fill_value=fill_value)
+    return read_with_mode(arr, index[0], mode=mode, fill_value=fill_value,
+                          wrap_negative_indices=wrap_negative_indices)
 
 
 def _index_along_axis(arr, indices, axis: int, mode):
@@ -112,7 +122,7 @@ def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True,
         return lax.reshape(put_along_axis(ravel(arr), ravel(asarray(indices)), values, 0, False), arr.shape)
     axis = canonicalize_axis(axis, arr.ndim)
     (index, _), _ = _index_along_axis(arr, indices, axis, None)
-    return update_item(arr, index, values)
+    return update_item(arr, index, values, mode=mode)
 
 
 def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
@@ -176,23 +186,42 @@ def extract(condition, arr, *, size: int | None = None, fill_value=0):
 
 
 def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False):
-    """arr without the slices at indices known now. Same as: `numpy.delete`."""
+    """arr without the slices at indices. Same as: `numpy.delete`; a traced index counts as the nearest end
+    where it is out of range, and several need the promise that they differ."""
     arr = asarray(arr)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonicalize_axis(axis, arr.ndim)
+    if isinstance(obj, Tracer) and (not obj.ndim or assume_unique_indices) and obj.dtype != dtypes.bool_:
+        return _delete_traced(arr, ravel(obj), axis)
     obj = obj if isinstance(obj, slice) else np.asarray(obj)
     kept = np.delete(np.arange(arr.shape[axis], dtype=np.int32), obj)
     return get_item(arr, (slice(None),) * axis + (kept,))
 
 
+def _delete_traced(arr, places, axis: int) -> Array:
+    extent = arr.shape[axis]
+    places = lax.clamp(0, _count_from_front(places, extent), extent - 1)
+    positions = lax.iota(places.dtype, extent)
+    is_gone = (lax.expand_dims(positions, (0,)) == lax.expand_dims(places, (1,))).any(0)
+    (kept,) = nonzero(logic.logical_not(is_gone), size=max(0, extent - places.shape[0]))
+    return get_item(arr, (slice(None),) * axis + (kept,))
+
+
+def _count_from_front(places, extent) -> Array:
+    return arithmetic.add(places, arithmetic.multiply(logic.less(places, 0), extent))
+
+
 def insert(arr, obj, values, axis: int | None = None):
-    """arr with values inserted before indices known now. Same as: `numpy.insert`."""
+    """arr with values inserted before indices. Same as: `numpy.insert`; traced indices out of range count as
+    the nearest end."""
     arr, values = asarray(arr), asarray(values)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonicalize_axis(axis, arr.ndim)
     is_single = not isinstance(obj, slice) and np.ndim(obj) == 0
+    if isinstance(obj, Tracer):
+        return _insert_traced(arr, obj, values, axis)
     obj = obj if isinstance(obj, slice) else np.asarray(obj)
     extent = arr.shape[axis]
     # NumPy inserts the numbers of the new slices into the numbers of the old ones: that says where each
@@ -211,15 +240,38 @@ def insert(arr, obj, values, axis: int | None = None):
     return get_item(joined, (slice(None),) * axis + (source.astype(np.int32),))
 
 
-def trim_zeros(filt, trim: str = "fb"):
-    """A vector known now without its leading ("f") and trailing ("b") zeros. Same as: `numpy.trim_zeros`."""
+def _insert_traced(arr, places, values, axis: int) -> Array:
+    """`insert` where the indices are traced: each goes in front of what was at its place, in their order."""
+    extent = arr.shape[axis]
+    values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
+    if places.ndim:
+        count = places.shape[0]
+    else:
+        values = moveaxis(values, 0, axis)
+        count, places = values.shape[axis], broadcast_to(places, (values.shape[axis],))
+    values = broadcast_array(values, (*arr.shape[:axis], count, *arr.shape[axis + 1 :]))
+    places = lax.clamp(0, _count_from_front(places, extent), extent)
+    # sorted by place, the new elements first
+    before = lax.concatenate([convert_dtype(places, dtypes.int32), lax.iota(dtypes.int32, extent)], 0)
+    numbers = lax.iota(dtypes.int32, count + extent)
+    source = lax.sort((before, numbers), 0, True, 1)[1]
+    joined = lax.concatenate([convert_dtype(values, arr.dtype), arr], axis)
+    return get_item(joined, (slice(None),) * axis + (source,))
+
+
+def trim_zeros(filt, trim: str = "fb", axis=None):
+    """An array known now without its leading ("f") and trailing ("b") zeros along an axis, several (tuple) or
+    all (None): without the slices that have nothing else. Same as: `numpy.trim_zeros`."""
     filt = ensure_array("trim_zeros", asarray(filt))
-    (found,) = nonzero(filt)
-    if not found.shape[0]:
-        return get_item(filt, slice(0, 0))
-    start = int(found[0]) if "f" in trim.lower() else 0
-    stop = int(found[-1]) + 1 if "b" in trim.lower() else filt.shape[0]
-    return get_item(filt, slice(start, stop))
+    places = [np.asarray(found) for found in nonzero(filt)] if filt.ndim else []
+    axes = range(filt.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    index = [slice(None)] * filt.ndim
+    for i in (canonicalize_axis(i, filt.ndim) for i in axes):
+        found = places[i]
+        start = found.min() if "f" in trim.lower() and found.size else 0
+        stop = found.max() + 1 if "b" in trim.lower() and found.size else filt.shape[i]
+        index[i] = slice(int(start), int(stop) if found.size else 0)
+    return get_item(filt, tuple(index)) if index else filt
 
 
 # -- alternatives -------------------------------------------------------------------------------------------

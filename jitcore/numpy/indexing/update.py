@@ -17,7 +17,7 @@ from jitcore.errors import arguments
 from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, convert_dtype, ensure_array,
                                             is_operand, promote_arrays)
 from jitcore.numpy.creation import asarray
-from jitcore.numpy.indexing.plan import RULES, UNCHECKED, Entry, parse_index, plan_index
+from jitcore.numpy.indexing.plan import RULES, UNCHECKED, UNWRAPPED, Entry, parse_index, plan_index
 from jitcore.numpy.indexing.reading import is_plain, read_with_mode
 from jitcore.numpy.ufuncs import arithmetic
 
@@ -47,9 +47,9 @@ class IndexUpdateHelper:
 class IndexUpdateRef:
     """`x.at[index]`: elements of an array, to be read or replaced in a copy.
 
-    Every method takes `indices_are_sorted`, `unique_indices` (promises that a backend may use) and `mode`:
-    what
-    happens to traced indices out of range, "drop" (the default), "clip" or "promise_in_bounds"."""
+    Every method takes `indices_are_sorted`, `unique_indices` (promises that a backend may use), `mode`: what
+    happens to traced indices out of range, "drop" (the default), "clip" or "promise_in_bounds"; and
+    `wrap_negative_indices`: whether negative ones count from the end, or are out of range."""
 
     __slots__ = ("array", "index")
 
@@ -59,68 +59,89 @@ class IndexUpdateRef:
     def __repr__(self) -> str:
         return f"IndexUpdateRef({self.array!r}, {self.index!r})"
 
-    def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None):
+    def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None,
+            wrap_negative_indices=True):
         """`x[index]`; mode "fill" gives fill_value (NaN by default) where a traced index is out of range."""
         return read_with_mode(self.array, self.index, mode=mode, fill_value=fill_value,
-                              indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
+                              indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                              wrap_negative_indices=wrap_negative_indices)
 
-    def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+            wrap_negative_indices=True):
         """Like `x[index] = values`, on a copy."""
-        return self._update("set", values, indices_are_sorted, unique_indices, mode)
+        return self._update("set", values, indices_are_sorted, unique_indices, mode,
+                            wrap_negative_indices)
 
-    def add(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def add(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+            wrap_negative_indices=True):
         """Like `x[index] += values`, on a copy; repeated indices add up."""
-        return self._update("add", values, indices_are_sorted, unique_indices, mode)
+        return self._update("add", values, indices_are_sorted, unique_indices, mode,
+                            wrap_negative_indices)
 
-    def subtract(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def subtract(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+                 wrap_negative_indices=True):
         """Like `x[index] -= values`, on a copy; repeated indices add up."""
-        return self._update("subtract", values, indices_are_sorted, unique_indices, mode)
+        return self._update("subtract", values, indices_are_sorted, unique_indices, mode,
+                            wrap_negative_indices)
 
-    def multiply(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def multiply(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+                 wrap_negative_indices=True):
         """Like `x[index] *= values`, on a copy; repeated indices multiply up."""
-        return self._update("multiply", values, indices_are_sorted, unique_indices, mode)
+        return self._update("multiply", values, indices_are_sorted, unique_indices, mode,
+                            wrap_negative_indices)
 
     mul = multiply
 
-    def divide(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def divide(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+               wrap_negative_indices=True):
         """Like `x[index] /= values`, on a copy, in the dtype of x; repeated indices divide repeatedly."""
-        return self._apply_factors(arithmetic.divide, values, indices_are_sorted, unique_indices, mode)
+        return self._apply_factors(arithmetic.divide, values, indices_are_sorted, unique_indices, mode,
+                                   wrap_negative_indices)
 
-    def power(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def power(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+              wrap_negative_indices=True):
         """Like `x[index] **= values`, on a copy; repeated indices raise repeatedly."""
-        return self._apply_factors(arithmetic.power, values, indices_are_sorted, unique_indices, mode)
+        return self._apply_factors(arithmetic.power, values, indices_are_sorted, unique_indices, mode,
+                                   wrap_negative_indices)
 
-    def min(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def min(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+            wrap_negative_indices=True):
         """Like `x[index] = minimum(x[index], values)`, on a copy."""
-        return self._update("min", values, indices_are_sorted, unique_indices, mode)
+        return self._update("min", values, indices_are_sorted, unique_indices, mode,
+                            wrap_negative_indices)
 
-    def max(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def max(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+            wrap_negative_indices=True):
         """Like `x[index] = maximum(x[index], values)`, on a copy."""
-        return self._update("max", values, indices_are_sorted, unique_indices, mode)
+        return self._update("max", values, indices_are_sorted, unique_indices, mode,
+                            wrap_negative_indices)
 
-    def apply(self, function, *, indices_are_sorted=False, unique_indices=False, mode=None):
+    def apply(self, function, *, indices_are_sorted=False, unique_indices=False, mode=None,
+              wrap_negative_indices=True):
         """Like `x[index] = function(x[index])`, on a copy."""
-        values = function(read_with_mode(self.array, self.index))
-        return self._update("set", values, indices_are_sorted, unique_indices, mode)
+        values = function(read_with_mode(self.array, self.index,
+                                         wrap_negative_indices=wrap_negative_indices))
+        return self._update("set", values, indices_are_sorted, unique_indices, mode,
+                            wrap_negative_indices)
 
-    def _update(self, combination: str, values, is_sorted: bool, is_unique: bool, mode):
-        return update_item(self.array, self.index, values, combination, is_sorted, is_unique, mode)
+    def _update(self, combination: str, values, is_sorted: bool, is_unique: bool, mode, wraps: bool):
+        return update_item(self.array, self.index, values, combination, is_sorted, is_unique, mode, wraps)
 
-    def _apply_factors(self, function, values, is_sorted: bool, is_unique: bool, mode):
+    def _apply_factors(self, function, values, is_sorted: bool, is_unique: bool, mode, wraps: bool):
         x = ensure_array("at", self.array)
         ones = lax.full(x.shape, 1, x.dtype)
-        factors = update_item(ones, self.index, values, "multiply", is_sorted, is_unique, mode)
+        factors = update_item(ones, self.index, values, "multiply", is_sorted, is_unique, mode, wraps)
         return convert_dtype(function(x, factors), x.dtype, x.weak_type)
 
 
 def update_item(x, index, values, combination: str = "set", is_sorted=False, is_unique=False,
-                mode=None) -> Array:
+                mode=None, wraps=True) -> Array:
     """x with values combined into `x[index]`, in the dtype of x.
 
     Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""
     x = ensure_array("at", x)
     dtype, weak = x.dtype, x.weak_type
-    if combination == "set" and mode is None and context.trace is eval_trace and is_plain(index):
+    if combination == "set" and mode is None and wraps and context.trace is eval_trace and is_plain(index):
         out = _set_now(x, index, values)
         if out is not None:
             return out
@@ -128,7 +149,8 @@ def update_item(x, index, values, combination: str = "set", is_sorted=False, is_
     mask = _find_traced_mask(index)
     if mask is not None:
         return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)
-    entries = parse_index(x.shape, index, RULES if mode is None else UNCHECKED)
+    rules = UNWRAPPED if not wraps else RULES if mode is None else UNCHECKED
+    entries = parse_index(x.shape, index, rules)
     if mode is None and all(e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1)
                             for e in entries):
         out = _update_static(x, entries, values, combination)

@@ -101,7 +101,7 @@ class Listing:
         if self.mask is None or not isinstance(frame, NDArray) or isinstance(item.size, Number):
             return None
         value = frame.storage.value
-        if not isinstance(value, Tracer) or value.trace is context.trace or _has_rest(entry, value) or any(
+        if not isinstance(value, Tracer) or value.owner is context.trace or _has_rest(entry, value) or any(
                 step.list_values() for step in frame.steps):
             return None
 
@@ -136,11 +136,11 @@ def _has_rest(array: Any, value: Tracer) -> bool:
     from a loop or a branch, where it may have been."""
     if not isinstance(array, PaddedArray):
         return False
-    eqns = reversed(value.trace.eqns)
+    eqns = reversed(value.owner.eqns)
     made = next((eqn for eqn in eqns if any(var is value.atom for var in eqn.outvars)), None)
     if made is not None:
         return made.primitive.name == "compress" or bool(sub_jaxprs(made.params))
-    return value.trace is not current.mode.root and any(var is value.atom for var in value.trace.invars)
+    return value.owner is not current.mode.root and any(var is value.atom for var in value.owner.invars)
 
 
 def read_item(array: NDArray, index: Any) -> Any:

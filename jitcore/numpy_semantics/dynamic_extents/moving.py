@@ -81,7 +81,7 @@ def number_true(mask: Array) -> Array:
 def run_early(function: Callable[[], T], *values: Any) -> T:
     """Calls a function where all of some values are known first: before the loop that this code is in, unless
     it changes them."""
-    traces = [value.trace for value in values if isinstance(value, Tracer)]
+    traces = [value.owner for value in values if isinstance(value, Tracer)]
     if not traces or not all(isinstance(trace, JaxprTrace) for trace in traces):
         return function()
     with set_current_trace(max(traces, key=lambda trace: trace.level)):

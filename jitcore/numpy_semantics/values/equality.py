@@ -25,7 +25,7 @@ def is_current(trace: Trace) -> bool:
 
 def is_visible(value: Any) -> bool:
     """Whether an Array can be used under the current trace."""
-    return not isinstance(value, Tracer) or is_current(value.trace)
+    return not isinstance(value, Tracer) or is_current(value.owner)
 
 
 class _Numbering:
@@ -59,9 +59,9 @@ class _Numbering:
         if len(trace._consts) == self._const_count:
             return
         for var, value in trace._consts.values():
-            if isinstance(value, Tracer) and isinstance(value.trace, JaxprTrace):
+            if isinstance(value, Tracer) and isinstance(value.owner, JaxprTrace):
                 outer = find_first(value)
-                self.first[var] = self._outside.setdefault((id(outer.trace), outer.atom), var)
+                self.first[var] = self._outside.setdefault((id(outer.owner), outer.atom), var)
         self._const_count = len(trace._consts)
 
     def _encode(self, atom):
@@ -90,13 +90,13 @@ def _number_values(trace: JaxprTrace) -> _Numbering:
 
 def find_first(x):
     """The first value known to equal a tracer; anything else is returned as it is."""
-    if not isinstance(x, Tracer) or not isinstance(x.trace, JaxprTrace) or not isinstance(x.atom, Var):
+    if not isinstance(x, Tracer) or not isinstance(x.owner, JaxprTrace) or not isinstance(x.atom, Var):
         return x
-    numbering = _number_values(x.trace)
+    numbering = _number_values(x.owner)
     first = numbering.first.get(x.atom, x.atom)
     if first not in numbering.tracers:
         is_own = first is x.atom
-        numbering.tracers[first] = x if is_own else Tracer(x.trace, x.aval, first, x.source_info)
+        numbering.tracers[first] = x if is_own else Tracer(x.owner, x.aval, first, x.source_info)
     return numbering.tracers[first]
 
 

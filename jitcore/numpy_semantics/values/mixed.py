@@ -156,7 +156,7 @@ class Mixed(WithoutValue, CompoundHandle):
             one is own for one, own in zip(other.children(), self.children()))
 
     def is_made_in(self, trace) -> bool:
-        return any(getattr(raw, "trace", None) is trace for raw in self.children())
+        return any(getattr(raw, "owner", None) is trace for raw in self.children())
 
     def as_predicate(self):
         return self.raw if self.raw.dtype == np.bool_ else lax.ne(self.raw, self.raw.dtype.type(0))

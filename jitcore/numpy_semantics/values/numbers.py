@@ -202,8 +202,8 @@ class Number(WithoutValue, Handle):
 
     def is_made_in(self, trace) -> bool:
         if self.form is None:
-            return getattr(self._raw, "trace", None) is trace
-        return any(getattr(term.raw, "trace", None) is trace for term, _ in self.form.terms)
+            return getattr(self._raw, "owner", None) is trace
+        return any(getattr(term.raw, "owner", None) is trace for term, _ in self.form.terms)
 
     def as_predicate(self):
         return self.read() if self.python_type is bool else lax.ne(self.read(), self.dtype.type(0))
@@ -293,7 +293,7 @@ def follow_int(number: Any) -> Any:
 def _bound_term(form: Form, interval: Interval, above: Form | None, below: Form | None) -> Form | None:
     """A form between bounds, in which the one term that the current trace has computed is bounded."""
     for term, coefficient in form.terms:
-        if abs(coefficient) == 1 and getattr(term.raw, "trace", None) is context.trace and not term.precision:
+        if abs(coefficient) == 1 and getattr(term.raw, "owner", None) is context.trace and not term.precision:
             rest = form.without(term)
             bounds = algebra.subtract(*(interval, rest.interval())[::coefficient])
             outer = (above, below) if coefficient == 1 else (below, above)

@@ -80,7 +80,7 @@ class Scalar(WithoutValue, Handle):
         return lax.eq(self._raw, other._raw if type(other) is Scalar else other)
 
     def is_made_in(self, trace) -> bool:
-        return getattr(self._raw, "trace", None) is trace
+        return getattr(self._raw, "owner", None) is trace
 
     def as_predicate(self):
         return self._raw if self.dtype == np.bool_ else lax.ne(self._raw, self.dtype.type(0))

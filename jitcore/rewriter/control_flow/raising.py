@@ -303,7 +303,7 @@ def _is_equal(one: Any, other: Any) -> bool:
     """Whether two predicates are one value, or are computed alike."""
     if one is other:
         return True
-    if type(one) is not Tracer or type(other) is not Tracer or one.trace is not other.trace:
+    if type(one) is not Tracer or type(other) is not Tracer or one.owner is not other.owner:
         return False
     eqns = [_find_equation(tracer) for tracer in (one, other)]
     if None in eqns or eqns[0].primitive is not eqns[1].primitive or eqns[0].params != eqns[1].params:
@@ -312,7 +312,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def _find_equation(tracer: Tracer) -> Equation | None:
-    found = (eqn for eqn in reversed(getattr(tracer.trace, "eqns", ())) if tracer.atom in eqn.outvars)
+    found = (eqn for eqn in reversed(getattr(tracer.owner, "eqns", ())) if tracer.atom in eqn.outvars)
     return next(found, None)
 
 

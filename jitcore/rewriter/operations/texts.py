@@ -218,7 +218,7 @@ class Text(CompoundHandle):
             one is own for one, own in zip(other.operands, self.operands))
 
     def is_made_in(self, trace) -> bool:
-        return any(getattr(raw, "trace", None) is trace for raw in self.operands)
+        return any(getattr(raw, "owner", None) is trace for raw in self.operands)
 
     def read(self) -> Array:
         raise _needs_value(self, "a number made of a text")

@@ -24,6 +24,9 @@ class ModeResult(NamedTuple):
 
 
 def _check_policy(nan_policy: str) -> None:
+    if nan_policy not in ("propagate", "omit", "raise"):
+        raise ValueError(
+            f"Illegal nan_policy value {nan_policy!r}; expected one of 'propagate', 'omit', 'raise'")
     if nan_policy != "propagate":
         raise NotImplementedError(f"nan_policy {nan_policy!r} is not there; it is 'propagate'")
 
@@ -36,6 +39,10 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
     a = ensure_array("mode", a)
     ndim = a.ndim
     moved = jnp.ravel(a) if axis is None else jnp.moveaxis(a, axis, -1)
+    if not moved.shape[-1]:
+        nothing = moved.shape[:-1] if not keepdims else (1,) * ndim if axis is None else tuple(
+            1 if i == axis % ndim else extent for i, extent in enumerate(a.shape))
+        return ModeResult(jnp.full(nothing, jnp.nan, dtypes.inexact_dtype(a.dtype)), jnp.zeros(nothing))
     moved = jnp.sort(moved, -1)
     counts = _count_before(moved, side="right") - _count_before(moved, side="left")
     place = jnp.argmax(counts, -1, keepdims=True)
@@ -60,7 +67,7 @@ def rankdata(a, method: str = "average", *, axis: int | None = None,
 
     method: what equal elements get: "average", "min", "max", "dense" (no rank is left out), "ordinal" (in
         turn).
-    Raises: ValueError for another method. Source: scipy.stats.rankdata."""
+    Returns: NaN where there is a NaN. Raises: ValueError for another method. Source: scipy.stats.rankdata."""
     _check_policy(nan_policy)
     if method not in ("average", "min", "max", "dense", "ordinal"):
         raise ValueError(f"unknown method '{method}'")
@@ -78,6 +85,8 @@ def rankdata(a, method: str = "average", *, axis: int | None = None,
     else:
         ranks = place + 1
     ranks = jnp.asarray(ranks, dtypes.default_dtype("f"))
+    if dtypes.is_inexact(a.dtype):
+        ranks = jnp.where(jnp.isnan(moved).any(-1, keepdims=True), jnp.nan, ranks)
     return ranks if axis is None else jnp.moveaxis(ranks, -1, axis)
 
 
@@ -85,8 +94,14 @@ def sem(a, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *
         keepdims: bool = False) -> Array:
     """Standard error of the mean along an axis, or of all elements for None: deviation over the root of n.
 
-    ddof: what is taken from n in the deviation. Source: scipy.stats.sem."""
-    _check_policy(nan_policy)
+    Args:
+        ddof: what is taken from n in the deviation. nan_policy: "omit" leaves out what is NaN.
+    Raises: ValueError for another nan_policy. Source: scipy.stats.sem."""
+    if nan_policy not in ("propagate", "omit"):
+        raise ValueError(f"{nan_policy} is not supported")
     (a,) = promote("sem", a)
+    if nan_policy == "omit":
+        count = jnp.sum(~jnp.isnan(a), axis, keepdims=keepdims)
+        return jnp.nanstd(a, axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(jnp.asarray(count, a.dtype))
     n = a.size if axis is None else a.shape[axis]
     return jnp.std(a, axis, ddof=ddof, keepdims=keepdims) / math.sqrt(n)
