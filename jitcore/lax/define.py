@@ -93,7 +93,7 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
         def public(*args):
             if len(args) != arity:
                 function(*args)  # has the signature, so that Python says what is wrong
-            return primitive.bind(*to_operands(prim_name, args))
+            return primitive.bind(*broadcast_ones(to_operands(prim_name, args)))
 
         public.primitive = primitive
         public.__name__ = function.__name__
@@ -137,6 +137,22 @@ def to_operands(name: str, args) -> list:
     if target not in (strong or {aval.dtype for arg, aval in zip(args, avals) if isinstance(arg, Array)}):
         raise _dtypes_differ(name, avals)  # a Python scalar gives way, no array does
     return [cast(arg, aval, target, weak) for arg, aval in zip(args, avals)]
+
+
+def broadcast_ones(operands: list) -> list:
+    """Operands of one rank in the shape where they meet: extents of 1 are repeated. Others stay."""
+    shapes = {tuple(operand.shape) for operand in operands if isinstance(operand, Array) and operand.shape}
+    if len(shapes) < 2 or len({len(shape) for shape in shapes}) > 1:
+        return operands
+    extents = [[extent for extent in axis if extent != 1] or [1] for axis in zip(*shapes)]
+    if any(extent != axis[0] for axis in extents for extent in axis):
+        return operands
+    shape = tuple(axis[0] for axis in extents)
+    repeat = registry["broadcast_in_dim"].bind
+    axes = tuple(range(len(shape)))
+    return [repeat(operand, shape=shape, broadcast_dimensions=axes)
+            if isinstance(operand, Array) and operand.shape not in ((), shape) else operand
+            for operand in operands]
 
 
 def _dtypes_differ(name: str, avals) -> TypeError:

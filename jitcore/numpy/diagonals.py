@@ -16,6 +16,7 @@ from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, convert_dtype, ensure_array,
                                             require_static)
 from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing import searching
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.shaping import moveaxis, ravel
@@ -140,7 +141,8 @@ def vander(x, N: int | None = None, increasing: bool = False):
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    return arithmetic.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers.astype(np.int32)))
+    powers = powers.astype(x.dtype if dtypes.is_integer(x.dtype) else np.int32)
+    return arithmetic.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers))
 
 
 # -- index arrays -------------------------------------------------------------------------------------------
@@ -180,9 +182,11 @@ def diag_indices_from(arr):
     return diag_indices(arr.shape[0], arr.ndim)
 
 
-def mask_indices(n: int, mask_func, k: int = 0):
-    """Indices where `mask_func(ones((n, n)), k)` is not 0. Same as: `numpy.mask_indices`."""
-    return _known(np.nonzero(np.asarray(mask_func(lax.full((n, n), 1, _INDEX), k))))
+def mask_indices(n: int, mask_func, k: int = 0, *, size: int | None = None):
+    """Indices where `mask_func(ones((n, n)), k)` is not 0. Same as: `numpy.mask_indices`.
+
+    size: length of the results: cut, or filled up with 0."""
+    return searching.nonzero(mask_func(lax.full((n, n), 1, _INDEX), k), size=size)
 
 
 __all__ = ["diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",

@@ -263,8 +263,10 @@ def roll(a, shift, axis=None):
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    has_many = isinstance(shift, Sequence) or isinstance(shift, np.ndarray) and shift.ndim
+    has_many = isinstance(shift, Sequence) or isinstance(shift, (np.ndarray, Array)) and shift.ndim
     shifts = list(shift) if has_many else [shift] * len(axes)
+    if len(shifts) == 1 and len(axes) > 1:
+        shifts *= len(axes)
     axes = axes * len(shifts) if len(axes) == 1 else axes
     for one, i in zip(shifts, axes):
         a = _roll_axis(a, one, canonicalize_axis(i, a.ndim))

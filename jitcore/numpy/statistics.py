@@ -46,7 +46,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
                                                        origin_of(x.trace, x), user_snippet())
         length = max(minlength, int(x.data.max()) + 1 if x.size else 0)
     else:
-        length = max(operator.index(length), minlength)
+        length = operator.index(length)
     ones = lax.full((), 1, dtypes.default_dtype("i"))
     weights = ones if weights is None else ensure_array("bincount", weights)
     zeros = lax.full((length,), 0, weights.dtype)
@@ -223,7 +223,8 @@ def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method:
                keepdims: bool = False, *, weights=None):
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
     _reject_weights("percentile", weights)
-    a, q = promote_arrays("percentile", a, _to_operand(q), to=dtypes.inexact_dtype)
+    (a,) = promote_arrays("percentile", a, to=dtypes.inexact_dtype)
+    _, q = promote_arrays("percentile", a, _to_operand(q))
     return quantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
 
@@ -231,7 +232,8 @@ def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, meth
                   keepdims: bool = False, *, weights=None):
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
     _reject_weights("nanpercentile", weights)
-    a, q = promote_arrays("nanpercentile", a, _to_operand(q), to=dtypes.inexact_dtype)
+    (a,) = promote_arrays("nanpercentile", a, to=dtypes.inexact_dtype)
+    _, q = promote_arrays("nanpercentile", a, _to_operand(q))
     return nanquantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
 
@@ -261,12 +263,14 @@ def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, ski
         raise ValueError("jnp.quantile does not support overwrite_input=True: arrays are immutable.")
     if method not in _METHODS:
         raise ValueError(f"method can only be one of {_METHODS}, got {method!r}")
-    a, q = promote_arrays(name, a, _to_operand(q), to=dtypes.inexact_dtype)
+    (a,) = promote_arrays(name, a, to=dtypes.inexact_dtype)
+    _, q = promote_arrays(name, a, _to_operand(q))
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
-    return pick_quantiles(a, q, axis, keepdims, method, skips_nan)
+    found = pick_quantiles(a, q, axis, keepdims, method, skips_nan)
+    return convert_dtype(found, a.dtype)
 
 
 def pick_quantiles(a, q, axis, keepdims: bool, method, skips_nan: bool) -> Array:

@@ -67,7 +67,7 @@ def argwhere(a, *, size: int | None = None, fill_value=None):
     """Indices of the elements that are not 0, one row each. Same as: `numpy.argwhere`."""
     a = ensure_array("argwhere", a)
     if a.ndim == 0:
-        found = nonzero(a, size=size, fill_value=fill_value)
+        found = nonzero(ravel(a), size=size, fill_value=fill_value)
         return lax.full((found[0].shape[0], 0), 0, found[0].dtype)
     found = nonzero(a, size=size, fill_value=fill_value)
     return lax.concatenate([lax.reshape(x, (x.shape[0], 1)) for x in found], 1)
@@ -136,7 +136,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
         return lax.full(x.shape, 0, dtypes.int32)
     side = "right" if not right else "left"
     rising = searchsorted(bins, x, side)
-    falling = arithmetic.subtract(n, searchsorted(lax.rev(bins, (0,)), x, "left" if not right else "right"))
+    falling = arithmetic.subtract(n, searchsorted(lax.rev(bins, (0,)), x, side))
     return apply_select(logic.less_equal(get_item(bins, 0), get_item(bins, -1)), rising, falling)
 
 
@@ -147,6 +147,8 @@ def unravel_index(indices, shape):
     indices = ensure_array("unravel_index", indices)
     extents = shape if isinstance(shape, (tuple, list)) else (shape,)
     extents = [operator.index(s) if isinstance(s, (int, np.integer)) else s for s in extents]
+    if not extents:
+        return ()
     total = 1
     for extent in extents:
         total = total * extent

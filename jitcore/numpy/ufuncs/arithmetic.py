@@ -15,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.core.jaxpr import aval_of
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, convert_dtype, ensure_array,
@@ -89,7 +90,6 @@ arctanh = define_unary("arctanh", lax.atanh, _INEXACT, "Inverse hyperbolic tange
 sqrt = define_unary("sqrt", lax.sqrt, _INEXACT, "Square root; NaN for negative reals.")
 cbrt = define_unary("cbrt", lax.cbrt, _INEXACT, "Real cube root.")
 square = define_unary("square", lax.square, to_numeric, "x * x.")
-fabs = define_unary("fabs", lax.abs, _INEXACT, "Magnitude, as a float.")
 negative = define_unary("negative", lax.neg, None, "-x.")
 sign = define_unary("sign", lax.sign, None, "-1, 0 or 1 by the sign of x; NaN stays NaN.")
 bitwise_not = define_unary("bitwise_not", lax.bitwise_not, None, "Bitwise (for bools logical) complement.")
@@ -118,7 +118,7 @@ copysign = define_binary("copysign", lax.copysign, _INEXACT, "|x| with the sign 
 bitwise_and = define_binary("bitwise_and", lax.bitwise_and, None, "x & y.", -1)
 bitwise_or = define_binary("bitwise_or", lax.bitwise_or, None, "x | y.", 0)
 bitwise_xor = define_binary("bitwise_xor", lax.bitwise_xor, None, "x ^ y.", 0)
-left_shift = define_binary("left_shift", lax.shift_left, None, "x << y; 0 when y is the width or more.")
+left_shift = define_binary("left_shift", lax.shift_left, to_numeric, "x << y; 0 when y is the width or more.")
 
 
 def ufunc(identity=None):
@@ -137,6 +137,19 @@ def absolute(x, /):
     (x,), dtype, _ = promote_typed("absolute", (x,))
     if dtypes.kind_of(dtype) in "bu":
         return ensure_array("absolute", x)
+    return apply_elementwise(lax.abs.primitive, (x,))
+
+
+def _reals(name: str, error: type[Exception], *operands):
+    """The operands. Raises: error where they are complex."""
+    if dtypes.is_complex(operands[0].dtype):
+        raise error(f"{name} is not defined for complex numbers, got {operands[0].dtype.name}")
+    return operands
+
+
+def fabs(x, /):
+    """Magnitude, as a float. Same as: `numpy.fabs`. Raises: TypeError for complex x."""
+    (x,) = _reals("fabs", TypeError, *promote_arrays("fabs", x, to=_INEXACT))
     return apply_elementwise(lax.abs.primitive, (x,))
 
 
@@ -242,7 +255,7 @@ def power(x, y, /):
         return lax.integer_pow(ensure_array("power", x), y)
     # An exponent array is strongly typed whatever it is converted to, also where x is a Python number.
     if isinstance(y, Array) and y.dtype == dtypes.bool_ and isinstance(x, int):
-        y = convert_dtype(y, dtypes.int32)
+        y = convert_dtype(y, dtypes.default_dtype("i"))
     if isinstance(y, Array) and dtypes.is_integer(y.dtype):
         base = operand_type("power", 0, x)[0]
         y = convert_dtype(y, dtypes.result_type(x, y)) if dtypes.is_inexact(base) else y
@@ -312,7 +325,7 @@ def logaddexp(x, y, /):
     """log(exp(x) + exp(y)) without overflow. Same as: `numpy.logaddexp`."""
     x, y = promote("logaddexp", x, y, to=_INEXACT)
     larger, difference, is_nan = _order_exponents(x, y)
-    return apply_select(is_nan, add(x, y), add(larger, log1p(exp(difference))))
+    return _as_principal(apply_select(is_nan, add(x, y), add(larger, log1p(exp(difference)))))
 
 
 @ufunc(identity=-np.inf)
@@ -321,14 +334,26 @@ def logaddexp2(x, y, /):
     x, y = promote("logaddexp2", x, y, to=_INEXACT)
     larger, difference, is_nan = _order_exponents(x, y)
     stable = add(larger, multiply(log1p(exp2(difference)), float(1 / np.log(2))))
-    return apply_select(is_nan, add(x, y), stable)
+    return _as_principal(apply_select(is_nan, add(x, y), stable), 1 / math.log(2))
+
+
+def _as_principal(logarithm, scale: float = 1.0):
+    """A logarithm with its imaginary part within half a turn, of which `scale * pi` are the end."""
+    if not dtypes.is_complex(aval_of(logarithm).dtype):
+        return logarithm
+    half = math.pi * scale
+    part = subtract(half, remainder(subtract(half, imag(logarithm)), 2 * half))
+    return apply_elementwise(lax.complex.primitive, (real(logarithm), part))
 
 
 def _order_exponents(x, y) -> tuple:
     """(the larger, the other less the larger, whether that is NaN: of equal infinities, or of NaN).
 
     One comparison decides both, so that the derivatives of equal operands are a half each."""
-    is_first = apply_elementwise(lax.ge.primitive, (x, y))
+    if dtypes.is_complex(aval_of(x).dtype):
+        is_first = compare_complex(lax.ge.primitive, x, y)
+    else:
+        is_first = apply_elementwise(lax.ge.primitive, (x, y))
     larger, smaller = apply_select(is_first, x, y), apply_select(is_first, y, x)
     difference = subtract(smaller, larger)
     return larger, difference, apply_elementwise(lax.ne.primitive, (difference, difference))
@@ -336,14 +361,16 @@ def _order_exponents(x, y) -> tuple:
 
 @ufunc(identity=0)
 def hypot(x, y, /):
-    """sqrt(x**2 + y**2) without overflow. Same as: `numpy.hypot`."""
-    x, y = (absolute(v) for v in promote_arrays("hypot", x, y, to=_INEXACT))
+    """sqrt(x**2 + y**2) without overflow. Same as: `numpy.hypot`. Raises: ValueError for complex operands."""
+    x, y = map(absolute, _reals("hypot", ValueError, *promote_arrays("hypot", x, y, to=_INEXACT)))
     larger, smaller = maximum(x, y), minimum(x, y)
     is_zero = apply_elementwise(lax.eq.primitive, promote("hypot", larger, 0))
     ratio = true_divide(smaller, apply_select(is_zero, larger.dtype.type(1), larger))
     scaled = multiply(larger, sqrt(add(square(ratio), 1)))
-    is_infinite = apply_elementwise(lax.eq.primitive, promote("hypot", larger, np.inf))
-    return convert_dtype(apply_select(is_infinite, larger, scaled), larger.dtype, larger.weak_type)
+    infinity = larger.dtype.type(np.inf)
+    # Whatever the other one is, also where that is NaN.
+    is_infinite = bitwise_or(*(apply_elementwise(lax.eq.primitive, (v, infinity)) for v in (x, y)))
+    return convert_dtype(apply_select(is_infinite, infinity, scaled), larger.dtype, larger.weak_type)
 
 
 # -- extrema ------------------------------------------------------------------------------------------------
@@ -462,7 +489,10 @@ def conjugate(x, /):
 
 def angle(z, deg: bool = False):
     """Argument of a complex number, in radians or degrees. Same as: `numpy.angle`."""
-    (z,) = promote_arrays("angle", z, to=_INEXACT)
+    z = ensure_array("angle", z)
+    if not dtypes.is_inexact(z.dtype):
+        dtypes.reject_narrow("angle", z.dtype)
+        z = convert_dtype(z, dtypes.canonicalize_for(float, z.dtype))
     result = arctan2(imag(z), real(z))
     return rad2deg(result) if deg else result
 
