@@ -126,6 +126,8 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use inplace=False and wrap=False")
     a = ensure_array("fill_diagonal", a)
+    if a.ndim < 2 or a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError(f"fill_diagonal takes a matrix, or an array of equal extents, got shape {a.shape}")
     steps = np.arange(min(a.shape), dtype=np.int32)
     values = ravel(asarray(val))
     values = (
@@ -172,11 +174,16 @@ def triu_indices_from(arr, k: int = 0):
 
 def diag_indices(n: int, ndim: int = 2):
     """Indices of the main diagonal. Same as: `numpy.diag_indices`."""
+    n = operator.index(n)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}")
     return _known(np.diag_indices(n, ndim))
 
 
 def diag_indices_from(arr):
     """Indices of the main diagonal of arr. Same as: `numpy.diag_indices_from`."""
+    if arr.ndim < 2:
+        raise ValueError(f"diag_indices_from takes an array of two axes or more, got shape {arr.shape}")
     if len(set(arr.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
     return diag_indices(arr.shape[0], arr.ndim)

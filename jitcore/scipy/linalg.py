@@ -122,6 +122,8 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False,
     Raises: ValueError for another `trans`."""
     factors, pivots = lu_and_piv
     factors, b = _promote("lu_solve", factors, b)
+    if factors.ndim == 2 and (not b.ndim or b.shape[0] != factors.shape[-1]):
+        raise ValueError(f"lu_solve needs a row of b for each of a, got {factors.shape} and {b.shape}")
     order = lax_linalg.lu_pivots_to_permutation(pivots, factors.shape[-1])
     if trans == 0:
         first = solve_triangular(factors, jnp.take(b, order, 0), lower=True, unit_diagonal=True)

@@ -150,4 +150,4 @@ def _tell_distance(got: np.ndarray, want: np.ndarray, is_same: np.ndarray) -> st
 def _describe(result: Any) -> str:
     if isinstance(result, Array):
         return f"{result.dtype}{list(result.shape)}"
-    return f"{type(result).__name__} {str(result)[:60]}"
+    return f"{type(result).__name__} {' '.join(str(result).split())[:60]}"

@@ -17,27 +17,25 @@ ROWS = [
         "lax.sign lax.logistic lax.log1p lax.sqrt lax.rsqrt lax.acosh lax.reciprocal lax.reduce_max "
         "lax.reduce_min lax.cummax lax.cummin nn.sigmoid nn.silu nn.swish nn.log1mexp numpy.sign "
         "numpy.reciprocal numpy.sqrt numpy.log1p numpy.arccosh numpy.nanmean numpy.max numpy.min numpy.all "
-        "numpy.ptp scipy.special.expit",
+        "numpy.ptp scipy.special.expit scipy.special.log_softmax",
         "value", r"c(64|128)\.special",
         "Complex numbers that are not finite, or lie on a branch cut: C99 and NumPy say what is right, JAX what its formula comes to."),
     (
-        "lax.select lax.convert_element_type lax.fft numpy.fft.fft2 numpy.fft.ifft2 numpy.fft.rfft2 "
-        "numpy.fft.irfft2 numpy.fft.fftfreq numpy.fft.rfftfreq scipy.linalg.lu scipy.linalg.lu_solve "
-        "scipy.linalg.block_diag scipy.linalg.hankel nn.dot_product_attention ops.segment_sum "
-        "ops.segment_prod ops.segment_max ops.segment_min numpy.array_equiv numpy.piecewise numpy.interp "
-        "numpy.cumulative_sum numpy.cumulative_prod numpy.cov numpy.histogram numpy.histogram_bin_edges "
-        "numpy.block numpy.split numpy.array_split numpy.tile numpy.repeat numpy.pad numpy.place "
-        "numpy.fill_diagonal numpy.ix_ numpy.indices numpy.diag_indices numpy.diag_indices_from "
-        "numpy.tril_indices numpy.triu_indices numpy.matvec numpy.vecmat numpy.polyadd numpy.polysub "
-        "numpy.polymul numpy.polyint numpy.polyfit numpy.vander numpy.meshgrid numpy.array numpy.asarray "
-        "numpy.bartlett numpy.blackman numpy.hamming numpy.hanning numpy.apply_over_axes "
+        "lax.select lax.fft numpy.fft.fft2 numpy.fft.ifft2 numpy.fft.rfft2 numpy.fft.irfft2 numpy.fft.fftfreq "
+        "numpy.fft.rfftfreq scipy.linalg.lu scipy.linalg.block_diag scipy.linalg.hankel "
+        "nn.dot_product_attention ops.segment_sum ops.segment_prod ops.segment_max ops.segment_min "
+        "numpy.array_equiv numpy.piecewise numpy.interp numpy.cumulative_sum numpy.cumulative_prod numpy.cov "
+        "numpy.histogram numpy.histogram_bin_edges numpy.block numpy.split numpy.array_split numpy.tile "
+        "numpy.repeat numpy.pad numpy.place numpy.indices numpy.tril_indices numpy.triu_indices numpy.polyadd "
+        "numpy.polysub numpy.polymul numpy.polyint numpy.polyfit numpy.vander numpy.meshgrid numpy.array "
+        "numpy.asarray numpy.bartlett numpy.blackman numpy.hamming numpy.hanning numpy.apply_over_axes "
         "scipy.spatial.transform.Rotation",
         "accepted", r"",
         "More is taken, as by NumPy, or as the documentation says."),
     (
-        "lax.reduce_window lax.scan lax.map numpy.fft.hfft numpy.fft.ihfft numpy.fft.irfft2 nn.glu numpy.cov "
-        "numpy.histogram numpy.hstack numpy.pad numpy.delete numpy.ravel_multi_index numpy.tril_indices_from "
-        "numpy.triu_indices_from numpy.vecmat scipy.stats.sem",
+        "lax.reduce_window lax.scan lax.map numpy.fft.irfft2 nn.glu numpy.cov numpy.histogram numpy.hstack "
+        "numpy.pad numpy.delete numpy.ravel_multi_index numpy.tril_indices_from numpy.triu_indices_from "
+        "scipy.stats.sem",
         "class", r"",
         "Both refuse; the class is NumPy's, or the one that says which argument is wrong."),
     (
@@ -55,7 +53,10 @@ ROWS = [
     (
         "numpy.linalg.slogdet numpy.abs numpy.angle numpy.log2 numpy.log10 numpy.heaviside numpy.hypot "
         "numpy.logaddexp numpy.logaddexp2 numpy.lcm numpy.choose numpy.vdot numpy.linspace numpy.fromfunction "
-        "scipy.special.gamma",
+        "scipy.special.gamma scipy.special.loggamma scipy.special.erfcx scipy.special.dawsn "
+        "scipy.special.ndtri scipy.special.exp1 scipy.special.expi scipy.special.spence scipy.special.sici "
+        "scipy.special.fresnel scipy.special.rel_entr scipy.special.kl_div scipy.special.owens_t "
+        "scipy.special.expn scipy.special.hyp1f1 scipy.special.hyp2f1",
         "weak_type", r"",
         "The result of a Python scalar stays weak; some of JAX's formulas lose that, or have it from a constant."),
     (
@@ -74,7 +75,7 @@ ROWS = [
      "A static index out of range, or a bool for an index, is refused (README, differences from JAX)."),
     (
         "numpy.fft.fftfreq numpy.fft.rfftfreq numpy.roll numpy.bartlett numpy.blackman numpy.hamming "
-        "numpy.hanning",
+        "numpy.hanning scipy.special.multigammaln",
         "refused", r"float' object cannot be interpreted|negative dimensions|can only specify one unknown|math domain",
         "Extents are integers that are not negative."),
     (
@@ -101,8 +102,8 @@ ROWS = [
     ("scipy.fft.idct scipy.fft.idctn", "value", r"f16",
      "float16 is computed in float32 and rounded once."),
     (
-        "numpy.fft.fftfreq numpy.fft.rfftfreq numpy.kaiser scipy.ndimage.map_coordinates "
-        "scipy.spatial.transform.Rotation",
+        "numpy.fft.fftfreq numpy.fft.rfftfreq numpy.kaiser scipy.special.kl_div scipy.special.expn "
+        "scipy.special.bessel_jn scipy.ndimage.map_coordinates scipy.spatial.transform.Rotation",
         "value", r"f32.*f64|f64.*f32|f32\[\(\)\]|f32.positive",
         "float32 that meets float64 is widened before it is computed with, not after."),
     ("scipy.linalg.pascal", "dtype", r"",
@@ -119,6 +120,18 @@ ROWS = [
         "Outside of the support, at its ends and for NaN: as SciPy, or as the formula comes to; no complex numbers."),
     ("scipy.stats.norm", "dtype", r"",
      "float32 stays float32, whatever Python scalars location and scale are."),
+    ("scipy.special.owens_t", "dtype", r"",
+     "float16 and float32 stay what they are."),
+    ("scipy.special.erfcx scipy.special.owens_t", "refused", r"complex",
+     "Of real numbers."),
+    (
+        "scipy.special.gammaln scipy.special.gammasgn scipy.special.fresnel scipy.special.rel_entr "
+        "scipy.special.betaln scipy.special.beta scipy.special.zeta scipy.special.poch scipy.special.boxcox "
+        "scipy.special.boxcox1p scipy.special.owens_t scipy.special.softmax scipy.special.log_softmax",
+        "value", r"special",
+        "At infinities, poles and the ends of numbers: what SciPy gives, or what the formula comes to."),
+    ("scipy.special.bernoulli", "value", r"",
+     "Bernoulli numbers are exact; JAX sums a series."),
     ("scipy.special.gammaln", "value", r"",
      "Zero at 1, exactly."),
     ("scipy.signal.detrend", "value", r"",
@@ -137,13 +150,13 @@ ROWS = [
         "lax.conj lax.pow lax.select_n lax.broadcast_in_dim lax.broadcast_to_rank lax.slice numpy.linalg.qr "
         "numpy.linalg.multi_dot numpy.fft.ihfft numpy.fft.irfftn scipy.linalg.lu_factor scipy.fft.dct "
         "scipy.fft.idct nn.dot_product_attention nn.initializers.orthogonal numpy.arctan2 numpy.histogram "
-        "numpy.einsum numpy.isdtype scipy.stats.mode scipy.stats.sem scipy.signal.csd "
+        "numpy.einsum numpy.isdtype scipy.special.bessel_jn scipy.stats.mode scipy.stats.sem scipy.signal.csd "
         "scipy.interpolate.RegularGridInterpolator scipy.spatial.transform.Rotation",
         "refused", r"",
         "Not there yet."),
     (
         "numpy.linalg.vector_norm numpy.cov numpy.histogram numpy.histogram2d numpy.histogramdd "
-        "numpy.ravel_multi_index numpy.arange numpy.promote_types scipy.stats.mode scipy.stats.sem "
+        "numpy.ravel_multi_index numpy.arange numpy.promote_types scipy.special.sph_harm_y scipy.stats.sem "
         "scipy.signal.csd scipy.interpolate.RegularGridInterpolator",
         "dtype", r"",
         "Not the same yet."),
@@ -153,7 +166,8 @@ ROWS = [
         "Not the same yet."),
     (
         "numpy.nanpercentile numpy.intersect1d numpy.unravel_index numpy.roots numpy.geomspace "
-        "scipy.stats.rankdata",
+        "scipy.special.loggamma scipy.special.exp1 scipy.special.expi scipy.special.spence "
+        "scipy.special.hyp2f1 scipy.special.softmax scipy.special.log_softmax",
         "value", r"",
         "Not the same yet."),
 ]

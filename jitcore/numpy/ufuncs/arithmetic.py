@@ -15,7 +15,6 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
-from jitcore.core.jaxpr import aval_of
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, convert_dtype, ensure_array,
@@ -140,7 +139,7 @@ def absolute(x, /):
     return apply_elementwise(lax.abs.primitive, (x,))
 
 
-def _reals(name: str, error: type[Exception], *operands):
+def reject_complex(name: str, error: type[Exception], *operands):
     """The operands. Raises: error where they are complex."""
     if dtypes.is_complex(operands[0].dtype):
         raise error(f"{name} is not defined for complex numbers, got {operands[0].dtype.name}")
@@ -149,7 +148,7 @@ def _reals(name: str, error: type[Exception], *operands):
 
 def fabs(x, /):
     """Magnitude, as a float. Same as: `numpy.fabs`. Raises: TypeError for complex x."""
-    (x,) = _reals("fabs", TypeError, *promote_arrays("fabs", x, to=_INEXACT))
+    (x,) = reject_complex("fabs", TypeError, *promote_arrays("fabs", x, to=_INEXACT))
     return apply_elementwise(lax.abs.primitive, (x,))
 
 
@@ -320,59 +319,6 @@ def reciprocal(x, /):
     return true_divide(1, x)
 
 
-@ufunc(identity=-np.inf)
-def logaddexp(x, y, /):
-    """log(exp(x) + exp(y)) without overflow. Same as: `numpy.logaddexp`."""
-    x, y = promote("logaddexp", x, y, to=_INEXACT)
-    larger, difference, is_nan = _order_exponents(x, y)
-    return _as_principal(apply_select(is_nan, add(x, y), add(larger, log1p(exp(difference)))))
-
-
-@ufunc(identity=-np.inf)
-def logaddexp2(x, y, /):
-    """log2(2**x + 2**y) without overflow. Same as: `numpy.logaddexp2`."""
-    x, y = promote("logaddexp2", x, y, to=_INEXACT)
-    larger, difference, is_nan = _order_exponents(x, y)
-    stable = add(larger, multiply(log1p(exp2(difference)), float(1 / np.log(2))))
-    return _as_principal(apply_select(is_nan, add(x, y), stable), 1 / math.log(2))
-
-
-def _as_principal(logarithm, scale: float = 1.0):
-    """A logarithm with its imaginary part within half a turn, of which `scale * pi` are the end."""
-    if not dtypes.is_complex(aval_of(logarithm).dtype):
-        return logarithm
-    half = math.pi * scale
-    part = subtract(half, remainder(subtract(half, imag(logarithm)), 2 * half))
-    return apply_elementwise(lax.complex.primitive, (real(logarithm), part))
-
-
-def _order_exponents(x, y) -> tuple:
-    """(the larger, the other less the larger, whether that is NaN: of equal infinities, or of NaN).
-
-    One comparison decides both, so that the derivatives of equal operands are a half each."""
-    if dtypes.is_complex(aval_of(x).dtype):
-        is_first = compare_complex(lax.ge.primitive, x, y)
-    else:
-        is_first = apply_elementwise(lax.ge.primitive, (x, y))
-    larger, smaller = apply_select(is_first, x, y), apply_select(is_first, y, x)
-    difference = subtract(smaller, larger)
-    return larger, difference, apply_elementwise(lax.ne.primitive, (difference, difference))
-
-
-@ufunc(identity=0)
-def hypot(x, y, /):
-    """sqrt(x**2 + y**2) without overflow. Same as: `numpy.hypot`. Raises: ValueError for complex operands."""
-    x, y = map(absolute, _reals("hypot", ValueError, *promote_arrays("hypot", x, y, to=_INEXACT)))
-    larger, smaller = maximum(x, y), minimum(x, y)
-    is_zero = apply_elementwise(lax.eq.primitive, promote("hypot", larger, 0))
-    ratio = true_divide(smaller, apply_select(is_zero, larger.dtype.type(1), larger))
-    scaled = multiply(larger, sqrt(add(square(ratio), 1)))
-    infinity = larger.dtype.type(np.inf)
-    # Whatever the other one is, also where that is NaN.
-    is_infinite = bitwise_or(*(apply_elementwise(lax.eq.primitive, (v, infinity)) for v in (x, y)))
-    return convert_dtype(apply_select(is_infinite, infinity, scaled), larger.dtype, larger.weak_type)
-
-
 # -- extrema ------------------------------------------------------------------------------------------------
 def compare_complex(primitive, x, y):
     """An ordering of complex numbers: by their real, then imaginary parts."""
@@ -514,8 +460,8 @@ __all__ = ["abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccos
            "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
            "bitwise_right_shift", "bitwise_xor", "cbrt", "conj", "conjugate", "copysign", "cos", "cosh",
            "deg2rad", "degrees", "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power",
-           "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "log", "log10",
-           "log1p", "log2", "logaddexp", "logaddexp2", "maximum", "minimum", "mod", "multiply", "negative",
+           "floor_divide", "fmax", "fmin", "fmod", "imag", "invert", "left_shift", "log", "log10",
+           "log1p", "log2", "maximum", "minimum", "mod", "multiply", "negative",
            "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
            "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
            "true_divide"]

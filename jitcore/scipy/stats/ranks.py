@@ -38,6 +38,7 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
     moved = jnp.ravel(a) if axis is None else jnp.moveaxis(a, axis, -1)
     moved = jnp.sort(moved, -1)
     counts = _count_before(moved, side="right") - _count_before(moved, side="left")
+    counts = jnp.asarray(counts, dtypes.default_dtype("i"))
     place = jnp.argmax(counts, -1, keepdims=True)
     found, count = (jnp.take_along_axis(x, place, -1) for x in (moved, counts))
     if not keepdims:
@@ -78,6 +79,8 @@ def rankdata(a, method: str = "average", *, axis: int | None = None,
     else:
         ranks = place + 1
     ranks = jnp.asarray(ranks, dtypes.default_dtype("f"))
+    if dtypes.is_inexact(a.dtype):
+        ranks = jnp.where(jnp.any(jnp.isnan(moved), -1, keepdims=True), math.nan, ranks)
     return ranks if axis is None else jnp.moveaxis(ranks, -1, axis)
 
 
