@@ -408,6 +408,8 @@ def _convert_aval(x: ShapedArray, *, new_dtype, weak_type: bool) -> ShapedArray:
         batch=batch_elementwise, family="elementwise", arity=1)
 def convert_element_type(x, new_dtype):
     """x with another dtype. Float to integer truncates and saturates."""
+    if new_dtype is None:
+        raise ValueError("convert_element_type needs a dtype, got None")
     weak = dtypes.is_python_type(new_dtype)
     new_dtype = dtypes.canonicalize(new_dtype)
     aval = aval_of(x)

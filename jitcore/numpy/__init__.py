@@ -66,12 +66,12 @@ from jitcore.numpy.sets import *  # noqa: F403
 from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
 from jitcore.numpy.statistics import *  # noqa: F403
-from jitcore.numpy.ufuncs import arithmetic, exponents, logic, methods as ufunc_methods, rounding
+from jitcore.numpy.ufuncs import arithmetic, logic, methods as ufunc_methods, rounding, scaled
 from jitcore.numpy.ufuncs.arithmetic import *  # noqa: F403
 from jitcore.numpy.ufuncs.arithmetic import Ufunc as ufunc
-from jitcore.numpy.ufuncs.exponents import *  # noqa: F403
 from jitcore.numpy.ufuncs.logic import *  # noqa: F403
 from jitcore.numpy.ufuncs.rounding import *  # noqa: F403
+from jitcore.numpy.ufuncs.scaled import *  # noqa: F403
 from jitcore.numpy.vectorizing import *  # noqa: F403
 
 operators.install_operators(Array)
@@ -82,8 +82,8 @@ ufunc_methods.install_methods()
 __all__ = ["__array_api_version__", "__array_namespace_info__", "ndarray", "ufunc", "linalg", "fft"]
 for _chapter in (closeness, creation, cumulative, diagonals, dtype_names, files, grids, joining, logic,
                  reductions,
-                 padding, polynomial, products, rounding, searching, sets, shaping, sorting, statistics,
-                 taking, arithmetic, exponents, vectorizing):
+                 padding, polynomial, products, rounding, scaled, searching, sets, shaping, sorting,
+                 statistics, taking, arithmetic, vectorizing):
     __all__ += _chapter.__all__
 
 # An exception leaves a public function without frames of the inside; the chapters call one another unwrapped.

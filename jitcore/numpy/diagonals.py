@@ -16,6 +16,7 @@ from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, convert_dtype, ensure_array,
                                             require_static)
 from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing import searching
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.shaping import moveaxis, ravel
@@ -125,6 +126,8 @@ def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use inplace=False and wrap=False")
     a = ensure_array("fill_diagonal", a)
+    if a.ndim < 2 or a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError(f"fill_diagonal takes a matrix, or an array of equal extents, got shape {a.shape}")
     steps = np.arange(min(a.shape), dtype=np.int32)
     values = ravel(asarray(val))
     values = (
@@ -140,7 +143,8 @@ def vander(x, N: int | None = None, increasing: bool = False):
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    return arithmetic.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers.astype(np.int32)))
+    powers = powers.astype(x.dtype if dtypes.is_integer(x.dtype) else np.int32)
+    return arithmetic.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers))
 
 
 # -- index arrays -------------------------------------------------------------------------------------------
@@ -170,19 +174,26 @@ def triu_indices_from(arr, k: int = 0):
 
 def diag_indices(n: int, ndim: int = 2):
     """Indices of the main diagonal. Same as: `numpy.diag_indices`."""
+    n = operator.index(n)
+    if n < 0 or ndim < 0:
+        raise ValueError(f"diag_indices: n and ndim must not be negative, got {n} and {ndim}")
     return _known(np.diag_indices(n, ndim))
 
 
 def diag_indices_from(arr):
     """Indices of the main diagonal of arr. Same as: `numpy.diag_indices_from`."""
+    if arr.ndim < 2:
+        raise ValueError(f"diag_indices_from takes an array of two axes or more, got shape {arr.shape}")
     if len(set(arr.shape)) > 1:
         raise ValueError("All dimensions of input must be of equal length")
     return diag_indices(arr.shape[0], arr.ndim)
 
 
-def mask_indices(n: int, mask_func, k: int = 0):
-    """Indices where `mask_func(ones((n, n)), k)` is not 0. Same as: `numpy.mask_indices`."""
-    return _known(np.nonzero(np.asarray(mask_func(lax.full((n, n), 1, _INDEX), k))))
+def mask_indices(n: int, mask_func, k: int = 0, *, size: int | None = None):
+    """Indices where `mask_func(ones((n, n)), k)` is not 0. Same as: `numpy.mask_indices`.
+
+    size: length of the results: cut, or filled up with 0."""
+    return searching.nonzero(mask_func(lax.full((n, n), 1, _INDEX), k), size=size)
 
 
 __all__ = ["diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",

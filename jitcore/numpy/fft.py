@@ -155,12 +155,12 @@ _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ort
 
 def hfft(a, n=None, axis=-1, norm=None):
     """Real spectrum of a signal with Hermitian symmetry. Same as: `numpy.fft.hfft`."""
-    return irfft(arithmetic.conjugate(ensure_array("hfft", a)), n, axis, _OPPOSITE[norm])
+    return irfft(arithmetic.conjugate(ensure_array("hfft", a)), n, axis, _OPPOSITE.get(norm, norm))
 
 
 def ihfft(a, n=None, axis=-1, norm=None):
     """Inverse of `hfft`. Same as: `numpy.fft.ihfft`."""
-    return arithmetic.conjugate(rfft(a, n, axis, _OPPOSITE[norm]))
+    return arithmetic.conjugate(rfft(a, n, axis, _OPPOSITE.get(norm, norm)))
 
 
 def fftfreq(n: int, d=1.0, *, dtype=None, device=None):

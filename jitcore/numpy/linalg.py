@@ -16,15 +16,17 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
+from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.linalg.solve import solve as solve_factoring
 from jitcore.numpy import diagonals, products, reductions, shaping
 from jitcore.numpy.arrays.dtype_names import finfo
 from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, broadcast_shapes,
-                                            canonicalize_axes, convert_dtype, ensure_array, promote_arrays)
+                                            canonicalize_axes, convert_dtype, ensure_array, ensure_arrays,
+                                            promote_arrays)
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.determinants import determinant, sign_and_logarithm
 from jitcore.numpy.indexing.reading import get_item
-from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
+from jitcore.numpy.products import matmul, tensordot, vecdot
 from jitcore.numpy.shaping import matrix_transpose
 from jitcore.numpy.ufuncs import arithmetic, logic
 from jitcore.transforms.custom_derivatives import custom_jvp
@@ -239,8 +241,8 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None or (isinstance(rcond, (int, float)) and rcond < 0):
         rcond = float(finfo(a.dtype).eps) * (max(a.shape) if rcond is None else 1)
-    kept = logic.logical_and(logic.greater(s, 0),
-                             logic.greater_equal(s, arithmetic.multiply(rcond, get_item(s, 0))))
+    least = arithmetic.multiply(rcond, get_item(s, slice(0, 1)))
+    kept = logic.logical_and(logic.greater(s, 0), logic.greater_equal(s, least))
     safe = apply_select(kept, s, s.dtype.type(1))
     inverse = apply_select(kept, arithmetic.divide(s.dtype.type(1), safe), s.dtype.type(0))
     projected = matmul(_adjoint(u), columns)
@@ -316,8 +318,32 @@ def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:
 
 def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):
     """Norm of vectors along axes (all elements by default). Same as: `numpy.linalg.vector_norm`."""
-    (x,) = promote_arrays("vector_norm", x, to=dtypes.inexact_dtype)
+    x = ensure_array("vector_norm", x)
+    if not dtypes.is_inexact(x.dtype):
+        dtypes.reject_narrow("vector_norm", x.dtype)
+        x = convert_dtype(x, dtypes.canonicalize_for(float, x.dtype))
     return _vector_norm(x, ord, canonicalize_axes(axis, x.ndim), keepdims)
+
+
+def outer(x1, x2, /):
+    """All products of the elements of two vectors. Same as: `numpy.linalg.outer`.
+
+    Raises: ValueError for what is no vector, which `jitcore.numpy.outer` flattens."""
+    x1, x2 = ensure_arrays("outer", x1, x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ValueError(f"outer takes two vectors, got arrays of shapes {x1.shape} and {x2.shape}")
+    return products.outer(x1, x2)
+
+
+def cross(x1, x2, /, *, axis: int = -1):
+    """Cross products of vectors of three elements along an axis. Same as: `numpy.linalg.cross`.
+
+    Raises: ValueError for vectors of another length."""
+    x1, x2 = ensure_arrays("cross", x1, x2)
+    lengths = [x.shape[canonicalize_axis(axis, x.ndim)] for x in (x1, x2)]
+    if lengths != [3, 3]:
+        raise ValueError(f"cross takes vectors of 3 elements, got {lengths[0]} and {lengths[1]}")
+    return products.cross(x1, x2, axis=axis)
 
 
 def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
@@ -328,6 +354,8 @@ def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):
 def cond(x, p=None):
     """Condition number: the norm times the norm of the inverse. Same as: `numpy.linalg.cond`."""
     (x,) = _matrices("cond", x)
+    if 0 in x.shape:
+        raise ValueError(f"cond is not defined for empty arrays, got shape {x.shape}")
     if p in (None, 2, -2):
         values = svd(x, compute_uv=False)
         first, last = get_item(values, (Ellipsis, 0)), get_item(values, (Ellipsis, -1))

@@ -278,10 +278,11 @@ def _slide(a, window, mode: str, dtype) -> Array:
         pads = (0, 0)
     else:
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
+    if dtype is not None:
+        a, window = (convert_dtype(x, dtypes.canonicalize(dtype)) for x in (a, window))
     lhs, rhs = (lax.reshape(x, (1, 1, x.shape[0])) for x in (a, window))
     out = lax.conv_general_dilated(lhs, rhs, (1,), [pads])
-    out = lax.reshape(out, (out.shape[-1],))
-    return out if dtype is None else convert_dtype(out, dtypes.canonicalize(dtype))
+    return lax.reshape(out, (out.shape[-1],))
 
 
 def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
@@ -290,7 +291,9 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
     if dtypes.is_complex(p.dtype):
         raise ValueError("jnp.unwrap does not support complex inputs.")
     if not isinstance(period, int) or not dtypes.is_integer(p.dtype):
-        (p,) = promote_arrays("unwrap", p, to=dtypes.inexact_dtype)
+        dtypes.reject_narrow("unwrap", p.dtype)
+        is_float = dtypes.is_inexact(p.dtype)
+        p = p if is_float else convert_dtype(p, dtypes.canonicalize_for(float, p.dtype))
     axis = canonicalize_axis(axis, p.ndim)
     p = moveaxis(p, axis, -1)
     if not p.shape[-1]:

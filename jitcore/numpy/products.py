@@ -157,15 +157,23 @@ def _move_axis_last(x, axis: int):
     return _permute(x, [i for i in range(x.ndim) if i != axis] + [axis])
 
 
+def _with_axes(name: str, operands: list[Array], counts: tuple[int, int]) -> list[Array]:
+    """The operands. Raises: ValueError for one of fewer axes than it needs to have."""
+    for operand, count in zip(operands, counts):
+        if operand.ndim < count:
+            raise ValueError(f"{name} needs an array of {count} or more axes here, got shape {operand.shape}")
+    return operands
+
+
 def matvec(x1, x2, /):
     """Products of stacks of matrices and vectors. Same as: `numpy.matvec`."""
-    x1, x2 = promote_arrays("matvec", x1, x2)
+    x1, x2 = _with_axes("matvec", promote_arrays("matvec", x1, x2), (2, 1))
     return get_item(matmul(x1, lax.expand_dims(x2, (-1,))), (Ellipsis, 0))
 
 
 def vecmat(x1, x2, /):
     """Products of stacks of conjugated vectors and matrices. Same as: `numpy.vecmat`."""
-    x1, x2 = promote_arrays("vecmat", x1, x2)
+    x1, x2 = _with_axes("vecmat", promote_arrays("vecmat", x1, x2), (1, 2))
     return get_item(matmul(lax.expand_dims(conjugate(x1), (-2,)), x2), (Ellipsis, 0, slice(None)))
 
 

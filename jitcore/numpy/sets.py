@@ -238,8 +238,13 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
     ar1, ar2 = asarray(ar1), asarray(ar2)
     joined = concatenate([ar1, ar2], None)
     first = lax.sort(joined, 0, True)
-    in_one = logic.not_equal(isin(first, ar1), isin(first, ar2))
-    return _select_static(first, logic.logical_and(_is_new(first), in_one), size, fill_value)
+    is_chosen = logic.logical_and(_is_new(first), logic.not_equal(isin(first, ar1), isin(first, ar2)))
+    if dtypes.is_inexact(first.dtype):  # NaN is in neither: there is one of each that has some
+        is_nan = logic.isnan(first)
+        have_some = [convert_dtype(reductions.any(logic.isnan(x)), dtypes.int32) for x in (ar1, ar2)]
+        count = arithmetic.add(*have_some)
+        is_chosen = apply_select(is_nan, logic.less_equal(cumsum(is_nan), count), is_chosen)
+    return _select_static(first, is_chosen, size, fill_value)
 
 
 __all__ = ["intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",

@@ -97,7 +97,8 @@ def _check_position(kth, a, axis: int) -> None:
 def sort_complex(a):
     """The elements in rising order along the last axis, as complex numbers. Same as: `numpy.sort_complex`."""
     a = ensure_array("sort_complex", a)
-    return sort(convert_dtype(a, dtypes.result_type(a.dtype, dtypes.complex64)), 0 if a.ndim == 1 else -1)
+    dtype = dtypes.complex_dtype(dtypes.inexact_dtype(a.dtype))
+    return sort(convert_dtype(a, dtype), 0 if a.ndim == 1 else -1)
 
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex"]

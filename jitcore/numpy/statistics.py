@@ -46,7 +46,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
                                                        origin_of(x.owner, x), user_snippet())
         length = max(minlength, int(x.data.max()) + 1 if x.size else 0)
     else:
-        length = max(operator.index(length), minlength)
+        length = operator.index(length)
     ones = lax.full((), 1, dtypes.default_dtype("i"))
     weights = ones if weights is None else ensure_array("bincount", weights)
     zeros = lax.full((length,), 0, weights.dtype)

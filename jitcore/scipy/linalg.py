@@ -37,7 +37,7 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
     """The triangular factor, upper by default, of a positive definite matrix; NaN for another.
 
     overwrite_a, check_finite: accepted for SciPy's signature, without effect."""
-    (a,) = _promote("cholesky", a)
+    (a,) = _promote("cholesky", jnp.asarray(a))
     if lower:
         return lax_linalg.cholesky(a, symmetrize_input=False)
     factor = lax_linalg.cholesky(lax_linalg.conjugate_transpose(a), symmetrize_input=False)
@@ -124,6 +124,8 @@ def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False,
     Raises: ValueError for another `trans`."""
     factors, pivots = lu_and_piv
     factors, b = _promote("lu_solve", factors, b)
+    if factors.ndim == 2 and (not b.ndim or b.shape[0] != factors.shape[-1]):
+        raise ValueError(f"lu_solve needs a row of b for each of a, got {factors.shape} and {b.shape}")
     order = lax_linalg.lu_pivots_to_permutation(pivots, factors.shape[-1])
     if trans == 0:
         first = solve_triangular(factors, jnp.take(b, order, 0), lower=True, unit_diagonal=True)
@@ -226,7 +228,7 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array
     (a,) = _promote("expm", A)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise ValueError("expected A to be a square matrix")
-    norm = jnp.max(jnp.sum(jnp.abs(a), axis=-2), axis=-1)
+    norm = jnp.max(jnp.sum(jnp.abs(a), axis=-2), axis=-1, initial=0)
     squarings = jnp.maximum(0, jnp.ceil(jnp.log2(norm / _LARGEST_NORM)))
     scale = jnp.exp2(-squarings)
     result = _approximate_exponential(a * jnp.asarray(_over_matrices(scale, a), a.dtype))

@@ -67,7 +67,7 @@ def argwhere(a, *, size: int | None = None, fill_value=None):
     """Indices of the elements that are not 0, one row each. Same as: `numpy.argwhere`."""
     a = ensure_array("argwhere", a)
     if a.ndim == 0:
-        found = nonzero(a, size=size, fill_value=fill_value)
+        found = nonzero(ravel(a), size=size, fill_value=fill_value)
         return lax.full((found[0].shape[0], 0), 0, found[0].dtype)
     found = nonzero(a, size=size, fill_value=fill_value)
     return lax.concatenate([lax.reshape(x, (x.shape[0], 1)) for x in found], 1)
@@ -147,6 +147,8 @@ def unravel_index(indices, shape):
     indices = ensure_array("unravel_index", indices)
     extents = shape if isinstance(shape, (tuple, list)) else (shape,)
     extents = [operator.index(s) if isinstance(s, (int, np.integer)) else s for s in extents]
+    if not extents:
+        return ()
     total = 1
     for extent in extents:
         total = total * extent

@@ -335,6 +335,8 @@ def ix_(*args) -> tuple:
     out = []
     for i, one in enumerate(args):
         one = asarray(one) if not isinstance(one, Array) else one
+        if one.size == 0:  # also of an empty list, which would be of floats
+            one = convert_dtype(one, dtypes.default_dtype("i"))
         if one.ndim != 1:
             raise ValueError("Arguments to jnp.ix_ must be 1-dimensional")
         if one.dtype == dtypes.bool_:

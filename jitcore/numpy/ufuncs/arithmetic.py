@@ -91,7 +91,6 @@ arctanh = define_unary("arctanh", lax.atanh, _INEXACT, "Inverse hyperbolic tange
 sqrt = define_unary("sqrt", lax.sqrt, _INEXACT, "Square root; NaN for negative reals.")
 cbrt = define_unary("cbrt", lax.cbrt, _INEXACT, "Real cube root.")
 square = define_unary("square", lax.square, to_numeric, "x * x.")
-fabs = define_unary("fabs", lax.abs, _INEXACT, "Magnitude, as a float.")
 negative = define_unary("negative", lax.neg, None, "-x.")
 sign = define_unary("sign", lax.sign, None, "-1, 0 or 1 by the sign of x; NaN stays NaN.")
 bitwise_not = define_unary("bitwise_not", lax.bitwise_not, None, "Bitwise (for bools logical) complement.")
@@ -120,7 +119,7 @@ copysign = define_binary("copysign", lax.copysign, _INEXACT, "|x| with the sign 
 bitwise_and = define_binary("bitwise_and", lax.bitwise_and, None, "x & y.", -1)
 bitwise_or = define_binary("bitwise_or", lax.bitwise_or, None, "x | y.", 0)
 bitwise_xor = define_binary("bitwise_xor", lax.bitwise_xor, None, "x ^ y.", 0)
-left_shift = define_binary("left_shift", lax.shift_left, None, "x << y; 0 when y is the width or more.")
+left_shift = define_binary("left_shift", lax.shift_left, to_numeric, "x << y; 0 when y is the width or more.")
 
 
 def ufunc(identity=None):
@@ -139,6 +138,19 @@ def absolute(x, /):
     (x,), dtype, _ = promote_typed("absolute", (x,))
     if dtypes.kind_of(dtype) in "bu":
         return ensure_array("absolute", x)
+    return apply_elementwise(lax.abs.primitive, (x,))
+
+
+def reject_complex(name: str, error: type[Exception], *operands):
+    """The operands. Raises: error where they are complex."""
+    if dtypes.is_complex(operands[0].dtype):
+        raise error(f"{name} is not defined for complex numbers, got {operands[0].dtype.name}")
+    return operands
+
+
+def fabs(x, /):
+    """Magnitude, as a float. Same as: `numpy.fabs`. Raises: TypeError for complex x."""
+    (x,) = reject_complex("fabs", TypeError, *promote_arrays("fabs", x, to=_INEXACT))
     return apply_elementwise(lax.abs.primitive, (x,))
 
 
@@ -244,7 +256,7 @@ def power(x, y, /):
         return lax.integer_pow(ensure_array("power", x), y)
     # An exponent array is strongly typed whatever it is converted to, also where x is a Python number.
     if isinstance(y, Array) and y.dtype == dtypes.bool_ and isinstance(x, int):
-        y = convert_dtype(y, dtypes.int32)
+        y = convert_dtype(y, dtypes.default_dtype("i"))
     if isinstance(y, Array) and dtypes.is_integer(y.dtype):
         base = operand_type("power", 0, x)[0]
         y = convert_dtype(y, dtypes.result_type(x, y)) if dtypes.is_inexact(base) else y
@@ -307,18 +319,6 @@ def reciprocal(x, /):
     """1 / x, as a float. Same as: `numpy.reciprocal`."""
     (x,) = promote("reciprocal", x, to=_INEXACT)
     return true_divide(1, x)
-
-
-@ufunc(identity=0)
-def hypot(x, y, /):
-    """sqrt(x**2 + y**2) without overflow. Same as: `numpy.hypot`."""
-    x, y = (absolute(v) for v in promote_arrays("hypot", x, y, to=_INEXACT))
-    larger, smaller = maximum(x, y), minimum(x, y)
-    is_zero = apply_elementwise(lax.eq.primitive, promote("hypot", larger, 0))
-    ratio = true_divide(smaller, apply_select(is_zero, larger.dtype.type(1), larger))
-    scaled = multiply(larger, sqrt(add(square(ratio), 1)))
-    is_infinite = apply_elementwise(lax.eq.primitive, promote("hypot", larger, np.inf))
-    return convert_dtype(apply_select(is_infinite, larger, scaled), larger.dtype, larger.weak_type)
 
 
 # -- extrema ------------------------------------------------------------------------------------------------
@@ -437,7 +437,10 @@ def conjugate(x, /):
 
 def angle(z, deg: bool = False):
     """Argument of a complex number, in radians or degrees. Same as: `numpy.angle`."""
-    (z,) = promote_arrays("angle", z, to=_INEXACT)
+    z = ensure_array("angle", z)
+    if not dtypes.is_inexact(z.dtype):
+        dtypes.reject_narrow("angle", z.dtype)
+        z = convert_dtype(z, dtypes.canonicalize_for(float, z.dtype))
     result = arctan2(imag(z), real(z))
     return rad2deg(result) if deg else result
 
@@ -459,7 +462,7 @@ __all__ = ["abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccos
            "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
            "bitwise_right_shift", "bitwise_xor", "cbrt", "conj", "conjugate", "copysign", "cos", "cosh",
            "deg2rad", "degrees", "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power",
-           "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "log", "log10",
+           "floor_divide", "fmax", "fmin", "fmod", "imag", "invert", "left_shift", "log", "log10",
            "log1p", "log2", "maximum", "minimum", "mod", "multiply", "negative",
            "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
            "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",

@@ -54,8 +54,11 @@ def fix(x, out=None):
 
 def rint(x, /):
     """Nearest integer as a float, halves to the even one. Same as: `numpy.rint`."""
-    (x,) = promote_arrays("rint", x, to=dtypes.inexact_dtype)
-    return _round_parts(convert_dtype(x, x.dtype))
+    x = ensure_array("rint", x)
+    if not dtypes.is_inexact(x.dtype):
+        dtypes.reject_narrow("rint", x.dtype)
+        return convert_dtype(x, dtypes.canonicalize_for(float, x.dtype))
+    return _round_parts(x)
 
 
 def _round_half_even(x):
@@ -140,7 +143,7 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     for predicate, value in ((logic.isnan, nan), (logic.isposinf, high), (logic.isneginf, low)):
         value = convert_dtype(asarray(value, x.dtype), x.dtype, x.weak_type)
         x = apply_select(predicate(x), value, x)
-    return x
+    return convert_dtype(x, x.dtype)
 
 
 # -- parts of floats ----------------------------------------------------------------------------------------
@@ -219,8 +222,12 @@ def ldexp(x, y, /):
 
 
 def signbit(x, /):
-    """Whether the sign bit is set: also for -0.0. Same as: `numpy.signbit`."""
+    """Whether the sign bit is set: also for -0.0. Same as: `numpy.signbit`.
+
+    Raises: ValueError for complex x."""
     x = ensure_array("signbit", x)
+    if dtypes.is_complex(x.dtype):
+        raise ValueError("signbit takes no complex numbers, which have two signs")
     if dtypes.is_floating(x.dtype):
         return apply_elementwise(lax.signbit.primitive, (x,))
     if x.dtype == dtypes.bool_:
@@ -239,6 +246,8 @@ def spacing(x, /):
 def heaviside(x, y, /):
     """0 where x < 0, 1 where x > 0, y where x is 0. Same as: `numpy.heaviside`."""
     x, y = promote_arrays("heaviside", x, y, to=dtypes.inexact_dtype)
+    if dtypes.is_complex(x.dtype):
+        raise TypeError("heaviside takes no complex numbers, which have no order")
     zero, one = x.dtype.type(0), x.dtype.type(1)
     signed = apply_select(logic.less(x, 0), zero, apply_select(logic.isnan(x), x, one))
     return convert_dtype(apply_select(logic.equal(x, 0), y, signed), x.dtype, x.weak_type and y.weak_type)

@@ -45,6 +45,7 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
         return ModeResult(jnp.full(nothing, jnp.nan, dtypes.inexact_dtype(a.dtype)), jnp.zeros(nothing))
     moved = jnp.sort(moved, -1)
     counts = _count_before(moved, side="right") - _count_before(moved, side="left")
+    counts = jnp.asarray(counts, dtypes.default_dtype("i"))
     place = jnp.argmax(counts, -1, keepdims=True)
     found, count = (jnp.take_along_axis(x, place, -1) for x in (moved, counts))
     if not keepdims:
