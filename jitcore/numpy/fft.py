@@ -75,7 +75,8 @@ def transform(name: str, kind: FftType, a, s, axes, norm) -> Array:
     lengths = [a.shape[i] for i in axes] if s is None else [operator.index(n) for n in s]
     if s is None and kind is FftType.IRFFT:
         lengths[-1] = 2 * (lengths[-1] - 1)
-    if any(isinstance(n, int) and n < 1 for n in lengths) and (s is not None or kind is FftType.IRFFT):
+    may_be_empty = s is None and kind in (FftType.FFT, FftType.IFFT)
+    if any(isinstance(n, int) and n < 1 for n in lengths) and not may_be_empty:
         raise ValueError(f"{name}: invalid number of data points ({lengths}) specified")
     for i, n in zip(axes, lengths):
         is_half = kind is FftType.IRFFT and i == axes[-1]

@@ -214,7 +214,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     offset = arithmetic.subtract(x, x0)
     is_step = logic.less_equal(arithmetic.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
     share = arithmetic.divide(offset, apply_select(is_step, dx.dtype.type(1), dx))
-    out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(share, df), f0))
+    out = arithmetic.add(arithmetic.multiply(share, df), f0)
+    out = apply_select(is_step, convert_dtype(f0, out.dtype), out)
     if period is not None:
         return out
     for side, beyond, edge in ((left, logic.less(x, get_item(xp, 0)), 0),
@@ -224,7 +225,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
                 raise ValueError(
                     f"the only valid string value of left and right is 'extrapolate', but got {side!r}")
             continue
-        value = get_item(fp, edge) if side is None else asarray(side, out.dtype)
+        value = convert_dtype(get_item(fp, edge), out.dtype) if side is None else asarray(side, out.dtype)
         out = apply_select(beyond, value, out)
     return out
 

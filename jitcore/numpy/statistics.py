@@ -264,9 +264,9 @@ def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, ski
     if method not in _METHODS:
         raise ValueError(f"method can only be one of {_METHODS}, got {method!r}")
     (a,) = promote_arrays(name, a, to=dtypes.inexact_dtype)
-    target = a.dtype, a.weak_type
     q = ensure_array(name, _to_operand(q))
-    wide = dtypes.result_type(a, q)  # a share of a wider dtype says more exactly where, not in which dtype
+    # A share of a wider dtype says more exactly where, not in which dtype.
+    target, wide = a.dtype, dtypes.result_type(a, q)
     a, q = convert_dtype(a, wide), convert_dtype(q, wide)
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
@@ -278,7 +278,7 @@ def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, ski
         found = _pick_weighted(name, a, q, axis, keepdims, skips_nan, weights)
     else:
         found = pick_quantiles(a, q, axis, keepdims, method, skips_nan)
-    return convert_dtype(found, *target)
+    return convert_dtype(found, target)
 
 
 def _pick_weighted(name: str, a, q, axis, keepdims: bool, skips_nan: bool, weights) -> Array:

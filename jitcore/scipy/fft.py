@@ -29,7 +29,9 @@ def _start(name: str, x, type: int, norm: str | None) -> Array:
 
 
 def _fit(x, n: int | None) -> Array:
-    """The last axis cut off or filled up with zeros to n elements."""
+    """The last axis cut off or filled up with zeros to n elements. Raises: ValueError for none."""
+    if (x.shape[-1] if n is None else n) == 0:
+        raise ValueError("a cosine transform of no points is undefined")
     if n is None or n == x.shape[-1]:
         return x
     if n < x.shape[-1]:
