@@ -42,7 +42,7 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
     if not moved.shape[-1]:
         nothing = moved.shape[:-1] if not keepdims else (1,) * ndim if axis is None else tuple(
             1 if i == axis % ndim else extent for i, extent in enumerate(a.shape))
-        return ModeResult(jnp.full(nothing, jnp.nan), jnp.zeros(nothing))
+        return ModeResult(jnp.full(nothing, jnp.nan, dtypes.default_dtype("f")), jnp.zeros(nothing))
     moved = jnp.sort(moved, -1)
     counts = _count_before(moved, side="right") - _count_before(moved, side="left")
     counts = jnp.asarray(counts, dtypes.default_dtype("i"))
