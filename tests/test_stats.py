@@ -62,7 +62,7 @@ def test_ranks(axis):
     with pytest.raises(ValueError, match="method"):
         stats.rankdata(x, "best")
     with pytest.raises(NotImplementedError, match="nan_policy"):
-        stats.sem(x, nan_policy="omit")
+        stats.mode(x, nan_policy="omit")
 
 
 @pytest.mark.parametrize("a, b", [(-1.5, 2.0), (3.0, 9.0), (-40.0, -30.0), (-np.inf, -1.0), (5.0, np.inf), (-8.0, 8.0)])
