@@ -196,7 +196,11 @@ def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = Fa
     if not second.shape[0] or not common.shape[0]:
         return common, get_item(where1, slice(0, 0)), get_item(where2, slice(0, 0))
     place = searching.searchsorted(second, common)
-    return common, _select_static(where1, mask, size, ar1.size), get_item(where2, place)
+    first_places, second_places = _select_static(where1, mask, size, ar1.size), get_item(where2, place)
+    if size is not None:  # fillers have no place
+        is_real = logic.less(np.arange(size, dtype=np.int32), reductions.sum(mask))
+        second_places = apply_select(is_real, second_places, convert_dtype(asarray(ar2.size), where2.dtype))
+    return common, first_places, second_places
 
 
 def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
