@@ -45,7 +45,8 @@ def _sum_lonely(x, labels, others) -> tuple[Array, list]:
     """Sums over the labels that appear nowhere else."""
     lonely = tuple(i for i, label in enumerate(labels) if label not in others)
     kept = [label for i, label in enumerate(labels) if i not in lonely]
-    return (lax.reduce_sum(x, lonely) if lonely else x), kept
+    add_up = lax.reduce_or if x.dtype == dtypes.bool_ else lax.reduce_sum
+    return (add_up(x, lonely) if lonely else x), kept
 
 
 def _permute(x, order: Sequence[int]) -> Array:

@@ -110,6 +110,8 @@ def _takes_long(eqn: Equation, tuning: Tuning) -> bool:
 def _takes_many(eqn: Equation, defined_by: dict[Var, Equation], stored: set[Var], tuning: Tuning) -> bool:
     """Whether the equations that compute a value from what is stored take longer than to read it."""
     least, size = _find_least_cost(eqn, tuning), eqn.outvars[0].aval.size
+    if size == 0:
+        return False
     work, found, waiting = 0.0, {id(eqn)}, [eqn]
     while waiting and work < least < math.inf and len(found) < MAX_EQUATIONS:
         one = waiting.pop()

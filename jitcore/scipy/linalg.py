@@ -112,7 +112,7 @@ def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: boo
 
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """(both factors in one matrix, pivots), for `lu_solve`."""
-    (a,) = _promote("lu_factor", a)
+    (a,) = _promote("lu_factor", jnp.asarray(a))
     factors, pivots, _ = lax_linalg.lu(a)
     return factors, pivots
 

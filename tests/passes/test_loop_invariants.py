@@ -108,3 +108,10 @@ def test_large_results_stay():
     for body, leaves in ((lambda s: s * jnp.exp(big), False), (lambda s: s + jnp.exp(big).sum(0), True)):
         closed = make_jaxpr(lambda x, body=body: iterate(x, body))(big)
         assert ("exp" not in list_in_loop(run_pipeline(closed))) is leaves
+
+
+def test_loops_over_nothing():
+    """Values of no elements take no time: dividing their cost by their number ended the compile."""
+    x = np.zeros(0)
+    assert jit(lambda x: iterate(x, lambda y: y + (x + 1) / (x + 2) * (x - 3)))(x).shape == (0,)
+    assert jit(jnp.searchsorted)(np.arange(5.0), x).shape == (0,)

@@ -93,6 +93,10 @@ def promote_types(a, b) -> np.dtype:
     return dtypes.promote_types(a, b)
 
 
+def _names_of_dtypes() -> frozenset[str]:
+    return frozenset(one.name for one in dtypes.SUPPORTED + dtypes.NARROW)
+
+
 def isdtype(dtype, kind) -> "bool":  # noqa: UP037
     """Whether a dtype is of a kind ("bool", "real floating", ..., a dtype, or a tuple of those).
 
@@ -104,7 +108,7 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
         if isinstance(one, str) and one in kinds:
             if dtypes.number_kind_of(dtype) in kinds[one]:
                 return True
-        elif isinstance(one, str):
+        elif isinstance(one, str) and one not in _names_of_dtypes():
             raise ValueError(
                 f"Unrecognized kind={one!r}; expected one of {list(kinds)}, a dtype, or a tuple.")
         elif np.dtype(one) == dtype:
