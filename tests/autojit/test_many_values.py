@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -177,3 +179,15 @@ def test_places_of_known_arrays():
     assert make_check(parts, written=(0,))(memory[90:], memory[20:30], memory[71:91]) == 1
     columns = memory.reshape(10, 10)[:, 0], memory.reshape(10, 10)[:, 1]
     assert make_check(columns, written=(0,))(*columns) == 1  # Python looks
+
+
+def test_thousands_of_numbers_in_a_text_are_not_compiled():
+    """Each is an output of the program; without a limit this takes half a minute."""
+    def tell(values, count):
+        return "\n".join(f"{values * i}" for i in range(1, count + 1))
+
+    compiled = autojit(tell)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert compiled((1.0, 2.0, 3.0), 100) == tell((1.0, 2.0, 3.0), 100)
+    assert compiled.report().compiled == 0

@@ -358,3 +358,24 @@ def test_recursion_may_be_as_deep_as_in_plain_python():
             assert one(np.ones(2), 600).tolist() == [1, 1]
             assert opens(np.ones(2), 600).tolist() == [601, 601]
             assert counts(np.ones(2), 3).tolist() == [4, 4]
+
+
+def test_an_attempt_at_nested_recursion_ends():
+    """In loops whose counts depend on each other: more and more bounds are forms in other counts."""
+    def cut(n, prices, best):
+        if best[n] >= 0:
+            return best[n]
+        found = 0 if n == 0 else float("-inf")
+        for i in range(1, n + 1):
+            found = max(found, prices[i - 1] + cut(n - i, prices, best))
+        best[n] = found
+        return found
+
+    @jitcore.autojit
+    def cut_rod(n, prices):
+        return cut(n, prices, [float("-inf") for _ in range(n + 1)])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in (5, 3):
+            assert cut_rod(n, np.array([3, 1, 2, 5, 4])) == 3 * n

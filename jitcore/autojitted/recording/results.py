@@ -32,6 +32,7 @@ from jitcore.numpy_semantics.values.numbers import Number, NumberKind
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Part, Reshape, Window,
                                                   is_same_view)
+from jitcore.process.effort import spend
 from jitcore.process.generated import Constants
 from jitcore.process.lists import make, unpack
 from jitcore.rewriter.control_flow.iterators import TracedIterable
@@ -66,6 +67,8 @@ class Effects(NamedTuple):
 _UNCHANGING = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range,
     enum.Enum)
+#: Steps of an output of a program: thousands, such as the numbers in a long text, take long to compile.
+_OUTPUT = 150
 #: Where classes are made whose objects stand for others while a call is traced.
 _STAND_INS = ("jitcore.numpy_semantics.", "jitcore.rewriter.", "jitcore.autojitted.")
 
@@ -104,6 +107,7 @@ class ResultWriter:
         return Effects(self.outputs, self.scalars, written, failed, writes, self.lines, value, self.constants)
 
     def _add_output(self, raw: Array) -> int:
+        spend(_OUTPUT)
         self.outputs.append(raw)
         return len(self.outputs) - 1
 

@@ -8,8 +8,10 @@ is known altogether is an ordinary int or bool again. A term's bounds are number
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,14 @@ from jitcore.core.trace import context
 from jitcore.numpy_semantics.errors import needs_identity, needs_value, not_traceable
 from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.operators import WithoutValue
+from jitcore.process.effort import spend
 from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, Kind, LeafType
 
 # -- linear forms -------------------------------------------------------------------------------------------
-_MAX_DEPTH = 4
+#: How far bounds are followed that are forms themselves, and how many forms are looked at for one of them.
+_MAX_DEPTH, _MAX_FORMS = 4, 100
+#: Steps of looking at one.
+_FORM = 50
 
 
 class Term:
@@ -67,15 +73,21 @@ class Form(Affine):
         """Equal for equal forms, in whatever order their terms are, as long as these live."""
         return (self.const, *sorted((id(term.raw), coefficient) for term, coefficient in self.terms))
 
-    def minimum(self, depth: int = _MAX_DEPTH) -> float:
+    def minimum(self) -> float:
         """A bound from below."""
+        return self._find_minimum(_MAX_DEPTH, itertools.count())
+
+    def _find_minimum(self, depth: int, forms: Iterator[int]) -> float:
+        """forms: counts those that are looked at."""
         low: float = self.const
         for term, coefficient in self.terms:
             low += limit(coefficient * (term.low if coefficient > 0 else term.high))
         for term, coefficient in self.terms if depth else ():
             bound = term.above if coefficient > 0 else term.below
-            if bound is not None and not bound.coefficient(term):
-                low = max(low, (self.without(term) + bound * coefficient).minimum(depth - 1))
+            if bound is not None and not bound.coefficient(term) and next(forms) < _MAX_FORMS:
+                spend(_FORM)
+                substituted = self.without(term) + bound * coefficient
+                low = max(low, substituted._find_minimum(depth - 1, forms))
         return low
 
     def maximum(self) -> float:
