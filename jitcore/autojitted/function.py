@@ -168,14 +168,6 @@ class AutojitFunction:
     def _make_reader(self) -> Reader:
         return Reader(self.policy.is_static, self.packs, mixed=self.policy.mixed)
 
-    def _is_readable(self, values: tuple) -> bool:
-        """Whether lists can be taken element by element."""
-        try:
-            Reader(self.policy.is_static).read_all(self.parameters.names, values)
-        except Unreadable:
-            return False
-        return True
-
     def _run_unreadable(self, values: tuple, problem: str) -> Any:
         reason = self.describe(problem)
         if self.options.strict:
@@ -213,9 +205,10 @@ class AutojitFunction:
             if isinstance(error, RecursionError) and not self.options.strict:
                 self._leave()
             refused = error if self.options.strict else None, find_reason(error, self.function)
-        if refused is not None and reader.has_packed and not waits and self._is_readable(values):
-            self.packs = False
-            return self.serve(values)
+        if refused is not None and reader.has_packed and not waits:
+            self.packs = not Reader(self.policy.is_static).can_read(self.parameters.names, values)
+            if not self.packs:  # lists are taken element by element
+                return self.serve(values)
         if refused is not None:
             return self._fall(values, specs, *refused, waits)
         self.last_entry = entry
@@ -268,11 +261,10 @@ class AutojitFunction:
                 raise
             except Exception as error:
                 raise_interruption(error)
-                mixed, grown = find_mixed_list(error), has_grown(error)
-                grows = bool(mixed) or not grown
-                if not mixed and not grown:
-                    if first is None:
-                        first = error
+                mixed = find_mixed_list(error)
+                grows = bool(mixed) or not has_grown(error)
+                if grows and not mixed:
+                    first = first or error
                     if self.policy.pinned.issuperset(origins):  # nothing would be different
                         self.policy.unpin(self.policy.pinned - before)
                         try:

@@ -58,6 +58,11 @@ class ShapedArray:
         """JAX's name for `varying`."""
         return self.varying
 
+    @property
+    def carried(self) -> ShapedArray:
+        """The type of what a compiled program holds: of keys, their words."""
+        return self.update(dtype=self.dtype.carrier) if dtypes.is_key(self.dtype) else self
+
     def update(self, **changes) -> ShapedArray:
         facts = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "varying")} | changes
         return ShapedArray(**facts)
@@ -300,6 +305,13 @@ def sub_jaxprs(params: dict) -> list[ClosedJaxpr]:
         elif isinstance(value, (tuple, list)):
             found.extend(item for item in value if isinstance(item, ClosedJaxpr))
     return found
+
+
+def holds_keys(jaxpr: Jaxpr) -> bool:
+    """Whether one of its variables, or of those of the jaxprs inside, is an array of keys."""
+    inputs = [*jaxpr.constvars, *jaxpr.invars]
+    return any(dtypes.is_key(var.aval.dtype) for var in inputs) or any(
+        "on_words" in eqn.primitive.traits for eqn in list_equations(jaxpr))
 
 
 def list_equations(jaxpr: Jaxpr) -> Iterator[Equation]:

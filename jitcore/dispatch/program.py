@@ -29,7 +29,7 @@ from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
 from jitcore.events.publishing import compiling, span
 from jitcore.passes.canonical import program_key
-from jitcore.passes.keys import carry_aval, to_carriers, to_keys
+from jitcore.passes.keys import to_carriers, to_keys
 from jitcore.process.concurrency import Lock, cached_attribute
 from jitcore.process.effort import STEPS_PER_SECOND, counters, spend
 from jitcore.sharding import Spread
@@ -253,7 +253,7 @@ class Program:
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
         unread = {leaf: output for leaf, output in targets.items() if n_consts + leaf not in self.kept}
         with compiling("bind", *self.origin):
-            in_avals = [carry_aval(all_avals[i]) for i in self.kept]
+            in_avals = [all_avals[i].carried for i in self.kept]
             for unread, native in ((unread, scalars), ({}, scalars), (unread, None), ({}, None)):
                 run, compiles = self._shared.bind(in_avals, tuple(unread.values()), native)
                 self._count_compiles(compiles)

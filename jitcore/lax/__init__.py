@@ -23,8 +23,7 @@ Modules:
     draw           `draw`: random numbers from a generator of NumPy or of Python, as it would draw them.
     elementary     Elementary functions: exponentials, logarithms, circular and hyperbolic functions, roots,
                    powers.
-    elementwise    Elementwise primitives: arithmetic, rounding, comparison, complex parts, conversion,
-                   selection.
+    elementwise    Elementwise primitives: arithmetic, comparison, complex parts, conversion, selection.
     exported       Programs that were exported, called from a program.
     fft            Discrete Fourier transforms over the last axes.
     indexing/      Primitives that read and write parts of arrays: slices, windows at computed positions,
@@ -41,6 +40,7 @@ Modules:
     random/        Random bits as primitives: what `jitcore.random` is made of.
     reduce         Reductions over axes: sums, products, extrema, logical operations, argmax and argmin, and
                    generic `reduce`.
+    rounding       Rounding primitives: to integers below, above, towards zero, and to the nearest ones.
     shape          Shape primitives: broadcasting, reshaping, permuting, and arrays made from nothing.
     sort           Sorting: `sort` of one or several operands by keys, and the largest elements, `top_k`.
     special        Special functions: error function, gamma function, Bessel, incomplete gamma and beta, zeta,
@@ -90,6 +90,7 @@ from jitcore.lax.parallel.exchanges import all_to_all, pbroadcast, ppermute, psh
 from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.lax.random import RandomAlgorithm, keys as _keys, rng_bit_generator, threefry2x32  # noqa: F401
 from jitcore.lax.reduce import *
+from jitcore.lax.rounding import *
 from jitcore.lax.shape import *
 from jitcore.lax.shape import empty
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k

@@ -16,7 +16,6 @@ from jitcore.lax.derived import (DotAlgorithm as DotAlgorithm, DotAlgorithmPrese
                                  DotDimensionNumbers as DotDimensionNumbers, PrecisionLike as PrecisionLike,
                                  RaggedDotDimensionNumbers as RaggedDotDimensionNumbers)
 from jitcore.lax.dot import Precision as Precision
-from jitcore.lax.elementwise import RoundingMethod as RoundingMethod
 from jitcore.lax.fft import FftType as FftType
 from jitcore.lax.indexing.dimension_numbers import (GatherDimensionNumbers as GatherDimensionNumbers,
                                                     GatherScatterMode as GatherScatterMode,
@@ -25,6 +24,7 @@ from jitcore.lax.linalg.updates import (EigImplementation as EigImplementation,
                                         EighImplementation as EighImplementation,
                                         SvdAlgorithm as SvdAlgorithm)
 from jitcore.lax.random.bit_generator import RandomAlgorithm as RandomAlgorithm
+from jitcore.lax.rounding import RoundingMethod as RoundingMethod
 from jitcore.typing import ArrayLike, DTypeLike, NestedArrayLike, ShapeLike
 
 _Arrays: TypeAlias = Array | np.ndarray[Any, np.dtype[Any]] | Sequence[NestedArrayLike]

@@ -1,4 +1,4 @@
-"""Elementwise primitives: arithmetic, rounding, comparison, complex parts, conversion, selection.
+"""Elementwise primitives: arithmetic, comparison, complex parts, conversion, selection.
 
 In: operands of one dtype and one shape (scalars broadcast). Out: one array of that shape.
 Integer corner cases follow XLA: `x / 0 == -1`, `x % 0 == x`; float-to-integer
@@ -7,7 +7,6 @@ conversion saturates with NaN giving 0.
 
 from __future__ import annotations
 
-import enum
 import functools
 import operator
 
@@ -18,16 +17,16 @@ from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.trace import own_ndarray
 from jitcore.lax.bits import and_
 from jitcore.lax.define import LINEAR, ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
+from jitcore.lax.rounding import trunc
 from jitcore.transforms.batch_rules import batch_elementwise
 from jitcore.transforms.derivative_rules import (broadcast_to, jvp_elementwise, transpose_elementwise,
                                                  unbroadcast)
 from jitcore.transforms.tangents import has_tangent, is_zero, mask, zero_like
 from jitcore.transforms.transpose import is_linear
 
-__all__ = ["RoundingMethod", "add", "ceil", "clamp", "conj", "convert_element_type",
-           "copysign", "div", "eq", "floor", "ge", "gt", "imag", "integer_pow", "is_finite", "le", "lt",
-           "mul", "ne", "neg", "nextafter", "real", "reciprocal", "rem", "round", "round_half_away",
-           "round_half_even", "select", "select_n", "sign", "signbit", "square", "sub", "trunc"]
+__all__ = ["add", "clamp", "conj", "convert_element_type", "copysign", "div", "eq", "ge", "gt",
+           "imag", "integer_pow", "is_finite", "le", "lt", "mul", "ne", "neg", "nextafter",
+           "real", "reciprocal", "rem", "select", "select_n", "sign", "signbit", "square", "sub"]
 
 _TO_BOOL = dtypes.bool_
 
@@ -180,46 +179,6 @@ def _lower_nextafter(builder, x, y):
 @elementwise(impl=np.nextafter, accepts="f", domain=(-10, 10), lower=_lower_nextafter)
 def nextafter(x, y):
     """The next representable value after x in the direction of y."""
-
-
-# -- rounding ---------------------------------------------------------------------------------------------
-@elementwise(impl=np.floor, hlo="floor", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
-def floor(x):
-    """Largest integer not above x, as a float."""
-
-
-@elementwise(impl=np.ceil, hlo="ceil", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
-def ceil(x):
-    """Smallest integer not below x, as a float."""
-
-
-@elementwise(impl=np.trunc, accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
-def trunc(x):
-    """x without its fraction."""
-
-
-@elementwise(impl=np.rint, hlo="round_nearest_even", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
-def round_half_even(x):
-    """Nearest integer; halves go to the even one."""
-
-
-@elementwise(impl=lambda x: np.copysign(np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= 0.5), x),
-             hlo="round_nearest_afz", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
-def round_half_away(x):
-    """Nearest integer; halves go away from zero."""
-
-
-class RoundingMethod(enum.IntEnum):
-    """Where halves go."""
-
-    AWAY_FROM_ZERO = 0
-    TO_NEAREST_EVEN = 1
-
-
-def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):
-    """Nearest integer, as a float; halves go where rounding_method says."""
-    away = RoundingMethod(rounding_method) is RoundingMethod.AWAY_FROM_ZERO
-    return (round_half_away if away else round_half_even)(x)
 
 
 def reciprocal(x):

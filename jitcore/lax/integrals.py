@@ -23,8 +23,9 @@ from jitcore.lax.bits import and_, or_
 from jitcore.lax.control_flow.loops import run_while
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import cos, exp, log, log1p, sin, tan
-from jitcore.lax.elementwise import (abs_, add, complex_, convert_element_type, div, eq, floor, gt, lt, mul,
-                                     neg, real, select_n, sub)
+from jitcore.lax.elementwise import (abs_, add, complex_, convert_element_type, div, eq, gt, lt, mul, neg,
+                                     real, select_n, sub)
+from jitcore.lax.rounding import floor
 from jitcore.lax.shape import broadcast, full_like
 from jitcore.lax.special import erf, refuse_derivative, special, special_function
 

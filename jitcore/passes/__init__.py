@@ -50,7 +50,7 @@ from typing import NamedTuple
 
 from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
-from jitcore.core.jaxpr import ClosedJaxpr, count_primitives
+from jitcore.core.jaxpr import ClosedJaxpr, count_primitives, holds_keys
 from jitcore.core.primitive import Primitive
 from jitcore.events.publishing import span
 from jitcore.passes.canonical import program_key
@@ -140,7 +140,8 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = No
     Raises: JaxprTypeError naming the pass that broke a rule of the language."""
     if config.check_jaxprs:
         check_jaxpr(closed_jaxpr)
-    closed_jaxpr = lower_keys(closed_jaxpr)
+    if holds_keys(closed_jaxpr.jaxpr):
+        closed_jaxpr = lower_keys(closed_jaxpr)
     if config.check_jaxprs:
         check_jaxpr(closed_jaxpr)
     primitives = count_primitives(closed_jaxpr.jaxpr)

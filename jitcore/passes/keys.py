@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.core.jaxpr import (Atom, ClosedJaxpr, Equation, Jaxpr, ShapedArray, Var, aval_of, list_equations,
-                                sub_jaxprs)
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Var, aval_of, sub_jaxprs
 from jitcore.dtypes import KeyDtype
 from jitcore.lax import bitcast_convert_type, bitwise_and, bitwise_or, complex as complex_, imag, real
 from jitcore.lax.random.bit_generator import join_64_bits, split_64_bits
@@ -23,20 +22,9 @@ from jitcore.lax.random.keys import stack_words
 from jitcore.passes.walk import Transform, Walk, map_inner_jaxprs, rewrite_each_once
 
 
-def holds_keys(jaxpr: Jaxpr) -> bool:
-    """Whether one of its variables, or of those of the jaxprs inside, is an array of keys."""
-    inputs = [*jaxpr.constvars, *jaxpr.invars]
-    return any(dtypes.is_key(var.aval.dtype) for var in inputs) or any(
-        "on_words" in eqn.primitive.traits for eqn in list_equations(jaxpr))
-
-
 def lower_keys(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """The program without keys; itself where there are none."""
-    return rewrite_each_once(closed_jaxpr, _lower_one) if holds_keys(closed_jaxpr.jaxpr) else closed_jaxpr
-
-
-def carry_aval(aval: ShapedArray) -> ShapedArray:
-    return aval.update(dtype=aval.dtype.carrier) if dtypes.is_key(aval.dtype) else aval
+    """The program without keys."""
+    return rewrite_each_once(closed_jaxpr, _lower_one)
 
 
 def to_carriers(value: np.ndarray) -> np.ndarray:
@@ -65,7 +53,7 @@ class _Keys:
         """The variable in the place of one that may have keys."""
         if not dtypes.is_key(var.aval.dtype):
             return var
-        carrier = type(var)(carry_aval(var.aval))
+        carrier = type(var)(var.aval.carried)
         self.kinds[carrier] = var.aval.dtype
         return carrier
 

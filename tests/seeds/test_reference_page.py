@@ -49,7 +49,9 @@ def test_cell(index):
 
 
 def test_selu_prints_the_published_digits():
-    printed = NOTEBOOK.run(0).printed.strip("[] \n").split()
+    """Of JAX's first scheme of random numbers, by which the page was printed."""
+    with jitcore.threefry_partitionable(False):
+        printed = Notebook("reference page", [SELU]).run(0).printed.strip("[] \n").split()
     assert [number[: len(digits)] for number, digits in zip(printed, SELU_DIGITS, strict=True)] == SELU_DIGITS
 
 

@@ -181,6 +181,14 @@ class Reader:
         """The specs of the arguments of a call. Raises: Unreadable."""
         return tuple([self.read(value, (name,)) for name, value in zip(names, values)])
 
+    def can_read(self, names: Sequence[str], values: Sequence) -> bool:
+        """Whether `read_all` raises nothing."""
+        try:
+            self.read_all(names, values)
+        except Unreadable:
+            return False
+        return True
+
     def read_whole(self, value: Any, path: tuple) -> Spec:
         """As `read`; what was met of a value that is unreadable is forgotten. Raises: Unreadable."""
         count = len(self.values)
