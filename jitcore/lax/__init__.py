@@ -32,8 +32,6 @@ Modules:
                    integrals, Dawson's, Faddeeva's, Fresnel's, sine and cosine integrals, Bessel's, Owen's,
                    Spence's, 1F1 and 2F1.
     joining        Joining and splitting along an axis: `concatenate`, `split` and `tile`.
-    lazy           Functions of SciPy and opt_einsum without their import: the module is loaded when one of
-                   them is called.
     linalg/        Matrix decompositions and solvers over the last two axes; leading axes are a batch.
     pad            Padding: `pad`, with space before, after and between the elements of each axis.
     parallel/      Primitives over named axes: collectives, `shard_map`, and how values lie on meshes.

@@ -13,7 +13,7 @@ from jitcore.core.jaxpr import aval_of
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementwise import (add, convert_element_type, div, eq, integer_pow, mul, neg, select_n,
                                      square, sub)
-from jitcore.lax.lazy import LazyFunctions
+from jitcore.process.lazy import LazyFunctions
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2",
            "expm1", "log", "log10", "log1p", "log2", "logistic", "rsqrt", "sin", "sinh", "sqrt", "tan",

@@ -18,9 +18,9 @@ from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.trace import to_array
 from jitcore.lax.define import canonicalize_shape, define, product
 from jitcore.lax.elementwise import conj, convert_element_type, mul
-from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.process.concurrency import default_threads
+from jitcore.process.lazy import LazyFunctions
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 

@@ -32,8 +32,8 @@ from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import exp, log, log1p
 from jitcore.lax.elementwise import (abs_, add, convert_element_type, div, eq, gt, lt, mul, neg, select_n,
                                      sign, square, sub)
-from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.shape import broadcast, full_like
+from jitcore.process.lazy import LazyFunctions
 
 __all__ = ["bessel_i0e", "bessel_i1e", "betainc", "digamma", "erf", "erf_inv", "erfc", "erfcx",
            "igamma", "igamma_grad_a", "igammac", "lgamma", "log_ndtr", "ndtri", "polygamma", "zeta"]

@@ -14,11 +14,11 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
-from jitcore.lax.lazy import LazyFunctions
 from jitcore.numpy.arrays.promotion import (broadcast_array, broadcast_shapes, convert_dtype, ensure_array,
                                             promote_arrays)
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.ufuncs.arithmetic import conjugate, multiply, subtract
+from jitcore.process.lazy import LazyFunctions
 
 
 def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None, precision=None) -> Array:

@@ -12,8 +12,8 @@ import numpy as np
 
 from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
-from jitcore.lax.lazy import LazyFunctions
 from jitcore.numpy.arrays.promotion import ensure_array, promote_arrays
+from jitcore.process.lazy import LazyFunctions
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "is"
                               "tft", "stft",

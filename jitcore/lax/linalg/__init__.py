@@ -28,7 +28,6 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.lax.define import cast, define, to_operands
 from jitcore.lax.elementwise import add, conj, div, neg
-from jitcore.lax.lazy import LazyFunctions
 from jitcore.lax.linalg import derivatives
 from jitcore.lax.linalg.checks import check_matrix
 from jitcore.lax.linalg.derivatives import conjugate_transpose, multiply, transpose_matrix
@@ -39,6 +38,7 @@ from jitcore.lax.linalg.updates import *  # noqa: F403
 from jitcore.lax.linalg.updates import (EighImplementation, EigImplementation, SvdAlgorithm,
                                         __all__ as _of_updates)
 from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze
+from jitcore.process.lazy import LazyFunctions
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.batching import move_axis
 from jitcore.transforms.derivative_rules import jvp_zero
