@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["FunctionFate"]
 
 #: Seconds of a call in Python below which no program is faster: values are checked and passed.
-SHORT = 2.5e-6
-#: Calls that are timed, in Python and compiled. Seconds that a call of a program takes beside; part of the
-#: time in Python that all may take.
-TIMED, AROUND, WORTH = 5, 1e-6, 0.7
+SHORT = 4e-6
+#: Seconds of a call of which one is enough to see that it is none of these.
+LONG = 1e-4
+#: Calls that are timed, in Python and compiled, the first of which are slow in both. Seconds that a call of a
+#: program takes beside; part of the time in Python that all may take.
+TIMED, AROUND, WORTH = 20, 1e-6, 0.7
 
 
 class FunctionFate(Fate):
@@ -37,6 +39,7 @@ class FunctionFate(Fate):
 
     def __init__(self, workshop: Workshop, unit: Unit):
         super().__init__(workshop, unit)
+        self._first: list[float] = []
         self._in_python: list[float] = []
         self._compiled: list[float] = []
         self._plain: FunctionType | None = None
@@ -52,14 +55,18 @@ class FunctionFate(Fate):
             self._plain = FunctionType(code, frame.f_globals)
         if self.region is not None:
             return self._try(values) if self.untried or self.checks else self._time(values)
-        self.unit.gate.close()
         if self.state != State.COLD:
+            self.unit.gate.close()
             return DECLINED
         if frame.f_code.co_name in frame.f_code.co_names:
             self.give_up("it calls itself")
             return DECLINED
         result, seconds = self._run_plain(values)
-        if seconds < SHORT:
+        self._first.append(seconds)
+        if len(self._first) < TIMED and seconds < LONG:
+            return result
+        self.unit.gate.close()
+        if min(self._first) < SHORT:
             self.give_up("its calls are short")
         else:
             self.workshop.submit_call(self, find_function(self.unit.prepared, frame.f_globals), values)
