@@ -1,13 +1,14 @@
 """CPython's versions of classes: numbers that change as soon as a class or one of its bases does.
 
-In: a class. Out: its version, as it is whenever it is looked at.
+In: a class. Out: its version, as it is whenever it is looked at; and `VersionGuard`, which compares a class
+with what it was, but only when its version is another one.
 """
 
 from __future__ import annotations
 
 import ctypes
 
-__all__ = ["HAS_VERSIONS", "read_version"]
+__all__ = ["HAS_VERSIONS", "VersionGuard", "read_version"]
 
 #: Where CPython keeps the version of a class: behind 48 fields of a pointer's size each.
 _OFFSET = 48 * ctypes.sizeof(ctypes.c_void_p)
@@ -42,3 +43,32 @@ def _has_versions() -> bool:
 
 
 HAS_VERSIONS = _has_versions()
+
+
+class VersionGuard:
+    """Whether a class is what it was when this was made.
+
+    Attributes:
+        version: the class's version now. known: the one with which it was last found the same, in a list;
+            before that none that a class can have.
+    """
+
+    def __init__(self, kind: type):
+        self.kind, self.mro = kind, kind.__mro__
+        self.version, self.known = read_version(kind), [-1]
+
+    def is_same(self) -> bool:
+        """Compares the variables of the class and of its bases."""
+        raise NotImplementedError
+
+    def check(self) -> bool:
+        """Compares, and notes with which version it is the same."""
+        if self.kind.__mro__ != self.mro:
+            return False
+        type.__getattribute__(self.kind, "__sizeof__")  # a class that is asked for something gets a version
+        version = self.version.value
+        if not self.is_same():
+            return False
+        if version and HAS_VERSIONS:
+            self.known[0] = version
+        return True

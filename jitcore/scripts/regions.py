@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from jitcore.dispatch.generated_calls import ArrayFacts, Scalars
 
 running = LazyModule("jitcore.scripts.running")  # which needs NumPy
-versions = LazyModule("jitcore.process.versions")  # which needs ctypes
 
 __all__ = ["FromDisk", "Job", "Region"]
 
@@ -173,33 +172,6 @@ def find_first(numbers: Mapping[int, int], offsets: Iterable[int]) -> int:
     raise LookupError("a place behind the loop")
 
 
-class ClassGuard:
-    """Whether a class is what it was when this was made; see `autojitted.inputs.guards.ClassGuard`."""
-
-    def __init__(self, kind: type):
-        self.kind, self.mro = kind, kind.__mro__
-        self.found = [dict(vars(base)) for base in self.mro]
-        self.version, self.known = versions.read_version(kind), [0]
-
-    def check(self) -> bool:
-        """Compares the variables, and notes with which version they are the same."""
-        if self.kind.__mro__ != self.mro:
-            return False
-        type.__getattribute__(self.kind, "__sizeof__")  # a class that is asked for something gets a version
-        version = self.version.value
-        if not all(map(_holds, self.mro, self.found)):
-            return False
-        if version and versions.HAS_VERSIONS:
-            self.known[0] = version
-        return True
-
-
-def _holds(kind: type, found: dict[str, Any]) -> bool:
-    """Whether the variables of a class are the same objects."""
-    now = vars(kind)
-    return now.keys() == found.keys() and all(now[name] is value for name, value in found.items())
-
-
 class _Own:
     """Stands for a function that the other process made for itself."""
 
@@ -210,7 +182,7 @@ class _Own:
 def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
     """What the source names c0, c1, ... find: gives what a kind and a number stand for."""
     own: dict[int, _Own] = {}
-    guards: dict[int, ClassGuard] = {}
+    guards: dict[int, Any] = {}
 
     def find_constant(what: tuple) -> Any:
         kind, value = what
@@ -229,7 +201,7 @@ def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
             __import__(value)
             return sys.modules[value].__dict__
         if kind in ("check", "version", "known version"):
-            guard = guards.get(value) or guards.setdefault(value, ClassGuard(find("class", value)))
+            guard = guards.get(value) or guards.setdefault(value, running.ClassGuard(find("class", value)))
             return {"check": guard.check, "version": guard.version, "known version": guard.known}[kind]
         if kind == "attribute":
             module, name = value

@@ -13,10 +13,11 @@ import numpy as np
 from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, any_overlap, is_silent, overlaps, read_state,
                                               settle, silent, state_variable, tell_nothing)
 from jitcore.process.generated import compile_function
+from jitcore.process.versions import VersionGuard
 from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
 
-__all__ = ["ABSENT", "define"]
+__all__ = ["ABSENT", "ClassGuard", "define"]
 
 
 def raise_interruption(error: BaseException) -> None:
@@ -33,6 +34,23 @@ _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "
           "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
           "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
           "any_overlap": any_overlap, "settle": settle, "plain": decline, "fail": decline}
+
+
+class ClassGuard(VersionGuard):
+    """Whether a class has the variables that it had when this was made."""
+
+    def __init__(self, kind: type):
+        super().__init__(kind)
+        self.found = [dict(vars(base)) for base in self.mro]
+
+    def is_same(self) -> bool:
+        return all(map(_holds, self.mro, self.found))
+
+
+def _holds(kind: type, found: dict[str, Any]) -> bool:
+    """Whether the variables of a class are the same objects."""
+    now = vars(kind)
+    return now.keys() == found.keys() and all(now[name] is value for name, value in found.items())
 
 
 def define(program: FromDisk, constants: list) -> Callable:

@@ -496,8 +496,9 @@ def test_data_of_classes_cost_no_programs():
 def test_versions_of_classes():
     """The fast check works in this Python; without it, variables are compared."""
     from jitcore.autojitted.inputs import guards
+    from jitcore.process import versions
 
-    assert guards.HAS_VERSIONS
+    assert versions.HAS_VERSIONS
 
     class Base:
         def go(self):

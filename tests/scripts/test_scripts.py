@@ -643,3 +643,21 @@ def test_another_process_compiles(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
         assert done.stdout == "500000000\n"
         assert re.search(r"^2-3 +compiled", done.stderr, re.MULTILINE)
+
+
+def test_a_class_that_changes_before_the_first_call_is_compared():
+    """Then it has no version: that is none with which it was the same."""
+    from jitcore.scripts.running import ClassGuard
+
+    class Changed:
+        rate = 1
+
+    for change, same in [(lambda: setattr(Changed, "rate", 2), False), (lambda: setattr(Changed, "rate", 1), True)]:
+        guard = ClassGuard(Changed)
+        Changed.rate = 5
+        assert guard.version.value != guard.known[0]
+        Changed.rate = 1
+        change()
+        assert guard.version.value != guard.known[0]
+        assert guard.check() is same
+        Changed.rate = 1

@@ -25,22 +25,23 @@ declare ptr @PyComplex_FromDoubles(double, double)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 """
 
-# What an object holds: reads it into %bits (and %more), or goes to %fail.
-_READ_FLOAT = f"""
+def _check_type(symbol: str) -> str:
+    """Goes on at %read with an object of a type."""
+    return f"""
   %type_slot = getelementptr i8, ptr %item, i64 {TYPE_OFFSET}
   %type = load ptr, ptr %type_slot
-  %is_right = icmp eq ptr %type, @PyFloat_Type
+  %is_right = icmp eq ptr %type, @{symbol}
   br i1 %is_right, label %read, label %fail
 read:
+"""
+
+
+# What an object holds: reads it into %bits or goes to %fail.
+_READ_FLOAT = _check_type("PyFloat_Type") + f"""
   %value_slot = getelementptr i8, ptr %item, i64 {DATA_OFFSET}
   %bits = load i64, ptr %value_slot
 """
-_READ_INT = f"""
-  %type_slot = getelementptr i8, ptr %item, i64 {TYPE_OFFSET}
-  %type = load ptr, ptr %type_slot
-  %is_right = icmp eq ptr %type, @PyLong_Type
-  br i1 %is_right, label %read, label %fail
-read:
+_READ_INT = _check_type("PyLong_Type") + f"""
   %bits = call i64 @PyLong_AsLongLongAndOverflow(ptr %item, ptr %over_slot)
   %over = load i32, ptr %over_slot
   %is_over = icmp ne i32 %over, 0
@@ -50,12 +51,7 @@ read:
   br i1 %is_lost, label %fail, label %keep
 keep:
 """
-_READ_BOOL = f"""
-  %type_slot = getelementptr i8, ptr %item, i64 {TYPE_OFFSET}
-  %type = load ptr, ptr %type_slot
-  %is_right = icmp eq ptr %type, @PyBool_Type
-  br i1 %is_right, label %read, label %fail
-read:
+_READ_BOOL = _check_type("PyBool_Type") + f"""
   %truth = icmp eq ptr %item, @{TRUE}
   %bits = zext i1 %truth to i8
 """

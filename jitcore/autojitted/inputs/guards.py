@@ -26,7 +26,7 @@ from jitcore.autojitted.inputs.reading import Reader, Unreadable
 from jitcore.autojitted.inputs.specs import IdentitySpec, Spec, StaticSpec
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.process.versions import HAS_VERSIONS, read_version
+from jitcore.process.versions import VersionGuard
 from jitcore.rewriter.bytecode.instructions import read_raw
 from jitcore.rewriter.bytecode.versions import NAME_SHIFTS
 from jitcore.rewriter.handles import Handle
@@ -40,33 +40,21 @@ DATA = (type(None), bool, int, float, complex, str, bytes, list, dict, tuple, se
 _DESCRIPTIONS = frozenset(("__doc__", "__annotations__", "__firstlineno__", "__static_attributes__"))
 
 
-class ClassGuard:
-    """Whether a class finds what it found when this was made.
-
-    Attributes:
-        version: the class's version now. known: the one with which it last found the same, in a list.
-    """
+class ClassGuard(VersionGuard):
+    """Whether a class finds what it found when this was made."""
 
     def __init__(self, kind: type):
-        self.kind, self.mro = kind, kind.__mro__
+        super().__init__(kind)
         self.found = [(base, *_read_variables(base)) for base in self.mro if is_changeable(base)]
-        self.version, self.known = read_version(kind), [0]
         self.check()
 
-    def check(self) -> bool:
-        """Compares the variables."""
-        if self.kind.__mro__ != self.mro:
-            return False
-        type.__getattribute__(self.kind, "__sizeof__")  # a class that is asked for something gets a version
-        version = self.version.value
+    def is_same(self) -> bool:
         for base, names, parts in self.found:
             names_now, parts_now = _read_variables(base)
             if names_now != names or len(parts_now) != len(parts):
                 return False
             if any(parts_now.get(name) is not part for name, part in parts.items()):
                 return False
-        if version and HAS_VERSIONS:
-            self.known[0] = version
         return True
 
     def list_functions(self, names: set[str]) -> Iterator[types.FunctionType]:
