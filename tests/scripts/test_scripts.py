@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from jitcore.config import config
-from jitcore.scripts import loops, sampling
+from jitcore.scripts import learned, loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.learned import add_lesson
 from jitcore.scripts.loops import LoopFate
@@ -48,7 +48,8 @@ class Inline:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Everything that is met in two ticks of a millisecond is hot."""
+    """Everything that is met in two ticks of a millisecond is hot; other tests write compiled files meanwhile."""
+    monkeypatch.setattr(learned, "_stamp_folders", list)
     monkeypatch.setattr(sampling, "TICK", 0.001)
     monkeypatch.setattr(sampling, "HOT", 1)
     monkeypatch.setattr(sampling, "DEBUG", True)
