@@ -1,64 +1,26 @@
-"""How much a kernel has to do, and how square roots and quotients are shared out to two units of a core.
+"""How square roots and quotients are shared out to two units of a core.
 
 In: a `Kernel`, or what a loop computes. Out: a `Share`, or divisors to invert. Stage: rendering. The unit
 that divides takes several times as long for a register of roots or quotients as another operation, and the
 units that multiply wait for it; these can compute some of the registers of roots, or all where there are
 divisions too (`mathlib.roots`), and quotients of one divisor (`mathlib.quotient`). That pays where the kernel
 gives them little else to do.
-
-Work is counted first: over how many iterations the functions of a kernel run, as instructions, and whether
-they are known to be too few for threads.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import prod
-
-from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Loops
-from jitcore.backends.llvm.accumulator import count_blocks
 from jitcore.backends.llvm.options import is_static
-from jitcore.backends.llvm.registers import I64
 from jitcore.backends.llvm.scalar_ops import DIVISIONS, count_math_calls
 from jitcore.loopir.expr import Axis, Expr, walk
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan
-from jitcore.loopir.traversal import find_split, flatten
-
-
-def outermost_loop(kernel: Kernel) -> Loop | None:
-    """The loop that is all of a kernel."""
-    first = kernel.body[0]
-    loop = first.body[0] if isinstance(first, Choice) else first
-    return loop if len(kernel.body) == 1 and isinstance(loop, Loop) else None
-
-
-def list_counts(kernel: Kernel) -> list[Callable]:
-    """For each function of a kernel, what emits the number of iterations of its range."""
-    first, loop, split = kernel.body[0], outermost_loop(kernel), find_split(kernel)
-    if split is not None:
-        sweep = split[1]
-        last = count_blocks if isinstance(sweep, Scan) else _once
-        return [lambda e: count_blocks(e, sweep), lambda e: last(e, sweep)]
-    return [lambda e: _once(e, first) if loop is None else e.count_positions(loop, loop.axis)]
-
-
-def _once(e, statement) -> ir.Value:
-    return I64(1)
-
-
-def is_little(kernel: Kernel, count: ir.Value) -> bool:
-    """Whether a kernel is too little work to share, whatever its strides: all of its extents are few."""
-    if not isinstance(count, ir.Constant):
-        return False
-    inside = flatten([kernel])
-    axes = [axis for s in inside for axis in s.axes]
-    is_known = all(is_static(axis.extent) for axis in axes) and not any(isinstance(s, Repeat) for s in inside)
-    return count.constant == 1 or is_known and count.constant <= int(kernel.grain)
+from jitcore.loopir.program import Kernel, Reduce
+from jitcore.loopir.traversal import flatten
 
 
 class Share(enum.IntEnum):

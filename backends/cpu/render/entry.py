@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from jitcore.backends.cpu.compiler import ProgramLayout
-from jitcore.backends.cpu.mapping.balance import is_little, list_counts
 from jitcore.backends.cpu.render.function import FunctionEmitter
-from jitcore.backends.cpu.render.kernel import RANGE_TYPE, KernelRenderer, has_rounds
+from jitcore.backends.cpu.render.kernel import RANGE_TYPE, KernelRenderer, has_rounds, is_little, list_counts
 from jitcore.backends.cpu.render.loop_functions import LoopFunction
 from jitcore.backends.cpu.render.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.render.sharing import Share, encode_number, find_shared

@@ -32,7 +32,7 @@ class FunctionEmitter(ExpressionEmitter):
 
     unrolled: numbers of the current iterations of loops that are written out.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
-    root_share: see `balance`; row: which one of several side by side this is.
+    find_root_share: see `balance`; row: which one of several side by side this is.
     far: see `Kernel`. streaming: see `stores`. guardable: see `branches`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
@@ -43,7 +43,8 @@ class FunctionEmitter(ExpressionEmitter):
         super().__init__(function, options, contraction)
         self.dims, self.sizes, self.first_size, self.tuning = dims, sizes, first_size, options.tuning
         self.size_values: dict = {}
-        self.root_share, self.row, self.vector_bytes = Share.NONE, 0, 16
+        self.row, self.vector_bytes = 0, 16
+        self.find_root_share: Callable[[], Share] = lambda: Share.NONE
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
         self.loads_late = False  # whether sizes, and what has a home, are loaded where they are needed
         self.homes: dict[Buffer, Callable[[], ir.Value]] = {}  # what loads addresses
@@ -288,21 +289,21 @@ class FunctionEmitter(ExpressionEmitter):
             return self.b.fadd_rounded(*args)
         name = node.op
         in_lanes = self.inlines_math and self.mask is None and self.is_vector(node.axes)
-        if name == "sqrt" and self.root_share is not Share.NONE and in_lanes:
-            name = self._choose_root(node)
+        if name == "sqrt" and in_lanes and (share := self.find_root_share()) is not Share.NONE:
+            name = self._choose_root(node, share)
         if in_lanes and (inverse := self.values.get((id(node), "inverse"))):
             inverse = splat(self.b, inverse, self.lanes)
             return scalar_ops.divide_by_shared(self.b, name, node.dtype, *args, inverse)
         return super().emit_operation(node, args, name)
 
-    def _choose_root(self, node: Expr) -> str:
+    def _choose_root(self, node: Expr, share: Share) -> str:
         """Which function computes roots, so that of the registers of a value and of rows side by side as many
         are multiplied as the share says."""
         registers = max(self.lanes * node.dtype.itemsize // self.vector_bytes, 1)
-        rows = max(self.root_share // registers, 1)
+        rows = max(share // registers, 1)
         if self.row % rows != rows - 1:
             return "sqrt"
-        return "multiplied_sqrt" if self.root_share is Share.ALL or registers == 1 else "shared_sqrt"
+        return "multiplied_sqrt" if share is Share.ALL or registers == 1 else "shared_sqrt"
 
     def _continues_a_chain(self, node: Expr) -> bool:
         """Whether a scalar sum waits for that of the round before and its product does not: it need not wait

@@ -6,11 +6,12 @@ range of the outermost loop, which the entry point calls directly or hands to th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.balance import find_divisions, outermost_loop, share_roots
+from jitcore.backends.cpu.mapping.balance import Share, find_divisions, share_roots
 from jitcore.backends.cpu.render.column_sweeps import emit_row_by_row
 from jitcore.backends.cpu.render.extremes import search_extreme
 from jitcore.backends.cpu.render.function import FunctionEmitter
@@ -23,8 +24,9 @@ from jitcore.backends.cpu.render.stores import emit_stores, emit_streamed, group
 from jitcore.backends.cpu.render.tiles import emit_tiles
 from jitcore.backends.cpu.render.vector_loops import emit_aligned, emit_wide, vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator, Partials, Runs, count_blocks, find_blocks
-from jitcore.backends.llvm.options import RenderOptions, SizeTable
+from jitcore.backends.llvm.options import RenderOptions, SizeTable, is_static
 from jitcore.backends.llvm.registers import I64, SIZES, TABLE
+from jitcore.backends.llvm.scalar_ops import DIVISIONS
 from jitcore.backends.llvm.statements import Packing, StatementRenderer, emit_store
 from jitcore.loopir.expr import Axis, Buffer, walk
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
@@ -37,19 +39,52 @@ RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 
 
-class KernelRenderer(StatementRenderer):
-    """Renders one kernel into a module. table: slot of each buffer in the table of pointers.
+def outermost_loop(kernel: Kernel) -> Loop | None:
+    """The loop that is all of a kernel."""
+    first = kernel.body[0]
+    loop = first.body[0] if isinstance(first, Choice) else first
+    return loop if len(kernel.body) == 1 and isinstance(loop, Loop) else None
 
-    root_share: see `balance`."""
+
+def list_counts(kernel: Kernel) -> list[Callable]:
+    """For each function of a kernel, what emits the number of iterations of its range."""
+    first, loop, split = kernel.body[0], outermost_loop(kernel), find_split(kernel)
+    if split is not None:
+        sweep = split[1]
+        last = count_blocks if isinstance(sweep, Scan) else _once
+        return [lambda e: count_blocks(e, sweep), lambda e: last(e, sweep)]
+    return [lambda e: _once(e, first) if loop is None else e.count_positions(loop, loop.axis)]
+
+
+def _once(e, statement) -> ir.Value:
+    return I64(1)
+
+
+def is_little(kernel: Kernel, count: ir.Value) -> bool:
+    """Whether a kernel is too little work to share, whatever its strides: all of its extents are few."""
+    if not isinstance(count, ir.Constant):
+        return False
+    inside = flatten([kernel])
+    axes = [axis for s in inside for axis in s.axes]
+    is_known = all(is_static(axis.extent) for axis in axes) and not any(isinstance(s, Repeat) for s in inside)
+    return count.constant == 1 or is_known and count.constant <= int(kernel.grain)
+
+
+class KernelRenderer(StatementRenderer):
+    """Renders one kernel into a module. table: slot of each buffer in the table of pointers."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, table: dict[Buffer, int],
                  sizes: SizeTable, first_size: int, options: RenderOptions):
         super().__init__(module, name, kernel, options)
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.root_share = share_roots(kernel, options.tuning)
-        nodes = walk(list_roots(kernel.body))
+        nodes = [*walk(list_roots(kernel.body))]
+        self.divides = any(node.op in DIVISIONS for node in nodes)
         self.reads_places = any(node.op == "load" and node.attr[1].exprs for node in nodes)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
+
+    @functools.cached_property
+    def root_share(self) -> Share:
+        return share_roots(self.kernel, self.options.tuning)
 
     def render(self) -> list[ir.Function]:
         """Functions in the order in which they run: one over the outermost loop; for a split reduction one
@@ -99,7 +134,8 @@ class KernelRenderer(StatementRenderer):
         buffers, dims, *ends = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.options, self.contraction)
         emitter.inlines_math, emitter.told = self.inlines_math, self.told
-        emitter.root_share, emitter.may_branch = self.root_share, self.reads_places
+        emitter.find_root_share = lambda: self.root_share
+        emitter.may_branch = self.reads_places
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
@@ -199,9 +235,10 @@ class KernelRenderer(StatementRenderer):
 
     def hoist(self, e: FunctionEmitter, body: list, inside: set) -> dict[int, bool]:
         ready = super().hoist(e, body, inside)
-        for node in find_divisions(list_roots(body), self.kernel.vector, self.options.tuning):
-            if ready[id(node.args[1])]:
-                e.invert_ahead(node)
+        if self.divides:
+            for node in find_divisions(list_roots(body), self.kernel.vector, self.options.tuning):
+                if ready[id(node.args[1])]:
+                    e.invert_ahead(node)
         return ready
 
     # -- reductions ---------------------------------------------------------------------------------------
