@@ -60,10 +60,8 @@ class Tuning:
     least_look_back: int = 1 << 20
     prefers_look_back: bool = False
     most_look_back_rows: int = 132
-    #: Threads of a block that does; whether blocks take tiles in turn, or have those of their numbers: GPUs
-    #: start blocks in order, though nothing says that they have to.
+    #: Threads of a block that does.
     look_back_team: int = 256
-    look_back_turns: bool = True
     #: Elements of a thread in a tile of a scan.
     scan_elements: int = 16
 
@@ -134,8 +132,6 @@ class Tuning:
     #: By digits: elements that a thread counts, and how many it reads at one time.
     digit_count_items: int = 64
     digit_batch: int = 8
-    #: By digits: whether one instruction finds lanes with the same one, or votes for each of its bits.
-    match_digits: bool = False
 
     # -- NVIDIA's libraries (`cuda.libraries`) ------------------------------------------------------------
     #: Extents of real matrices from which on a product is the library's: tiles in registers and shared memory

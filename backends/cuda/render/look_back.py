@@ -76,8 +76,7 @@ def render_look_back(renderer, lanes: int) -> None:
 
     e = renderer.begin("_scan", mapping, more=[words])
     team = Team(e, size, e.read_register("tid.x"))
-    takes_turns = renderer.tuning.look_back_turns
-    item = _take_turn(e, team, words) if takes_turns else e.read_register("ctaid.x")
+    item = _take_turn(e, team, words)
     row, number = e.b.udiv(item, I64(tiles)), e.b.urem(item, I64(tiles))
     e.place_axes([loop.axis for loop in loops], row, mapping.items // tiles)
     run = renderer.scan_tiles(e, team, scan, extent, lanes)
@@ -116,7 +115,8 @@ def find_ends(tiles: int) -> tuple[int, int, int]:
 
 
 def _take_turn(e: KernelEmitter, team: Team, words: Buffer) -> ir.Value:
-    """The number of the next tile; it is counted in the last word."""
+    """The number of the next tile, which the last word counts: nothing says that blocks start in the order of
+    their numbers."""
     turn, b = Slots(e, dtypes.int64, 1), e.b
     with e.if_then(team.is_first()):
         counter = b.gep(e.element_pointer(words), [I64(words.shape[0] - 1)])

@@ -4,7 +4,6 @@ the device in software, and results are those of the host."""
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import importlib
 import re
@@ -16,9 +15,9 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.libraries import bindings as libraries_module
 from jitcore.backends.cuda.runtime.driver import CudaError
+from jitcore.backends.gpu.tuning import Tuning
 from jitcore.dispatch.backend import find_backend
 from jitcore.tree_util import tree_leaves
 from tests.backends.cuda.fake_libraries import MODULES, install
@@ -148,16 +147,13 @@ CASES = {
 }
 
 
+#: Libraries pay from few elements on.
+SMALL = Tuning(least_in_batch=1, least_library_product=8)
+
+
 @pytest.fixture
-def small(monkeypatch):
-    take_small_matrices(monkeypatch)
-
-
-def take_small_matrices(monkeypatch):
-    """Libraries pay from few elements on."""
-    for name, facts in ARCHITECTURES.items():
-        tuning = dataclasses.replace(facts.tuning, least_in_batch=1, least_library_product=8)
-        monkeypatch.setitem(ARCHITECTURES, name, facts._replace(tuning=tuning))
+def small(use_tuning):
+    use_tuning(SMALL)
 
 
 def compare(function, args, unique, slack=1):

@@ -265,14 +265,13 @@ def test_programs(runtime):
     assert not wrong
 
 
-def test_libraries(runtime, monkeypatch):
+def test_libraries(runtime, use_tuning):
     """Each routine against the host, where the library is installed."""
     cases = pytest.importorskip("tests.backends.cuda.test_libraries")
     libraries = runtime.libraries
     if not any(map(libraries.find, BINDINGS)):
         pytest.skip(libraries.describe())
-    cases.take_small_matrices(monkeypatch)
-    jitcore.clear_caches()
+    use_tuning(cases.SMALL)
     wrong = {}
     for name, (function, args, unique, _) in cases.CASES.items():
         try:
@@ -280,7 +279,6 @@ def test_libraries(runtime, monkeypatch):
         except (AssertionError, RuntimeError) as error:
             wrong[name] = error
     assert not wrong
-    jitcore.clear_caches()
 
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float32, 1e-5), (np.float64, 1e-13), (np.complex64, 1e-5), (np.float16, 1e-3)])

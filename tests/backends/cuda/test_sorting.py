@@ -11,7 +11,6 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.backends.cuda.emulated import EmulatedDevice
 from jitcore.backends.cuda.program import LoadedProgram
 from jitcore.backends.cuda.sorting import merge
@@ -153,17 +152,12 @@ def test_patterns(way, name):
     check(order.astype(np.int64), order_of(x))
 
 
-@pytest.mark.parametrize("match_digits", [False, True])
-def test_numbers_of_tuning(match_digits, monkeypatch):
-    """Other sizes of tiles, and both ways to find equal digits."""
+def test_numbers_of_tuning(use_tuning, monkeypatch):
+    """Other sizes of tiles."""
     monkeypatch.setattr(merge, "prefers_digits", lambda *_: True)
-    other = Tuning(digit_block=384, most_digit_items=5, digit_count_items=16, match_digits=match_digits)
-    facts = ARCHITECTURES[EmulatedDevice().arch]
-    monkeypatch.setitem(ARCHITECTURES, EmulatedDevice().arch, facts._replace(tuning=other))
-    jitcore.clear_caches()
+    use_tuning(Tuning(digit_block=384, most_digit_items=5, digit_count_items=16))
     x = draw("float32", 9001)
     (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=7)
-    jitcore.clear_caches()
     check(found, x[order_of(x)])
     check(order.astype(np.int64), order_of(x))
 
