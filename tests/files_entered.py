@@ -43,8 +43,9 @@ arguments = (np.linspace(0, 1, 1000), 100)
 
 def is_run_by_import(frame) -> bool:
     """Whether a module runs a frame, or is it, while it is loaded: classes, decorators and tables."""
-    while frame is not None and frame.f_code.co_filename.startswith(str(ROOT)):
-        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename != __file__:
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if frame.f_code.co_name == "<module>" and file.startswith(str(ROOT)) and file != __file__:
             return True
         frame = frame.f_back
     return False

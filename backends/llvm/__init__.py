@@ -18,4 +18,5 @@ Modules:
     repeat       Rendering of `Repeat`: loops over scalars in registers, inside of a kernel.
     scalar_ops   The scalar operations of the loop program as LLVM instructions, on scalars and on lanes.
     statements   Statements of kernels as scalar code, one iteration after the other.
+    text_writer  Writing LLVM text: straight-line instructions by method, loops and branches as `with` blocks.
 """

@@ -21,8 +21,8 @@ from jitcore.backends.cpu.render.sharing import Share, encode_number, find_share
 from jitcore.backends.cpu.render.tellers import make_teller
 from jitcore.backends.cpu.runtime.host_calls import SYMBOL as HOST_SYMBOL
 from jitcore.backends.cpu.runtime.interrupts import END_SYMBOL
+from jitcore.backends.cpu.runtime.launch import RAISED
 from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, SYMBOL as PARALLEL_SYMBOL
-from jitcore.backends.cpu.runtime.trampolines import RAISED
 from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.options import RenderOptions, is_static
 from jitcore.backends.llvm.registers import I8, I32, I64, POINTER, SIZES, TABLE, memory_type

@@ -15,7 +15,6 @@ Modules:
     fft/         Fourier transforms as native routines.
     linalg/      Decompositions and solvers of matrices as native routines: our own for small ones, else
                  LAPACK's.
-    llvm_text    Writing LLVM text: straight-line instructions by method, loops and branches as `with` blocks.
     product/     Products of matrices and vectors, and convolutions, as native routines.
     sort/        Sorting of rows, stable orders and the largest elements, as native routines.
 """

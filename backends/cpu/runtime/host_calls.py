@@ -27,8 +27,8 @@ import numpy as np
 from jitcore.backends.cpu.compiler import ProgramLayout
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram
+from jitcore.backends.cpu.runtime.launch import RAISED
 from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
-from jitcore.backends.cpu.runtime.trampolines import RAISED
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.loopir.traversal import list_buffers

@@ -31,19 +31,29 @@ from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of nat
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
-from jitcore.backends.cpu.runtime.checks import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
-                                                 GENERIC, ITEMS_OFFSET, MAX_COMPARED, NDARRAY, NDIM_OFFSET,
-                                                 SHAPE_OFFSET, TRUE, TYPE_OFFSET)
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
-from jitcore.backends.cpu.runtime.trampolines import (ARRAY_TEXT, COUNT_TEXT, MAX_ARRAYS, NULL_TEXT,
-                                                      TRAMPOLINES)
+from jitcore.backends.cpu.runtime.python_objects import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
+                                                         GENERIC, ITEMS_OFFSET, NDARRAY, NDIM_OFFSET,
+                                                         SHAPE_OFFSET, SIZE_OFFSET, TRUE, TYPE_OFFSET)
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.generated_calls import HOLDING, ArrayFacts, Scalars
 from jitcore.process import lists
 from jitcore.process.lazy import LazyModule
 
 pickle = LazyModule("pickle")
+trampolines = LazyModule("jitcore.backends.cpu.runtime.trampolines")
 dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
+
+#: Arrays that one call of a native launcher may pass; their table lies on the stack.
+MAX_ARRAYS = 4096
+#: Arrays of a call whose places are compared with each other.
+MAX_COMPARED = 16
+#: The status of an entry point that left a Python exception set: it is raised.
+RAISED = -(1 << 63)
+
+COUNT_TEXT = f"launch() takes 2 addresses and at most {MAX_ARRAYS} arrays, got %zd arguments"
+NULL_TEXT = "launch() got entry address 0"
+ARRAY_TEXT = "launch() argument %zd must be a numpy.ndarray, not %R"
 
 _CONTIGUOUS = 3  # flags of an ndarray whose elements lie side by side, in one order or the other
 _NEW_ARRAY = 94  # PyArray_NewFromDescr in NumPy's table of functions
@@ -104,6 +114,7 @@ def layout_is_known() -> bool:
         and read(id(probe) + DTYPE_OFFSET).value == id(probe.dtype)
         and read_int(id(probe) + FLAGS_OFFSET).value == probe.flags.num
         and read(id(layout_is_known) + CODE_OFFSET).value == id(layout_is_known.__code__)
+        and read(id(items) + SIZE_OFFSET).value == 1
         and read(read(id(items) + ITEMS_OFFSET).value).value == id(items[0])
         and ctypes.c_double.from_address(id(number) + DATA_OFFSET).value == number
         and read_int(id(scalar) + DATA_OFFSET).value == scalar
@@ -112,7 +123,7 @@ def layout_is_known() -> bool:
 
 @functools.cache
 def _open_library() -> libraries.Library:
-    return libraries.find_or_compile("launch", "", lambda: TRAMPOLINES)[0]
+    return libraries.find_or_compile("launch", "", lambda: trampolines.TRAMPOLINES)[0]
 
 
 def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jitcore.backends.cpu.routines.fft.plan import STAGE_FIELDS
-from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
+from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 
 class Complex(NamedTuple):

@@ -12,11 +12,11 @@ several stretches are added in order.
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, RANGE_ARGUMENTS, UNHURRIED, Job,
                                                        call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
+from jitcore.backends.llvm.text_writer import TextWriter
 
 
 def write_columns(w: TextWriter, shape: TileShape) -> None:

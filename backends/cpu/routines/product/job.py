@@ -6,9 +6,9 @@ Stage: rendering.
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.parts import TileShape, name_table
 from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, SYMBOL as PARALLEL_SYMBOL, locate_count
+from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 #: Attributes of functions that run seldom: they are translated quickly instead of well.
 UNHURRIED = "noinline optnone"

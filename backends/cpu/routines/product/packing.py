@@ -6,10 +6,10 @@ whole panels of right operands. Stage: rendering, once per process and dtype.
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.job import RANGE_ARGUMENTS, UNHURRIED, Job, load_part
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load
+from jitcore.backends.llvm.text_writer import TextWriter
 
 
 def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.tile import write_masked_load, write_masked_store
+from jitcore.backends.llvm.text_writer import TextWriter
 
 
 class RowWriter:

@@ -16,11 +16,11 @@ from __future__ import annotations
 from string import Template
 
 from jitcore.backends.cpu.machine.tuning import Sort
-from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort.keys import key_type
 from jitcore.backends.cpu.routines.sort.network import write_sort_rows
 from jitcore.backends.cpu.routines.sort.partition import write_split
 from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
+from jitcore.backends.llvm.text_writer import TextWriter
 
 SYMBOL_PREFIX = "jitcore_sort_keys_"
 

@@ -1,14 +1,14 @@
 """Writing LLVM text: straight-line instructions by method, loops and branches as `with` blocks.
 
-In: method calls in the order of the code. Out: `text()`. Stage: rendering of routines' machine code. It takes
-a tenth of the time of LLVM's builder objects.
+In: method calls in the order of the code. Out: `text()`. Stage: rendering of what is no loop program: machine
+code of routines, functions that Python calls. It takes a tenth of the time of LLVM's builder objects.
 A value is its name in the text ("%12", "%a") or an int; integers have 64 bits, addresses are byte offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 Operand = str | int
 
@@ -32,12 +32,14 @@ class TextWriter:
         self._declared[line] = None
 
     @contextmanager
-    def function(self, header: str) -> Iterator[None]:
-        """A function without result; header: "void @name(ptr %a, ...)", with linkage if any."""
+    def function(self, header: str, last: str | None = "ret void") -> Iterator[None]:
+        """A function; header: "void @name(ptr %a, ...)", with linkage if any. last: its last instruction, or
+        None where the body ends with one."""
         self._lines.append(f"define {header} {{")
         self.start_block("enter")
         yield
-        self.do("ret void")
+        if last is not None:
+            self.do(last)
         self._lines.append("}")
 
     def do(self, instruction: str) -> None:
@@ -88,6 +90,20 @@ class TextWriter:
 
     def store(self, value: Operand, pointer: str, kind: str = "i64", align: int = 8) -> None:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
+
+    def element(self, table: str, index: Operand, kind: str = "ptr") -> str:
+        """The address of one element of a table."""
+        return self.let(f"getelementptr {kind}, ptr {table}, i64 {index}")
+
+    def item(self, table: str, index: Operand, kind: str = "ptr") -> str:
+        """One element of a table."""
+        return self.load(self.element(table, index, kind), kind)
+
+    def variable(self, value: Operand, kind: str = "i64") -> str:
+        """A place on the stack that holds a value at first; not in a loop."""
+        place = self.let(f"alloca {kind}")
+        self.store(value, place, kind)
+        return place
 
     def prefetch(self, pointer: str, *, is_write: bool = False, level: int = 1) -> None:
         """Asks for what is at an address, which need not be of an array, into a level of caches."""
@@ -150,3 +166,28 @@ class TextWriter:
         yield
         self.do(f"br label %{after}")
         self.start_block(after)
+
+    def require(self, condition: str, otherwise: str) -> None:
+        """Goes on if an i1 is true, else at a label."""
+        after = self.label("so")
+        self.do(f"br i1 {condition}, label %{after}, label %{otherwise}")
+        self.start_block(after)
+
+    @contextmanager
+    def cases(self) -> Iterator[Callable[[str], AbstractContextManager]]:
+        """Yields `case(condition)`: the body of the first one that is true runs, or else what comes behind
+        them."""
+        done = self.label("done")
+
+        @contextmanager
+        def case(condition: str) -> Iterator[None]:
+            body, other = self.label("case"), self.label("other")
+            self.do(f"br i1 {condition}, label %{body}, label %{other}")
+            self.start_block(body)
+            yield
+            self.do(f"br label %{done}")
+            self.start_block(other)
+
+        yield case
+        self.do(f"br label %{done}")
+        self.start_block(done)
