@@ -23,7 +23,7 @@ class Int(int):
 @pytest.fixture(params=["native", "python"], autouse=True)
 def code(request, monkeypatch):
     launch.open_launchers()
-    assert len(lists.native) == 2
+    assert len(lists.find_native()) == 2
     if request.param == "python":
         monkeypatch.setattr(lists, "native", ())
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 np = LazyModule("numpy")  # scripts that do without it need not load it
 
-__all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CODES", "LIMIT", "MIXED", "NAN", "describe", "make",
-           "native", "pack", "unpack"]
+__all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CODES", "LIMIT", "MIXED", "NAN", "describe",
+           "find_native", "loaders", "make", "native", "pack", "unpack"]
 
 #: The type of numbers of which some are ints and some are floats.
 MIXED = int, float
@@ -63,10 +63,20 @@ def _has_rows(items: list, shape: tuple[int, ...]) -> bool:
     return {*map(type, items)} == {list} and len({*map(id, items)}) == shape[0]
 
 
-#: Native code that does the same, once there is some: two functions of a list, an array and a code.
+#: Native code that does the same, once it is loaded: two functions of a list, an array and a code. Who has it
+#: adds to `loaders` what loads it.
 native: tuple[Callable[..., int], ...] = ()
+loaders: list[Callable[[], tuple[Callable[..., int], ...]]] = []
 #: What is needed of NumPy each time, once it is loaded: dtypes by type, and a function by its name.
 _numpy: dict[Any, Any] = {}
+
+
+def find_native() -> tuple[Callable[..., int], ...]:
+    """Native code, loaded if it was not; none where nobody has some."""
+    global native
+    while loaders and not native:
+        native = loaders.pop()()
+    return native
 
 
 def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
@@ -74,13 +84,14 @@ def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
     2 to 15 ns for each, 50 before there is native code."""
     if type(items) is not list:
         return None
-    if native and kind is not complex:
+    functions = (native or find_native()) if kind is not complex else ()
+    if functions:
         if len(shape) > 1 and not _has_rows(items, shape):
             return None
         if not _numpy:
             _numpy.update([("empty", np.empty), *((one, np.dtype(name)) for one, name in _NAMES.items())])
         made = _numpy["empty"](shape, _numpy[kind])
-        return made if native[0](items, made, CODES[kind]) else None
+        return made if functions[0](items, made, CODES[kind]) else None
     if not _holds(kind, shape, items):
         return None
     try:
@@ -116,7 +127,8 @@ def _unbox(bits: numpy.ndarray) -> list:
 def unpack(kind: Any, items: list, array: numpy.ndarray) -> None:
     """Gives a list, or its rows, what an array holds. Numbers that stay the same stay these objects, where
     there is native code."""
-    if native and kind is not complex and array.flags.c_contiguous and native[1](items, array, CODES[kind]):
+    functions = (native or find_native()) if kind is not complex and array.flags.c_contiguous else ()
+    if functions and functions[1](items, array, CODES[kind]):
         return
     for row, numbers in zip([items], [array]) if array.ndim == 1 else zip(items, array):
         row[:] = _unbox(numbers) if kind == MIXED else numbers.tolist()

@@ -26,7 +26,7 @@ from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
-from jitcore.process.lists import pack
+from jitcore.process.lists import find_native, pack
 from jitcore.rewriter.bytecode.instructions import Unsupported, read_raw
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
@@ -247,6 +247,8 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     scalars = entry.scalars and entry.scalars._replace(
         takes=(*(None for _ in consts), *(entry.scalars.takes[i] for i in kept)))
     packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
+    if packs:
+        find_native()  # is on disk then, for the process of the script
     return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
                     *stored, consts, None if is_whole else kept, scalars, tuple(entry.arrays), codes, packs)
 

@@ -41,6 +41,7 @@ from jitcore.process import lists
 from jitcore.process.lazy import LazyModule
 
 pickle = LazyModule("pickle")
+list_numbers = LazyModule("jitcore.backends.cpu.runtime.list_numbers")
 trampolines = LazyModule("jitcore.backends.cpu.runtime.trampolines")
 dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
 
@@ -178,9 +179,14 @@ def _make_native_launchers() -> Launchers:
     library, parameters = _open_library(), "(entry_address, dims_address, *arrays) -> status"
     functions = (library.make_builtin(name, name, name + parameters)
                  for name in ("launch_holding", "launch_releasing"))
-    lists.native = tuple([library.make_builtin(name, name, f"{name}(list, array, code) -> int")
-                          for name in ("pack_rows", "unpack_rows")])
+    lists.loaders.append(_load_lists)
     return Launchers(*functions, "native")
+
+
+def _load_lists() -> tuple[Callable[..., int], ...]:
+    library, _ = libraries.find_or_compile("lists", "", lambda: list_numbers.LISTS)
+    return tuple([library.make_builtin(name, name, f"{name}(list, array, code) -> int")
+                  for name in ("pack_rows", "unpack_rows")])
 
 
 # A statically linked interpreter need not export its functions to LLVM.

@@ -16,7 +16,7 @@ from jitcore.backends.cpu.runtime.python_objects import (DATA_OFFSET, NDIM_OFFSE
                                                          TYPE_OFFSET)
 from jitcore.process.lists import BOXED_BITS, BOXED_LIMIT, BOXED_SIGN, CODES, LIMIT, MIXED, NAN
 
-__all__ = ["write_lists"]
+__all__ = ["LISTS"]
 
 
 class Number(NamedTuple):
@@ -87,7 +87,8 @@ _NUMBERS = {"bool": Number(bool, "i8", 1, _read_bool, _make_bool),
             "mixed": Number(MIXED, "i64", 8, _read_mixed, _make_mixed)}
 
 
-def write_lists(w: ObjectWriter) -> None:
+def _render() -> str:
+    w = ObjectWriter()
     for name, number in _NUMBERS.items():
         with w.function(f"internal i1 @read_{name}(ptr %item, ptr %out) alwaysinline", None):
             w.do("%over = alloca i32")
@@ -99,6 +100,7 @@ def write_lists(w: ObjectWriter) -> None:
         _write_unpack(w, name, number)
     _write_rows(w, "pack")
     _write_rows(w, "unpack")
+    return w.text()
 
 
 def _end(w: ObjectWriter) -> None:
@@ -159,3 +161,7 @@ def _write_rows(w: ObjectWriter, what: str) -> None:
         w.give_int(1)
         w.start_block("fail")
         w.give_int(0)
+
+
+#: Of both functions.
+LISTS = _render()

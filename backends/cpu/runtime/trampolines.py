@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.runtime.checks import write_check
 from jitcore.backends.cpu.runtime.launch import ARRAY_TEXT, COUNT_TEXT, MAX_ARRAYS, NULL_TEXT, RAISED
-from jitcore.backends.cpu.runtime.list_numbers import write_lists
 from jitcore.backends.cpu.runtime.object_writer import ObjectWriter
 from jitcore.backends.cpu.runtime.python_objects import DATA_OFFSET, GENERIC, NDARRAY, TRUE, TYPE_OFFSET
 
@@ -21,7 +20,6 @@ def _render() -> str:
     _write_launcher(w, "launch_releasing", releases_gil=True)
     write_check(w)
     _write_allocators(w)
-    write_lists(w)
     return w.text()
 
 
