@@ -7,7 +7,6 @@ parts.
 from __future__ import annotations
 
 import gc
-import importlib.metadata
 import math
 import platform
 import sys
@@ -23,10 +22,13 @@ from jitcore.config import config
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.program import with_dtype
 from jitcore.passes.keys import to_carriers
+from jitcore.process.lazy import LazyModule
 from jitcore.sharding import Sharding, SingleDeviceSharding
 from jitcore.sharding.mesh import AxisType, Device, Mesh, processes
 
 __all__ = ["Device", "SingleDeviceSharding"]
+
+metadata = LazyModule("importlib.metadata")  # which reads mail headers and zip files: 15 ms
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -115,7 +117,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
     """Prints, or returns, versions, system and devices, for reports of errors.
 
     Example: `print_environment_info()`. Source: jax.print_environment_info."""
-    versions = [f"{name}: {importlib.metadata.version(name)}"
+    versions = [f"{name}: {metadata.version(name)}"
                 for name in ("jitcore", "numpy", "scipy", "numba")]
     text = "\n".join([*versions, f"python: {sys.version}", f"devices: {devices()}",
                       f"process_count: {process_count()}", f"platform: {platform.uname()}"])

@@ -26,6 +26,12 @@ def test_import_loads_nothing_heavy():
     assert not set(HEAVY) & set(loaded)
 
 
+def test_the_surface_loads_no_library_that_reads_packages():
+    """Which reads mail headers and zip files, and takes as long as a third of NumPy."""
+    code = "import sys, jitcore, jitcore.numpy, jitcore.lax; jitcore.jit, jitcore.Array; print(*sys.modules)"
+    assert not {"importlib.metadata", "email", "zipfile"} & set(run_python(code).split())
+
+
 def test_importing_the_whole_surface_loads_no_compiler_and_no_thread():
     code = """
 import sys, threading, os
