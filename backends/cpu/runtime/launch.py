@@ -274,15 +274,29 @@ def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
         cache.add(key, encode_plan(plan, code_key))
 
 
-#: Names of the dtypes of outputs, which plans name by number.
-_DTYPES = ("bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64 "
-           "complex64 complex128").split() + [dtype.name for dtype in dtypes.NARROW]
+#: NumPy's dtypes of outputs, which plans name by number; those of another package, seldom met, come behind.
+_DTYPES = [np.dtype(name) for name in (
+    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 "
+    "complex128").split()]
+
+
+def _number_dtype(dtype: np.dtype) -> int:
+    if dtype in _DTYPES:
+        return _DTYPES.index(dtype)
+    return len(_DTYPES) + (dtypes.bfloat16, *dtypes.NARROW).index(dtype)
+
+
+def _find_dtype(number: int) -> np.dtype:
+    """Raises: IndexError."""
+    if number < len(_DTYPES):
+        return _DTYPES[number]
+    return (dtypes.bfloat16, *dtypes.NARROW)[number - len(_DTYPES)]
 
 
 def encode_plan(plan: CallPlan, code_key: bytes | None) -> bytes:
     numbers = [plan.num_inputs, plan.arena_bytes, plan.releases, len(plan.dims), *plan.dims]
     for output in plan.outputs:
-        numbers += [output.source, _DTYPES.index(output.dtype.name), len(output.shape), *output.shape]
+        numbers += [output.source, _number_dtype(output.dtype), len(output.shape), *output.shape]
     parts, owners = " ".join(plan.parts).encode(), pickle.dumps(plan.owners) if plan.owners else b""
     head = (code_key or bytes(_KEY_BYTES)) + _PART_SIZES.pack(len(parts), len(owners)) + parts + owners
     return head + np.array(numbers, np.int64).tobytes()
@@ -313,8 +327,7 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
         is_array = 0 <= dtype and len(shape) == ndim and min(shape, default=0) >= 0
         if not (is_array and -1 <= source < num_inputs):
             raise ValueError("the plan of a call is damaged")
-        name = _DTYPES[dtype]
-        outputs.append(Output(source, shape, dtypes.canonicalize(name)))
+        outputs.append(Output(source, shape, _find_dtype(dtype)))
     plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts, owners)
     return plan, code_key if any(code_key) else None
 

@@ -230,6 +230,24 @@ report(all(np.allclose(f(x[:n]), x[:n] * 5 - 2) for n in range(20, 60)))
     assert run_process(body, folder)[:2] == ["True", "0"]
 
 
+def test_plans_of_usual_dtypes_load_no_others():
+    """Which are another package's, and take as long as a fifth of NumPy."""
+    code = """if True:
+        import sys
+        import numpy as np
+        from jitcore.backends.cpu.runtime.launch import CallPlan, Output, decode_plan, encode_plan
+        outputs = [Output(-1, (3,), np.dtype(name)) for name in ("float32", "bool", "complex128")]
+        plan = CallPlan(2, tuple(outputs), (), 0, False, (), ())
+        print(decode_plan(encode_plan(plan, None))[0] == plan, "jitcore.dtypes" in sys.modules)
+        from jitcore import dtypes
+        outputs = [Output(-1, (3,), dtype) for dtype in (dtypes.bfloat16, *dtypes.NARROW)]
+        plan = plan._replace(outputs=tuple(outputs))
+        print(decode_plan(encode_plan(plan, None))[0] == plan)
+    """
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == [
+        "True", "False", "True"]
+
+
 def test_plans_of_other_content_are_written_anew(tmp_path):
     spoil = """
 from pathlib import Path
