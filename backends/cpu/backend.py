@@ -156,7 +156,8 @@ class CpuExecutable:
         plan, compiled = bind.args
         if compiled.addresses and compiled.key is None:
             return None
-        return launch.__name__, launch.encode_plan(plan, compiled.key)
+        stored = launch.store_program(plan, compiled.key)
+        return None if stored is None else (launch.__name__, stored)
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         """Stages of the program, of the latest signature where shapes are symbolic."""

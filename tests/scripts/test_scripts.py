@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from jitcore.backends.cpu.machine import host
 from jitcore.config import config
 from jitcore.scripts import learned, loops, sampling
 from jitcore.scripts.compiling import Refused, compile_loop
@@ -524,6 +525,20 @@ def test_what_a_run_found_out_is_kept(tmp_path):
         first.keep()
         names, _, second = run_sampled(source)
     assert not second.workshop.helper.jobs and second.units[0].fate.entries == 1
+    assert names["total"] == run(source)[0]["total"]
+
+
+def test_what_was_compiled_for_another_processor_is_compiled_anew(tmp_path, monkeypatch):
+    """Machines may share a folder."""
+    source = textwrap.dedent(SCRIPTS["arrays in place"])
+    with config.override(cache_dir=str(tmp_path)):
+        *_, first = run_sampled(source)
+        first.keep()
+        monkeypatch.setattr(host, "identify", lambda: b"another processor".ljust(32))
+        names, _, second = run_sampled(source)
+        second.keep()
+        *_, third = run_sampled(source)
+    assert len(second.workshop.helper.jobs) == 1 and not third.workshop.helper.jobs
     assert names["total"] == run(source)[0]["total"]
 
 

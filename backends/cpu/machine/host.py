@@ -145,7 +145,7 @@ def _ask_compiler() -> str:
 
 def recall(name: str, find_out: Callable[[], str]) -> str:
     """A text about this installation that takes a compiler to find out: from disk, if it is there."""
-    identity, cache = _identify(), disk_cache.open_cache()
+    identity, cache = identify(), disk_cache.open_cache()
     if identity is None or cache is None or not _settings_are_known():
         return find_out()
     key = hashlib.sha256(identity + name.encode()).digest()
@@ -160,7 +160,7 @@ def recall(name: str, find_out: Callable[[], str]) -> str:
 
 def make_key(*parts: str) -> bytes | None:
     """The key of what is compiled here from these parts; None where code is not kept on disk."""
-    identity = _identify()
+    identity = identify()
     if identity is None:
         return None
     texts = *find_target(), MACHINE.tuned, *parts
@@ -168,8 +168,9 @@ def make_key(*parts: str) -> bytes | None:
 
 
 @functools.cache
-def _identify() -> bytes | None:
-    """A digest of all that is common to the code of this process; None where that cannot be told."""
+def identify() -> bytes | None:
+    """A digest, of 32 bytes, of all that is common to the code of this process; None where that cannot be
+    told."""
     processor = _read_processor()
     if processor is None or not objects.can_link():
         return None

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of native code on whole buffers
+from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
@@ -373,10 +374,19 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
     return names["run"]
 
 
+def store_program(plan: CallPlan, key: bytes | None) -> bytes | None:
+    """A program on disk, for `open_program`; None where code is not kept there."""
+    identity = host.identify()
+    return None if identity is None else identity + encode_plan(plan, key)
+
+
 def open_program(data: bytes, scalars: Scalars | None) -> Run:
-    """A program on disk (see `CpuExecutable.store`), for processes that do without a compiler. Raises:
-    LookupError where its machine code is gone."""
-    plan, key = decode_plan(data)
+    """A program on disk, for processes that do without a compiler.
+
+    Raises: LookupError where its machine code is gone, or is for another processor or jitcore."""
+    if data[:_KEY_BYTES] != host.identify():
+        raise LookupError("a program was compiled for something else")
+    plan, key = decode_plan(data[_KEY_BYTES:])
     compiled = NativeProgram() if key is None else find_program(key, libraries.DEFAULT_OPT_LEVEL)
     if compiled is None:
         raise LookupError("the machine code of a program is not on disk any more")
