@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 np = LazyModule("numpy")  # scripts that do without it need not load it
 
 __all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CODES", "LIMIT", "MIXED", "NAN", "describe",
-           "find_native", "loaders", "make", "native", "pack", "unpack"]
+           "find_native", "loaders", "make", "native", "pack", "pack_text", "unpack"]
 
 #: The type of numbers of which some are ints and some are floats.
 MIXED = int, float
@@ -122,6 +122,13 @@ def _unbox(bits: numpy.ndarray) -> list:
     are_ints = bits >> BOXED_BITS == BOXED_SIGN
     choices = zip(are_ints.tolist(), ints.tolist(), bits.view(np.float64).tolist())
     return [whole if is_int else number for is_int, whole, number in choices]
+
+
+def pack_text(length: int, text: Any) -> numpy.ndarray | None:
+    """The code points of a str of so many letters; None for other objects. Cost: 0.3 us and 1 ns for each."""
+    if type(text) is not str or len(text) != length:
+        return None
+    return np.frombuffer(bytearray(text.encode("utf-32-le", "surrogatepass")), np.int32)
 
 
 def unpack(kind: Any, items: list, array: numpy.ndarray) -> None:

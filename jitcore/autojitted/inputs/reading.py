@@ -22,7 +22,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec, IdentitySpec,
                                              InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
-                                             SequenceSpec, Spec, StaticSpec, is_constant_key, list_key_types)
+                                             SequenceSpec, Spec, StaticSpec, TextSpec, is_constant_key,
+                                             list_key_types)
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
@@ -107,6 +108,8 @@ MAX_VALUES = 10_000
 
 #: Elements, or rows, from which on a list of numbers is an array.
 MIN_PACKED = 16
+#: Letters from which on a text is an array of them, unless it is needed as it is.
+MIN_LETTERS = 32
 
 
 class Unreadable(Exception):
@@ -227,6 +230,10 @@ class Reader:
             return IdentitySpec(value)
         if kind is slice and not is_constant_key((value.start, value.stop, value.step)):
             raise Unreadable(f"{describe_path(path)} is a slice of objects")
+        if kind is str and self.packs and len(value) >= MIN_LETTERS and not self.is_static(path, value):
+            self._add(value, path, repeats=False)
+            self._add(None, path, repeats=False)  # the array
+            return TextSpec(len(value))
         if kind in _STATICS or isinstance(value, np.dtype):
             return StaticSpec(kind, value, repr(value) if kind in (slice, range) else "")
         if is_generator(value):

@@ -22,6 +22,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.dispatch.generated_calls import FLAGS
 from jitcore.numpy_semantics.functions.streams import make_stream
+from jitcore.numpy_semantics.values.letters import Letters
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.process import lists
@@ -156,6 +157,27 @@ class NumbersSpec(Spec):
     def build(self, builder):
         place = builder.reserve(self)
         return builder.fill(place, NumberList(self.array.build(builder), self.kind == lists.MIXED))
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpec(Spec):
+    """A str of so many letters; the array of its code points has the next place."""
+
+    length: int
+
+    @property
+    def array(self) -> ArraySpec:
+        return ArraySpec(dtypes.int32, (self.length,), FLAGS)
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        pack = matcher.constants.add(functools.partial(lists.pack_text, self.length))
+        letters = matcher.name(f"{pack}({x})", self.array)
+        matcher.check(f"{letters} is not None")
+
+    def build(self, builder):
+        place = builder.reserve(self)
+        return builder.fill(place, Letters(self.array.build(builder).read()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from jitcore.array import Array
 from jitcore.autojitted.inputs.attributes import Attributes
 from jitcore.autojitted.inputs.captures import Capture, Captures, Namespace
 from jitcore.autojitted.inputs.reading import Reader
-from jitcore.autojitted.inputs.specs import ArraySpec, Builder, ScalarSpec, Spec
+from jitcore.autojitted.inputs.specs import ArraySpec, Builder, ScalarSpec, Spec, TextSpec
 from jitcore.autojitted.recording.purity import Callables, EffectGuard
 from jitcore.autojitted.recording.results import Effects, ResultWriter
 from jitcore.autojitted.tiers.report import Reason, find_loop_reason
@@ -44,6 +44,7 @@ from jitcore.dispatch.tracing import TracedFunction
 from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.numpy_semantics.errors import NeedsIdentity, NeedsRows, not_traceable
 from jitcore.numpy_semantics.mode import NumpyMode
+from jitcore.numpy_semantics.values.letters import Letter, Letters
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.number_lists import NeedsMixed
 from jitcore.numpy_semantics.values.numbers import Number
@@ -198,6 +199,7 @@ class Session:
         numbers = [place for place, spec in enumerate(self.builder.places)
                    if isinstance(spec, ScalarSpec) and spec.kind in _PYTHON_NUMBERS + (np.bool_,)
                    or isinstance(spec, ScalarSpec) and issubclass(spec.kind, np.integer)]
+        numbers += [place + 1 for place, spec in enumerate(self.builder.places) if isinstance(spec, TextSpec)]
         if isinstance(error, NeedsIdentity):
             return []
         needed = self._find_inputs(getattr(error, "handle", None))
@@ -216,7 +218,7 @@ class Session:
         """The places that a traced number was computed from; None where that is not known."""
         if isinstance(handle, Number) and handle.form is not None:
             raws = [term.raw for term, _ in handle.form.terms]
-        elif isinstance(handle, (Number, Scalar)):
+        elif isinstance(handle, (Number, Scalar, Letter, Letters)):
             raws = [handle.read()]
         else:
             return None

@@ -24,6 +24,7 @@ from jitcore.numpy_semantics.dynamic_extents.joining import pack
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
+from jitcore.numpy_semantics.values.letters import Letter
 from jitcore.numpy_semantics.values.lists import Run, TracedList, find_runs
 from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
@@ -150,6 +151,8 @@ class ResultWriter:
             return self._assign(value, self._add_scalar(value.read(), value.python_type))
         if isinstance(value, Scalar):
             return self._assign(value, self._add_scalar(value.read(), value.dtype.type))
+        if type(value) is Letter:
+            return self._assign(value, f"{self.constants.add(chr)}(outs[{self._add_output(value.read())}])")
         if type(value) is NumberList:
             return self._assign(value, self._express_numbers(value))
         if type(value) is TracedList:

@@ -30,7 +30,7 @@ import numpy as np
 
 from jitcore.autojitted.entry import Entry, Signature
 from jitcore.autojitted.inputs.specs import (ArraySpec, DictSpec, InstanceSpec, ScalarSpec, SequenceSpec,
-                                             Spec, StaticSpec)
+                                             Spec, StaticSpec, TextSpec)
 from jitcore.autojitted.recording.purity import ORIGINAL
 from jitcore.autojitted.recording.recorder import silence
 from jitcore.autojitted.tiers.native import copy_values
@@ -174,6 +174,8 @@ def find_hindrance(function: types.FunctionType, specs: Sequence[Spec], tuning: 
         is_text = isinstance(spec, StaticSpec) and spec.kind in (str, bytes)
         if is_text and len(spec.value) > tuning.max_letters:
             return "it works on a text"
+        if isinstance(spec, TextSpec) and not any(map(_reads_items, walk([function], _list_functions))):
+            return "it works on a text"
         if isinstance(spec, StaticSpec) and spec.kind is int and abs(spec.value) >= 1 << 62:
             return "it works on ints of more than 64 bits"
     for one in walk([function], _list_functions):
@@ -185,6 +187,13 @@ def find_hindrance(function: types.FunctionType, specs: Sequence[Spec], tuning: 
             if _find_package(value) in _OBJECTS:
                 return f"it calls {_find_package(value)}, which works on Python's own objects"
     return ""
+
+
+def _reads_items(function: types.FunctionType) -> bool:
+    """Whether a function reads items of something, such as the letters of a text."""
+    codes = walk([function.__code__], lambda code: [one for one in code.co_consts if inspect.iscode(one)])
+    names = {one.opname for code in codes for one in dis.get_instructions(code)}
+    return not names.isdisjoint(("BINARY_SUBSCR", "FOR_ITER"))
 
 
 def may_vary(function: types.FunctionType) -> bool:

@@ -8,6 +8,7 @@ Modules:
                   `sorted(x)`.
     equality      Which traced values are equal whatever they are, and which the current trace can use.
     items         Items of arrays: `x[index]` and `x[index] = value`.
+    letters       Texts that a program reads letter by letter: strs of the caller's as arrays of code points.
     lists         Lists whose length or elements a traced loop decides.
     mixed         Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]`
                   on the other.

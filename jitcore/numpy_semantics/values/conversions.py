@@ -18,6 +18,7 @@ from jitcore import dtypes, lax
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
+from jitcore.numpy_semantics.values.letters import Letter, Letters, chr_of, int_of, ord_of
 from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
@@ -56,6 +57,10 @@ def _define_conversion(kind: type, convert: Callable) -> Callable:
             raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
         if type(args[0]) is Text:
             raise not_traceable(f"a number made of a text by {kind.__name__}()")
+        if isinstance(args[0], (Letter, Letters)):
+            if kind is int and type(args[0]) is Letter:
+                return int_of(args[0])
+            raise needs_value(args[0], f"{kind.__name__}()")
         if isinstance(args[0], NDArray) and args[0].ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         if type(args[0]) is not Number and getattr(args[0], "dtype", _BOOL).kind == "c":
@@ -103,6 +108,8 @@ def type_of(x: Any) -> type:
     """The type that Python's object would have."""
     if isinstance(x, StandIn):
         return x.__class__
+    if isinstance(x, (Letter, Letters)):
+        return str
     if isinstance(x, (NDArray, Text)):
         return str if type(x) is Text else np.flatiter if type(x) is FlatArray else np.ndarray
     if isinstance(x, ListHandle):
@@ -311,7 +318,7 @@ REDIRECTS: dict[Any, Callable] = {
     bool: bool_of, isinstance: _isinstance, len: _len, type: _type, hasattr: _hasattr,
     min: _define_extremum(builtins.min, operator.lt), max: _define_extremum(builtins.max, operator.gt),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
-    sum: _sum,
+    sum: _sum, ord: ord_of, chr: chr_of,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,
     **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED}}

@@ -24,6 +24,7 @@ from jitcore.numpy_semantics.errors import NeedsRows, not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.equality import is_current
+from jitcore.numpy_semantics.values.letters import Letters
 from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.mixed import Mixed, distribute
 from jitcore.numpy_semantics.values.ndarray import NDArray, drop_leading_ones, new_array, to_item
@@ -67,7 +68,9 @@ def get_item(array: NDArray, index: Any) -> Any:
 
 
 def pick_item(values: list | tuple, place: Any) -> Any:
-    """An item of a list or tuple, where all are numbers of one kind, or tuples of such."""
+    """An item of a str, or of a list or tuple, where all are numbers of one kind, or tuples of such."""
+    if type(values) is str:
+        return Letters.of(values)[place]
     kinds = {value.python_type if type(value) is Number else type(value) for value in values}
     if kinds == {tuple} and len({*map(len, values)}) == 1:
         return tuple([pick_item(column, place) for column in zip(*values)])

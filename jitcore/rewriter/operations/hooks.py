@@ -148,7 +148,7 @@ class SpecialMethods:
         if type(owner) is np.ndarray:
             if current.mode is not None and _has_handle(index):
                 owner = current.mode.adopt(owner)
-        elif type(owner) in (list, tuple):
+        elif type(owner) in (list, tuple, str):
             if current.mode is not None and isinstance(index, Handle):
                 return current.mode.pick(owner, index)
         elif type(owner) not in LIBRARY_CLASSES and find_special(owner, "__getitem__"):
@@ -281,6 +281,10 @@ def _make_iterator(value):
 def _contains(pair):
     """`value in container`; one traced comparison for each element where something is traced."""
     value, container = pair
+    if hasattr(container, "holds"):  # a text
+        return wrap_predicate(container.holds(value))
+    if type(container) is str and is_traced(value) and len(value) == 1:
+        container = tuple(container)
     if is_traced(container):
         return wrap_predicate(as_predicate((container == value).any()))
     if not isinstance(container, (list, tuple)) or not any(map(is_traced, (value, *container))):
