@@ -50,6 +50,13 @@ def add_digits(s):
     return total
 
 
+def count_digits(s):
+    counts = np.zeros(10, dtype=int)
+    for c in s:
+        counts[int(c)] += 1
+    return counts
+
+
 def ask(s):
     total = 0
     for c in s:
@@ -123,7 +130,7 @@ def choose(x, mode):
 FUNCTIONS = [
     (count, DNA, "A"), (count, DNA, "AC"), (count, DNA, DNA), (count_in, DNA, "GC"), (count_in, DNA, ""), (count_in, DNA, MIXED),
     (count_pairs, DNA, OTHER), (histogram, DNA), (add_digits, "0123456789" * 5), (add_digits, "0123456789" * 5 + "x"),
-    (ask, MIXED), (ask, "äÄ9 x" * 20), (take, DNA, 3), (take, DNA, -1), (take, DNA, 150), (take, DNA, -151), (greatest, DNA),
+    (count_digits, "0123456789" * 5), (count_digits, "0123456789" * 5 + "\U0010ffff"), (ask, MIXED), (ask, "äÄ9 x" * 20), (take, DNA, 3), (take, DNA, -1), (take, DNA, 150), (take, DNA, -151), (greatest, DNA),
     (greatest, "a😀b" * 20), (shift, DNA, 5), (shift, DNA, -100), (is_palindrome, DNA), (is_palindrome, DNA + DNA[::-1]),
     (common, DNA, OTHER), (digest, DNA), (digest, "ä€😀" * 30), (digest, "\ud800x" * 20), (compare, DNA, DNA), (compare, DNA, OTHER),
     (use_whole, DNA, 1.5), (choose, 3, "a long name of a mode, of more than thirty letters"),

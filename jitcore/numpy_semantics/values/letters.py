@@ -150,8 +150,8 @@ class Letter(_TracedText):
 
     def _look_up(self, table: np.ndarray) -> Array:
         """What a table of ASCII's letters has; other letters are Python's."""
-        fail(lax.ge(self.raw, np.int32(_ASCII)), ValueError("a letter beyond ASCII"))
-        return new_array(ConcreteArray(table))[Number(int, _widen(self.raw), interval=(0, _ASCII - 1))].read()
+        place = _bound(_widen(self.raw), _ASCII - 1, ValueError("a letter beyond ASCII"))
+        return new_array(ConcreteArray(table))[place].read()
 
 
 def _make_question(name: str) -> Callable:
@@ -174,6 +174,14 @@ def _widen(raw: Array) -> Array:
     return lax.convert_element_type(raw, dtypes.int64)
 
 
+def _bound(raw: Array, most: int, error: Exception) -> Number:
+    """An int from 0 to a bound. Where it is another one, the call fails; until then the program goes on with
+    one that is safe to find places in memory by."""
+    bounded = lax.clamp(np.int64(0), raw, np.int64(most))
+    fail(lax.ne(bounded, raw), error)
+    return Number(int, bounded, interval=(0, most))
+
+
 def ord_of(letter: Any) -> Any:
     """`ord`."""
     return Number(int, _widen(letter.raw), interval=(0, 0x10FFFF)) if type(letter) is Letter else ord(letter)
@@ -183,18 +191,14 @@ def chr_of(number: Any) -> Any:
     """`chr`."""
     if type(number) is not Number or number.python_type is complex or number.python_type is float:
         return chr(number)
-    raw = _widen(number.read())
-    outside = lax.bitwise_or(lax.lt(raw, np.int64(0)), lax.gt(raw, np.int64(0x10FFFF)))
-    fail(outside, ValueError("chr() arg not in range(0x110000)"))
-    return Letter(lax.convert_element_type(raw, dtypes.int32))
+    code = _bound(_widen(number.read()), 0x10FFFF, ValueError("chr() arg not in range(0x110000)"))
+    return Letter(lax.convert_element_type(code.read(), dtypes.int32))
 
 
 def int_of(letter: Letter) -> Number:
     """`int` of a digit."""
     value = lax.sub(_widen(letter.raw), np.int64(ord("0")))
-    outside = lax.bitwise_or(lax.lt(value, np.int64(0)), lax.gt(value, np.int64(9)))
-    fail(outside, ValueError("int() of a letter that is no digit of ASCII"))
-    return Number(int, value, interval=(0, 9))
+    return _bound(value, 9, ValueError("int() of a letter that is no digit of ASCII"))
 
 
 # -- many letters -------------------------------------------------------------------------------------------
