@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import no_count, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -24,7 +24,8 @@ def logpmf(x, n, p) -> Array:
     scipy.stats.multinomial."""
     x, n, p = promote("multinomial.logpmf", x, n, p)
     logarithm = special.gammaln(n + 1) + jnp.sum(special.xlogy(x, p) - special.gammaln(x + 1), -1)
-    return within((jnp.sum(x, -1) == n) & jnp.all((x >= 0) & (x == jnp.floor(x)), -1), logarithm)
+    total = jnp.sum(x, -1)
+    return without((total < n) | (total > n) | jnp.any(no_count(x), -1), logarithm)
 
 
 def pmf(x, n, p) -> Array:

@@ -100,7 +100,7 @@ def sem(a, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *
     Raises: ValueError for another nan_policy. Source: scipy.stats.sem."""
     if nan_policy not in ("propagate", "omit"):
         raise ValueError(f"{nan_policy} is not supported")
-    (a,) = promote("sem", a)
+    (a,) = promote("sem", a, complex_too=True)
     if nan_policy == "omit":
         count = jnp.sum(~jnp.isnan(a), axis, keepdims=keepdims)
         return jnp.nanstd(a, axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(jnp.asarray(count, a.dtype))
