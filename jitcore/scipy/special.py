@@ -19,6 +19,7 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax import integrals, special
 from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
+from jitcore.scipy import gamma_ratios
 from jitcore.transforms.custom_derivatives import custom_jvp
 
 __all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "factorial",
@@ -103,10 +104,10 @@ def comb(N, k, exact: bool = False, repetition: bool = False) -> Array:  # noqa:
         raise NotImplementedError("comb(exact=True) is `math.comb`, outside of traced functions")
     total, taken = _to_floats("comb", N, k)
     if repetition:
-        total = total + taken - 1
+        total = jnp.where(taken == 0, jnp.minimum(total, 0), total + taken - 1)  # no thing of none: one way
     is_possible = (taken >= 0) & (total >= taken) & (total >= 0)
     total, taken = jnp.where(is_possible, total, 1), jnp.where(is_possible, taken, 0)
-    count = jnp.exp(lax.lgamma(total + 1) - lax.lgamma(taken + 1) - lax.lgamma(total - taken + 1))
+    count = jnp.exp(-jnp.log1p(total) - gamma_ratios.betaln(total - taken + 1, taken + 1))
     return jnp.where(is_possible, count, 0)
 
 
@@ -114,7 +115,7 @@ def poch(z, m) -> Array:
     """The rising factorial gamma(z + m) / gamma(z). Source: scipy.special.poch."""
     z, m = _to_floats("poch", z, m)
     sign = gammasgn(z + m) * gammasgn(z)
-    return jnp.where(m == 0, 1, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
+    return jnp.where(m == 0, 1, sign * jnp.exp(gamma_ratios.log_gamma_ratio(z, m)))
 
 
 def bernoulli(n: int) -> Array:
@@ -132,10 +133,10 @@ def bernoulli(n: int) -> Array:
 
 # -- gamma and beta ---------------------------------------------------------------------------------------
 def gammasgn(x) -> Array:
-    """Sign of the gamma function: NaN at the poles below 0, the sign of x at 0."""
+    """Sign of the gamma function: NaN at the poles below 0 and for NaN, the sign of x at 0."""
     (x,) = _to_floats("gammasgn", x)
     below = jnp.floor(x)
-    negative = jnp.where(below == x, np.nan, jnp.where(below % 2 == 0, 1.0, -1.0))
+    negative = jnp.where((below == x) | (x != x), np.nan, jnp.where(below % 2 == 0, 1.0, -1.0))
     at_zero = jnp.copysign(1.0, x)
     return jnp.asarray(jnp.where(x == 0, at_zero, jnp.where(x > 0, 1.0, negative)), x.dtype)
 
@@ -173,7 +174,7 @@ def factorial(n, exact: bool = False) -> Array:
 def betaln(a, b) -> Array:
     """Logarithm of the magnitude of the beta function."""
     a, b = _to_floats("betaln", a, b)
-    return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    return gamma_ratios.betaln(a, b)
 
 
 def beta(a, b) -> Array:

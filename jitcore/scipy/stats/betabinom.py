@@ -23,7 +23,7 @@ def logpmf(k, n, a, b, loc=0) -> Array:
     is -1.0986123, log(1 / 3). Source: scipy.stats.betabinom."""
     k, n, a, b, loc = promote("betabinom.logpmf", k, n, a, b, loc)
     y, n, a, b = k - loc, nonnegative(n), positive(a), positive(b)
-    ways = special.gammaln(n + 1) - special.gammaln(y + 1) - special.gammaln(n - y + 1)
+    ways = -jnp.log1p(n) - special.betaln(y + 1, n - y + 1)
     logarithm = ways + special.betaln(y + a, n - y + b) - special.betaln(a, b)
     return without(no_count(y, n), logarithm, n, a, b)
 

@@ -17,7 +17,7 @@ def logpmf(k, n, p, loc=0) -> Array:
     """Logarithm of the probability of k."""
     k, n, p, loc = promote("binom.logpmf", k, n, p, loc)
     y, n, p = k - loc, nonnegative(n), probability(p)
-    ways = special.gammaln(n + 1) - special.gammaln(y + 1) - special.gammaln(n - y + 1)
+    ways = -jnp.log1p(n) - special.betaln(y + 1, n - y + 1)
     logarithm = ways + special.xlogy(y, p) + special.xlog1py(n - y, -p)
     return without(no_count(y, n), logarithm, n, p)
 

@@ -17,7 +17,7 @@ def logpmf(k, n, p, loc=0) -> Array:
     """Logarithm of the probability of k."""
     k, n, p, loc = promote("nbinom.logpmf", k, n, p, loc)
     y, n, p = k - loc, positive(n), probability(p)
-    ways = special.gammaln(y + n) - special.gammaln(n) - special.gammaln(y + 1)
+    ways = -jnp.log(n + y) - special.betaln(n, y + 1)
     return without(no_count(y), ways + n * jnp.log(p) + special.xlog1py(y, -p), n, p)
 
 

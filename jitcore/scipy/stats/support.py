@@ -3,8 +3,8 @@
 In: points and parameters, which broadcast. Out: Arrays of one floating dtype; logarithms are -inf outside.
 
 A parameter that no distribution has is NaN, as in SciPy, and so is all that is computed from it or from a
-point that is NaN. Comparisons with NaN are false: what is asked is whether a point lies outside, not whether it
-lies inside.
+point that is NaN. Comparisons with NaN are false: what is asked is whether a point lies outside, not whether
+it lies inside.
 """
 
 from __future__ import annotations

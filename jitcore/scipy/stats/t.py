@@ -9,7 +9,7 @@ import math
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy import special
+from jitcore.scipy.gamma_ratios import log_gamma_ratio
 from jitcore.scipy.stats.support import positive, promote, standardize
 
 __all__ = ["logpdf", "pdf"]
@@ -19,8 +19,7 @@ def logpdf(x, df, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, df, loc, scale = promote("t.logpdf", x, df, loc, scale)
     y, df = standardize(x, loc, scale), positive(df)
-    constant = special.gammaln((df + 1) / 2) - special.gammaln(df / 2)
-    constant = constant - jnp.log(df * math.pi) / 2 - jnp.log(scale)
+    constant = log_gamma_ratio(df / 2, 0.5) - jnp.log(df * math.pi) / 2 - jnp.log(scale)
     return constant - (df + 1) / 2 * jnp.log1p(jnp.square(y) / df)
 
 
