@@ -22,7 +22,7 @@ from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, prom
 from jitcore.scipy import gamma_ratios
 from jitcore.transforms.custom_derivatives import custom_jvp
 
-__all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "factorial",
+__all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "erfcx", "factorial",
            "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "loggamma",
            "logit",
            "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici", "softmax",
@@ -37,6 +37,13 @@ def _apply(name: str, function, *args) -> Array:
 
 def _to_floats(name: str, *args) -> list[Array]:
     return [ensure_array(name, arg) for arg in promote(name, *args, to=dtypes.inexact_dtype)]
+
+
+def _to_reals(name: str, *args) -> list[Array]:
+    floats = _to_floats(name, *args)
+    if dtypes.is_complex(floats[0].dtype):
+        raise ValueError(f"{name} does not support complex-valued inputs")
+    return floats
 
 
 def __getattr__(name: str) -> Callable[..., Array]:
@@ -282,6 +289,14 @@ def wofz(z) -> Array:
     return integrals.wofz(_to_complex("wofz", z))
 
 
+def erfcx(x) -> Array:
+    """exp(x**2) erfc(x), accurate where erfc(x) vanishes; for complex x it is `wofz(1j * x)`.
+
+    Source: scipy.special.erfcx."""
+    (x,) = _to_floats("erfcx", x)
+    return integrals.wofz(1j * x) if dtypes.is_complex(x.dtype) else lax.erfcx(x)
+
+
 def sph_harm_y(n, m, theta, phi, diff_n=None, n_max: int | None = None) -> Array:
     """Spherical harmonics with the phase of Condon and Shortley.
 
@@ -360,7 +375,7 @@ _xlog1py.defjvps(lambda t, ans, x, y: t * jnp.log1p(y), lambda t, ans, x, y: t *
 
 def entr(x) -> Array:
     """-x log(x); 0 at 0, -inf below."""
-    (x,) = _to_floats("entr", x)
+    (x,) = _to_reals("entr", x)
     return jnp.where(x < 0, -np.inf, -_xlogx(x))
 
 
@@ -374,7 +389,7 @@ _xlogx.defjvps(lambda t, ans, x: t * (jnp.log(x) + 1))
 
 def rel_entr(p, q) -> Array:
     """p log(p / q); 0 where p is 0, inf outside the domain."""
-    p, q = _to_floats("rel_entr", p, q)
+    p, q = _to_reals("rel_entr", p, q)
     inside = (p > 0) & (q > 0)
     safe_p, safe_q = jnp.where(inside, p, 1.0), jnp.where(inside, q, 1.0)
     edge = jnp.where((p == 0) & (q >= 0), 0.0, np.inf)
@@ -383,7 +398,7 @@ def rel_entr(p, q) -> Array:
 
 def kl_div(p, q) -> Array:
     """p log(p / q) - p + q."""
-    p, q = _to_floats("kl_div", p, q)
+    p, q = _to_reals("kl_div", p, q)
     return rel_entr(p, q) - p + q
 
 
