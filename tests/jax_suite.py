@@ -340,7 +340,7 @@ def _decorate(decorate: Any, kind: Any, cases: Any) -> Any:
     cases = list(cases)
     if len(cases) == 1 and not isinstance(cases[0], (tuple, dict, str)):
         cases = list(cases[0])
-    cases = [(case,) if isinstance(case, str) else case for case in cases]
+    cases = [case if isinstance(case, (tuple, list, dict)) else (case,) for case in cases]
     return decorate(kind, cases) if cases else lambda function: None
 
 

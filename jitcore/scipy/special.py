@@ -244,7 +244,7 @@ def bessel_jn(z, *, v: int, n_iter: int = 50) -> Array:
     if v < 0:
         raise ValueError(f"v must be a non-negative integer, got {v}")
     orders = jnp.reshape(jnp.arange(v + 1, dtype=z.dtype), (v + 1, *[1] * z.ndim))
-    return _apply("bessel_jn", integrals.jv, orders, z)
+    return _apply("bessel_jn", integrals.jv, orders, z[None])
 
 
 # -- integrals --------------------------------------------------------------------------------------------

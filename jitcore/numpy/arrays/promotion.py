@@ -247,10 +247,13 @@ def apply_select(condition, on_true, on_false):
     if context.trace is eval_trace and not any(isinstance(x, NOT_HERE) for x in operands):
         which, yes, no = map(to_numpy, operands)
         if yes.dtype == no.dtype:  # else `select_n` tells what is wrong
-            shape = join_shapes(which.shape, yes.shape, no.shape)
+            shape = broadcast_shapes(which.shape, yes.shape, no.shape)
             out = np.ascontiguousarray(np.where(which, yes, no)).reshape(shape)
             return ConcreteArray(out, is_weak(on_true) and is_weak(on_false))
-    condition, on_true, on_false = broadcast_operands(*operands)
+    shapes = [shape_of(x) for x in operands]
+    shape = broadcast_shapes(*shapes)  # of any ranks, whatever `numpy_rank_promotion` says
+    condition, on_true, on_false = (x if own in (shape, ()) else broadcast_array(x, shape)
+                                    for x, own in zip(operands, shapes))
     return lax.select_n.primitive.bind(condition, on_false, on_true)
 
 

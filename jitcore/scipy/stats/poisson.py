@@ -55,7 +55,7 @@ def entropy(mu, loc=0) -> Array:
     mu = jnp.broadcast_to(mu, jnp.broadcast_shapes(mu.shape, loc.shape))
     is_large = mu > _LARGE_MEAN
     small = jnp.where(is_large | (mu < 0), 1, mu)[..., None]
-    logarithms = logpmf(np.arange(_COUNTS), small)
+    logarithms = logpmf(jnp.arange(_COUNTS, dtype=mu.dtype), small)
     counted = -jnp.sum(jnp.exp(logarithms) * jnp.where(logarithms == -jnp.inf, 0, logarithms), -1)
     large = jnp.where(is_large, mu, 1)
     series = jnp.zeros_like(mu)
