@@ -142,6 +142,8 @@ def vander(x, N: int | None = None, increasing: bool = False):
     count = x.shape[0] if N is None else operator.index(N)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
+    if count < 0:
+        raise ValueError(f"vander of N={count} columns: N must not be negative")
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
     powers = powers.astype(x.dtype if dtypes.is_integer(x.dtype) else np.int32)
     return arithmetic.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers))

@@ -41,7 +41,7 @@ def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial
         a = apply_select(_mask(where, a.shape), a, np.asarray(identity).astype(a.dtype)[()])
     out = function(a, axes) if axes or a.ndim == 0 else array(a)
     if initial is not None:
-        out = combine(out, asarray(initial, out.dtype))
+        out = combine(out, convert_dtype(asarray(initial), out.dtype))
     if keepdims:
         out = lax.expand_dims(out, axes) if axes else out
     return convert_dtype(out, out.dtype)
@@ -92,10 +92,10 @@ def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
     is_max = name == "max"
     if dtypes.is_complex(a.dtype):
         if where is not None:
-            a = apply_select(_mask(where, a.shape), a, asarray(initial, a.dtype))
+            a = apply_select(_mask(where, a.shape), a, convert_dtype(asarray(initial), a.dtype))
         found = _complex_extremum(a, axes, is_max, keepdims)
         return found if initial is None else (arithmetic.maximum if is_max else arithmetic.minimum)(
-            found, asarray(initial, a.dtype))
+            found, convert_dtype(asarray(initial), a.dtype))
     function = lax.reduce_max if is_max else lax.reduce_min
     if a.dtype == dtypes.bool_:
         function = lax.reduce_or if is_max else lax.reduce_and

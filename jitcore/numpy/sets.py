@@ -158,8 +158,14 @@ def unique_all(x, /, *, size: int | None = None, fill_value=None):
 
 
 # -- operations ---------------------------------------------------------------------------------------------
+#: Ways to search, of which one is taken in any case.
+_METHODS = "auto", "compare_all", "binary_search", "sort"
+
+
 def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"):
     """Whether each element occurs in test_elements. Same as: `numpy.isin`."""
+    if method not in _METHODS:
+        raise ValueError(f"{method=} is not implemented; options are {', '.join(map(repr, _METHODS))}")
     element, tests = promote_arrays("isin", asarray(element), asarray(test_elements))
     tests = ravel(tests)
     if not tests.size or not element.size:

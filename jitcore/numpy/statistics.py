@@ -83,7 +83,7 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
     a = ravel(ensure_array("histogram", asarray(a)))
     dtype, edges = dtypes.inexact_dtype(a.dtype), histogram_bin_edges(a, bins, range)
     counts = count_between(a, edges, weights, isinstance(bins, int))
-    counts = convert_dtype(counts, dtype) if weights is None else counts
+    counts = convert_dtype(counts, dtype if weights is None else dtypes.inexact_dtype(counts.dtype))
     if density:
         counts = arithmetic.divide(arithmetic.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
     return counts, edges
@@ -179,6 +179,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
         weights = asarray(weights, coordinates[0].dtype)
     counts = count_in_bins(coordinates, edges, [isinstance(b, int) for b in bins], weights)
     if density:
+        counts = convert_dtype(counts, coordinates[0].dtype)
         counts = arithmetic.divide(counts, reductions.sum(counts))
         for i, e in enumerate(edges):
             shape = [1] * count
@@ -407,6 +408,8 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=
         return lax.full(() if count == 1 else (count, count), np.nan, samples.dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights = None
+    if fweights is not None and not dtypes.is_integer(ensure_array("cov", fweights).dtype):
+        raise TypeError("fweights must be integers: how often each observation counts")
     for given in (fweights, aweights):
         if given is not None:
             given = convert_dtype(ensure_array("cov", given), samples.dtype)

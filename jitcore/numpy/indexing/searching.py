@@ -176,8 +176,8 @@ def _ravel_multi_index(multi_index, dims, mode: str, order: str) -> Array:
     if mode == "raise":
         for index in indices:
             require_static("ravel_multi_index", "multi_index", index)
-        return asarray(np.asarray(np.ravel_multi_index([x.data for x in indices], tuple(dims), order=order),
-                                  dtypes.default_dtype("i")))
+        flat = np.ravel_multi_index([x.data for x in indices], tuple(dims), order=order)
+        return asarray(np.asarray(flat, dtypes.result_type(*[x.dtype for x in indices])))
     if mode == "clip":
         indices = [arithmetic.minimum(arithmetic.maximum(x, 0), n - 1) for x, n in zip(indices, dims)]
     elif mode == "wrap":

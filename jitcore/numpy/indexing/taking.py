@@ -147,6 +147,8 @@ def place(arr, mask, vals, *, inplace: bool = True):
     arr, mask = ensure_arrays("place", arr, mask)
     vals = ravel(asarray(vals))
     if not vals.size:
+        if arr.size:
+            raise ValueError("Cannot place values from an empty array")
         return arr
     flat_mask = ravel(logic.to_bool("place", mask))
     order = arithmetic.remainder(arithmetic.subtract(cumsum(flat_mask), 1), vals.shape[0])
@@ -358,6 +360,8 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
         return _repeat_to_length(a, repeats, axis, operator.index(total_repeat_length))
     require_static("repeat", "repeats", repeats)
     repeats = np.asarray(repeats)
+    if repeats.dtype.kind not in "biu" and repeats.size:
+        raise TypeError(f"repeat: repeats must be integers, got {repeats.dtype}")
     if repeats.size != 1:
         return get_item(
             a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),))

@@ -37,6 +37,7 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
     Raises: NotImplementedError for a nan_policy other than "propagate". Source: scipy.stats.mode."""
     _check_policy(nan_policy)
     a = ensure_array("mode", a)
+    axis = axis if a.ndim else None
     ndim = a.ndim
     moved = jnp.ravel(a) if axis is None else jnp.moveaxis(a, axis, -1)
     if not moved.shape[-1]:
