@@ -97,8 +97,8 @@ def scale_and_translate(image, shape: Sequence[int], spatial_dims: Sequence[int]
         image: [n, m, ...]. shape: of the result; other axes than spatial_dims keep their extent.
         scale, translation: one number for each of spatial_dims; place y of the result is (y - translation) /
             scale.
-        method: "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch" (which repeats the edge where
-            antialias is off), or a `ResizeMethod`.
+        method: "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch" (which repeats the edge
+            where antialias is off), or a `ResizeMethod`.
         antialias: smaller images average over what they leave out.
 
     Returns: an Array; what lies outside of the image is 0.

@@ -302,7 +302,7 @@ _BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 13
 
 
 def _zeta_slope(x, q):
-    """d zeta(x, q) / d x in float64: some terms, and Euler and Maclaurin's formula for the rest of the sum."""
+    """d zeta(x, q) / d x in float64: some terms, and Euler and Maclaurin's formula for the rest."""
     dtype = aval_of(x).dtype
     x, q = (convert_element_type(v, dtypes.float64) for v in (x, q))
     total = 0.0

@@ -166,11 +166,15 @@ def triu_indices(n: int, k: int = 0, m: int | None = None):
 
 def tril_indices_from(arr, k: int = 0):
     """Indices of the lower triangle of arr. Same as: `numpy.tril_indices_from`."""
+    if np.ndim(arr) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def triu_indices_from(arr, k: int = 0):
     """Indices of the upper triangle of arr. Same as: `numpy.triu_indices_from`."""
+    if np.ndim(arr) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 

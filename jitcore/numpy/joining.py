@@ -101,7 +101,7 @@ def block(arrays):
 
 
 def _nesting_depth(item, place: tuple[int, ...]) -> int:
-    """How deep lists are nested. Raises: TypeError for a tuple; ValueError for depths that differ, no block."""
+    """How deep lists are nested. Raises: TypeError for a tuple; ValueError for depths that differ."""
     if isinstance(item, tuple):
         raise TypeError(f"block takes nested lists, got a tuple at {list(place)}; tuples do not nest")
     if not isinstance(item, list):

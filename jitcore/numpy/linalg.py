@@ -95,8 +95,10 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
 
 
 def qr(a, mode: str = "reduced"):
-    """a = Q R with orthonormal columns of Q. mode: "reduced" (which "full" is too), "complete", "r"; "raw" gives
-    the transpose of what LAPACK packs both into, and the factors of reflections. Same as: `numpy.linalg.qr`."""
+    """a = Q R with orthonormal columns of Q. Same as: `numpy.linalg.qr`.
+
+    mode: "reduced" (which "full" is too), "complete", "r"; "raw" gives the transpose of what LAPACK packs
+        both into, and the factors of reflections."""
     (a,) = _matrices("qr", a)
     if mode == "raw":
         packed, taus = factor_by_reflections(a)
@@ -116,8 +118,8 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool 
     if subset_by_index is not None:
         start, stop = map(operator.index, subset_by_index)
         if full_matrices and compute_uv or not 0 <= start <= stop <= min(a.shape[-2:]):
-            raise ValueError(f"svd: {subset_by_index=} needs full_matrices=False, and bounds from 0 to the number "
-                             f"of singular values of an array of shape {a.shape}")
+            raise ValueError(f"svd: {subset_by_index=} needs full_matrices=False, and bounds from 0 to the "
+                             f"number of singular values of an array of shape {a.shape}")
         found = svd(a, False, compute_uv)
         if not compute_uv:
             return found[..., start:stop]

@@ -17,7 +17,7 @@ from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import apply_select, convert_dtype, ensure_array, promote_arrays
 from jitcore.numpy.creation import asarray
-from jitcore.numpy.cumulative import cumsum, diff
+from jitcore.numpy.cumulative import cumsum
 from jitcore.numpy.indexing import searching
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item
@@ -70,6 +70,8 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
         return _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value)
     flat = reshape(rows, (count, -1)) if rows.size else lax.full((count, 1), 0, rows.dtype)
     needs_order = return_index or return_inverse or rows.ndim > 1
+    if equal_nan and dtypes.is_complex(flat.dtype):  # so that those of which one part is NaN are last, too
+        flat = apply_select(logic.isnan(flat), flat.dtype.type(np.nan), flat)
     keys, order = _sort_rows(flat, needs_order)
     is_first = _find_first_of_equal(keys, equal_nan)
     # One more than asked for: where the last one that is kept ends.
@@ -198,7 +200,8 @@ def _is_new(ordered) -> Array:
     """Whether an element of a sorted vector differs from the one before."""
     if not ordered.shape[0]:
         return lax.full((0,), False, dtypes.bool_)
-    return concatenate([asarray([True]), logic.not_equal(diff(ordered), 0)])
+    before, after = get_item(ordered, slice(None, -1)), get_item(ordered, slice(1, None))
+    return concatenate([asarray([True]), logic.not_equal(before, after)])
 
 
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *,

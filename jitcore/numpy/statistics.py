@@ -64,6 +64,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     if not isinstance(bins, int) and bins.ndim == 1:
         return convert_dtype(bins, dtypes.inexact_dtype(dtypes.result_type(bins, dtype)))
     count = operator.index(bins)
+    if count < 1:
+        raise ValueError(f"histogram: bins must be positive, got {count}")
     if range is None:
         low, high = (reductions.min(a), reductions.max(a)) if a.size else (0, 1)
     else:

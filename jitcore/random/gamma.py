@@ -202,7 +202,8 @@ def ball(key, d: int, p=2, shape=(), dtype=None) -> Array:
     direction_key, radius_key = split_keys(key)
     g = generalized_normal(direction_key, p, (*shape, d), dtype)
     length = reduce_sum(jnp.power(lax.abs(g), to_parameter(p, dtype)), (len(shape),))
-    radius = jnp.power(lax.add(length, draw_exponential(radius_key, shape, dtype)), to_parameter(1 / p, dtype))
+    total = lax.add(length, draw_exponential(radius_key, shape, dtype))
+    radius = jnp.power(total, to_parameter(1 / p, dtype))
     return lax.div(g, broadcast_in_dim(radius, (*shape, d), range(len(shape))))
 
 

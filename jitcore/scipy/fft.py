@@ -1,6 +1,7 @@
 """Cosine transforms with SciPy's names and arguments (`jitcore.scipy.fft`).
 
-In: arrays, of whose complex values the parts are transformed. Out: Arrays of that inexact dtype. Source: scipy.fft, of which what JAX has.
+In: arrays, of whose complex values the parts are transformed. Out: Arrays of that inexact dtype. Source:
+scipy.fft, of which what JAX has.
 """
 
 from __future__ import annotations

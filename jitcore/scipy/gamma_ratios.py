@@ -21,7 +21,8 @@ from jitcore import lax, numpy as jnp
 from jitcore.array import Array
 
 _FAR = 8.0  # where seven terms of the rest are exact in float64
-_REST = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)  # Bernoulli numbers / (2k(2k-1))
+#: Bernoulli numbers B[2k] / (2k (2k - 1)).
+_REST = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
 def _rest_of_stirling(x: Any) -> Any:

@@ -22,12 +22,10 @@ from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, prom
 from jitcore.scipy import gamma_ratios
 from jitcore.transforms.custom_derivatives import custom_jvp
 
-__all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "erfcx", "factorial",
-           "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "loggamma",
-           "logit",
-           "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici", "softmax",
-           "sph_harm_y",
-           "wofz", "xlog1py", "xlogy", "zeta"]
+__all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "erfcx",
+           "factorial", "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax",
+           "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici",
+           "softmax", "sph_harm_y", "wofz", "xlog1py", "xlogy", "zeta"]
 
 
 def _apply(name: str, function, *args) -> Array:

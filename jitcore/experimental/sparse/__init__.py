@@ -36,9 +36,11 @@ from jitcore.experimental.sparse.operations import (bcoo_broadcast_in_dim, bcoo_
 from jitcore.experimental.sparse.products import bcoo_dot_general, bcoo_dot_general_sampled
 from jitcore.experimental.sparse.sparsify import (grad, jacfwd, jacobian, jacrev, sparsify, todense,
                                                   value_and_grad)
-from jitcore.experimental.sparse.structure import CuSparseEfficiencyWarning, JAXSparse
+from jitcore.experimental.sparse.structure import (CuSparseEfficiencyWarning, JAXSparse,
+                                                   SparseEfficiencyError, SparseEfficiencyWarning)
 
 __all__ = ["BCOO", "BCSR", "COO", "CSC", "CSR", "CuSparseEfficiencyWarning", "JAXSparse",
+           "SparseEfficiencyError", "SparseEfficiencyWarning",
            "bcoo_broadcast_in_dim", "bcoo_concatenate",
            "bcoo_dot_general", "bcoo_dot_general_sampled", "bcoo_dynamic_slice", "bcoo_extract",
            "bcoo_fromdense", "bcoo_gather", "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum",

@@ -24,8 +24,16 @@ from jitcore.tree_util import tree_leaves
 S = TypeVar("S", bound="JAXSparse")
 
 
-class CuSparseEfficiencyWarning(UserWarning):
+class SparseEfficiencyWarning(UserWarning):
     """A category that programs filter; nothing here warns of it."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """A category that programs filter; nothing here warns of it."""
+
+
+class SparseEfficiencyError(ValueError):
+    """What programs catch where a layout cannot be changed cheaply; it is changed here."""
 
 
 class JAXSparse:

@@ -196,7 +196,8 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     axis = canonicalize_axis(axis, arr.ndim)
     if isinstance(obj, Tracer) and (not obj.ndim or assume_unique_indices) and obj.dtype != dtypes.bool_:
         return _delete_traced(arr, ravel(obj), axis)
-    obj = obj if isinstance(obj, slice) else np.asarray(obj)
+    if not isinstance(obj, slice):
+        obj = np.asarray(obj) if np.size(obj) else np.zeros(0, np.int32)  # a list of none has no dtype
     kept = np.delete(np.arange(arr.shape[axis], dtype=np.int32), obj)
     return get_item(arr, (slice(None),) * axis + (kept,))
 

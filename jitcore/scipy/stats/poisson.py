@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
