@@ -37,7 +37,10 @@ def sf(x, a, b, loc=0, scale=1) -> Array:
     """Probability of a number above x."""
     x, a, b, loc, scale = promote("beta.sf", x, a, b, loc, scale)
     y, a, b = standardize(x, loc, scale), positive(a), positive(b)
-    return special.betainc(b, a, 1 - jnp.clip(y, 0, 1))
+    y = jnp.clip(y, 0, 1)
+    is_near = y < 0.5  # where 1 - y is rounded
+    far = special.betainc(b, a, 1 - jnp.where(is_near, 0.5, y))
+    return jnp.where(is_near, 1 - special.betainc(a, b, jnp.where(is_near, y, 0.5)), far)
 
 
 def logcdf(x, a, b, loc=0, scale=1) -> Array:
