@@ -203,6 +203,8 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
 
     rtol: a number, or one for each matrix."""
     (a,) = _matrices("pinv", a)
+    if rtol is not None and rcond is not None:
+        raise ValueError("pinv: only one of rtol and rcond may be specified.")
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10.0 * max(a.shape[-2:]) * float(finfo(a.dtype).eps)

@@ -46,6 +46,12 @@ def operand_type(name: str, position: int, x) -> tuple[np.dtype, bool]:
     raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.")
 
 
+def _as_array(x):
+    """What an object of the user's says by `__jax_array__` that it is; others as they are."""
+    is_known = isinstance(x, (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS))
+    return x if is_known or not hasattr(x, "__jax_array__") else x.__jax_array__()
+
+
 def is_operand(x) -> bool:
     """Whether arithmetic with an Array takes x: an array or a number, no list."""
     return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)) or isinstance(x, DimExpr)
@@ -55,6 +61,9 @@ def ensure_array(name: str, x, position: int = 0) -> Array:
     """x as an Array: ndarrays are copied, as their owner may write to them; scalars keep their weak type.
 
     Raises: TypeError for lists and other objects (`jnp.array` takes those)."""
+    if isinstance(x, Array):
+        return x
+    x = _as_array(x)
     if isinstance(x, Array):
         return x
     dtype, weak = operand_type(name, position, x)
@@ -96,7 +105,12 @@ def promote(name: str, *args, to: Callable | None = None) -> list:
 
 def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tuple[list, np.dtype, bool]:
     """`promote`, with the common dtype and whether it is weak."""
-    types = [operand_type(name, position, arg) for position, arg in enumerate(args)]
+    try:
+        types = [operand_type(name, position, arg) for position, arg in enumerate(args)]
+    except TypeError:
+        if not any(hasattr(arg, "__jax_array__") for arg in args):
+            raise
+        return promote_typed(name, [_as_array(arg) for arg in args], to)
     if any(dtypes.is_key(dtype) for dtype, _ in types):
         return _accept_keys(name, args, types)
     if config.numpy_dtype_promotion == "strict" and len(types) > 1 and is_called_by_user():
