@@ -1,6 +1,7 @@
 """`jitcore.random` against JAX from the same keys: integers bit for bit, floats to rounding, both schemes."""
 
 import contextlib
+import inspect
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from jitcore.config import config
 from jitcore.core.check import check_jaxpr
 from jitcore.lax.random import threefry2x32
 from jitcore.passes import run_pipeline
+from jitcore.sharding import Mesh, NamedSharding, PartitionSpec
 from tests.jax_answers import jax
 
 SHAPES = [(), (0,), (1,), (7,), (2, 5)]
@@ -375,3 +377,19 @@ def test_finest_gumbel():
 def test_more_errors(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("name", sorted(name for name in random.__all__
+                                        if callable(getattr(random, name)) and "out_sharding" in str(inspect.signature(getattr(random, name)))))
+def test_samples_lie_where_they_are_asked_for(name):
+    sharding = NamedSharding(Mesh(np.array(jitcore.devices()[:1]), ("x",)), PartitionSpec("x"))
+    given = {"ball": (3,), "beta": (1.0, 2.0), "categorical": (LOGITS,), "chisquare": (2.0,), "dirichlet": (np.ones(4, np.float32),),
+             "f": (2.0, 3.0), "gamma": (2.0,), "generalized_normal": (1.5,), "geometric": (0.3,), "loggamma": (2.0,),
+             "multivariate_normal": (np.zeros(2, np.float32), np.eye(2, dtype=np.float32)), "orthogonal": (3,), "pareto": (2.0,),
+             "permutation": (6,), "poisson": (2.0,), "randint": ((6,), 0, 9), "rayleigh": (2.0,), "t": (3.0,),
+             "triangular": (0.0, 0.5, 1.0), "truncated_normal": (-1.0, 1.0), "wald": (1.0,)}.get(name, ())
+    shaped = {} if name in ("permutation", "randint", "categorical") else {"shape": (6,)}
+    draw = getattr(random, name)
+    np.testing.assert_array_equal(draw(random.key(0), *given, **shaped, out_sharding=sharding), draw(random.key(0), *given, **shaped))
+    with pytest.raises((ValueError, TypeError)):
+        draw(random.key(0), *given, **shaped, out_sharding="x")

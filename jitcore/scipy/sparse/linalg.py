@@ -100,7 +100,8 @@ def _flatten_operator(operator, unravel: Callable) -> Callable:
             raise TypeError(f"linear operator must be either a function or ndarray, got {operator!r}")
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"linear operator must be a square matrix, but has shape: {tuple(shape)}")
-        operator = functools.partial(jnp.matmul, matrix) if isinstance(matrix, np.ndarray) else matrix.__matmul__
+        is_dense = isinstance(matrix, np.ndarray)
+        operator = functools.partial(jnp.matmul, matrix) if is_dense else matrix.__matmul__
     return lambda x: ravel_pytree(operator(unravel(x)))[0].astype(x.dtype)
 
 
