@@ -32,9 +32,10 @@ from jitcore.random.multivariate import multivariate_normal, orthogonal
 from jitcore.random.placing import accept_sharding
 
 #: Those that take `out_sharding`: what they draw may be too large for one device.
-_PLACED = """ball bernoulli beta bits categorical cauchy chisquare dirichlet exponential f gamma generalized_normal
-    geometric gumbel laplace loggamma logistic lognormal maxwell multivariate_normal normal orthogonal pareto
-    permutation poisson rademacher randint rayleigh t triangular truncated_normal uniform wald"""
+_PLACED = """ball bernoulli beta bits categorical cauchy chisquare dirichlet exponential f gamma
+    generalized_normal geometric gumbel laplace loggamma logistic lognormal maxwell multivariate_normal normal
+    orthogonal pareto permutation poisson rademacher randint rayleigh t triangular truncated_normal uniform
+    wald"""
 globals().update({name: accept_sharding(globals()[name]) for name in _PLACED.split()})
 
 __all__ = [*continuous.__all__, *counts.__all__, *discrete.__all__, *_of_gamma, *keys.__all__,

@@ -97,9 +97,10 @@ def idct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | Non
 def _along_axes(transform: Callable, x, type: int, s: Sequence[int] | None, axes: Sequence[int] | None,
                 norm: str | None) -> Array:
     ndim = jnp.ndim(x)
-    if s is not None and len(s) != (min(ndim, len(s)) if axes is None else len(axes)):
-        raise ValueError(f"{transform.__name__}n: s and axes must have the same length, got {s} and "
-                         f"{axes if axes is not None else f'an array of {ndim} axes'}")
+    if s is not None and axes is None and len(s) > ndim:
+        raise ValueError(f"s must have at most x.ndim ({ndim}) elements, got {len(s)}")
+    if s is not None and axes is not None and len(s) != len(axes):
+        raise ValueError(f"s and axes must have the same length, got {s} and {axes}")
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
     for axis, n in zip(axes, [None] * ndim if s is None else s):
