@@ -56,6 +56,8 @@ NUMPY.add("isin", "i32[5], f32[2], invert=True", "i32[0], i32[2]", "i32[2], i32[
 NUMPY.add("intersect1d union1d setdiff1d setxor1d", "{d}.count[5], {d}.count[3]", d=ALL)
 NUMPY.add("intersect1d union1d setdiff1d setxor1d", "i8.count[5], f16.count[3]", "i32[0], i32[3]", "f32.special[13], f32.special[13]", "i32.count[5], i32.count[3], size=4",
           "i32.count[5], i32.count[3], size=8, fill_value=-1", "i32.count[2, 3], i32.count[3]", "[1, 2], [2.5]", "i32[0], f32[0]")
+NUMPY.add("intersect1d union1d setdiff1d setxor1d", "jnp.array([inf, 1, inf, -inf]), jnp.array([2, inf, -inf, -inf])",
+          "jnp.array([inf, 1, inf, -inf]), jnp.array([2, -inf, -inf]), size=4")
 NUMPY.add("intersect1d", "i32.count[5], i32.count[3], return_indices=True", "i32.count[5], i32.count[3], return_indices=True, size=4")
 NUMPY.add("setdiff1d setxor1d", "jnp.unique(i32[5]), jnp.unique(i32[3]), assume_unique=True")
 
