@@ -103,3 +103,10 @@ def test_entropies_are_of_real_numbers(name):
 def test_signs_and_ways_at_the_edge():
     np.testing.assert_array_equal(ours.gammasgn(np.array([np.nan, -np.inf, np.inf, -1.5])), [np.nan, np.nan, 1, 1])
     np.testing.assert_array_equal(ours.comb(np.array([0.0, 3.0]), 0.0, repetition=True), [1, 1])
+
+
+@pytest.mark.parametrize("theta", [-2.0, -0.5, 0.7, 4.0, 8.0])
+@pytest.mark.parametrize("n, m", [(3, -3), (3, 3), (2, 1), (5, -4), (4, 0)])
+def test_harmonics_of_any_angle(theta, n, m):
+    """An angle outside of [0, pi] is that of its cosine."""
+    np.testing.assert_allclose(ours.sph_harm_y(n, m, np.float64(theta), 0.3), theirs.sph_harm_y(n, m, theta, 0.3), atol=1e-13)

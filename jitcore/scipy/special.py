@@ -322,7 +322,7 @@ def sph_harm_y(n, m, theta, phi, diff_n=None, n_max: int | None = None) -> Array
 
 def _normalized_legendre(n, order, theta, n_max) -> Array:
     """Associated Legendre functions of cos(theta), so scaled that their harmonics have norm 1."""
-    x, s, dtype = jnp.cos(theta), jnp.sin(theta), theta.dtype
+    x, s, dtype = jnp.cos(theta), jnp.abs(jnp.sin(theta)), theta.dtype  # the root of 1 - x x
     l2 = jnp.square(jnp.asarray(order, dtype))
 
     def rise(k, state):
