@@ -101,6 +101,8 @@ def _from_sequence(x, dtype) -> Array:
             return _stack_nested(x, dtype)
         accepted = (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray)
         bad = next((kind for kind in kinds if not issubclass(kind, accepted)), None)
+        if bad is type(None):
+            raise ValueError("None is not a valid value for jnp.array")
         if bad is not None:
             raise TypeError(f"Value of type {bad} is not a valid jitcore array element. "
                             "Only arrays of numeric types are supported.")
@@ -114,7 +116,9 @@ def _from_sequence(x, dtype) -> Array:
         return _from_ndarray(np.from_dlpack(x), dtype, False)
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return _from_ndarray(np.asarray(x), dtype, False)
-    if isinstance(x, (range, memoryview, bytearray)) or hasattr(x, "__len__"):
+    if isinstance(x, (memoryview, bytearray)):
+        return _from_ndarray(np.asarray(x), dtype, True)
+    if isinstance(x, range) or hasattr(x, "__len__"):
         return _from_sequence(list(x), dtype)
     raise TypeError(f"Unexpected input type for array: {type(x)}")
 
@@ -274,6 +278,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     if stop is None and step is not None:
         start, stop = 0, start
     given = [v for v in (start, stop, step) if v is not None]
+    if any(dtypes.is_complex(getattr(v, "dtype", np.dtype(bool))) or isinstance(v, complex) for v in given):
+        raise ValueError("arange of complex numbers, which have no order: use dtype=")
     if dtype is None:
         types = [v if isinstance(v, dtypes.PYTHON_SCALARS) else getattr(v, "dtype", int) for v in given]
         dtype = dtypes.result_type(*types)

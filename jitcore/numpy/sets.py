@@ -67,7 +67,9 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
     count = rows.shape[0]
     if count == 0:
-        return _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value)
+        inverse = lax.full(shape if axis is None else (0,), 0, dtypes.default_dtype("i"))
+        return _unique_of_nothing(rows, return_index, inverse if return_inverse else None, return_counts, size,
+                                  fill_value)
     flat = reshape(rows, (count, -1)) if rows.size else lax.full((count, 1), 0, rows.dtype)
     needs_order = return_index or return_inverse or rows.ndim > 1
     if equal_nan and dtypes.is_complex(flat.dtype):  # so that those of which one part is NaN are last, too
@@ -100,11 +102,11 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value):
+def _unique_of_nothing(rows, return_index: bool, inverse, return_counts: bool, size, fill_value):
     length = size or 0
     found = lax.full((length, *rows.shape[1:]), 0 if fill_value is None else fill_value, rows.dtype)
     empty = lax.full((length,), 0, dtypes.default_dtype("i"))
-    extras = [empty] * (return_index + return_inverse + return_counts)
+    extras = [*[empty] * return_index, *([] if inverse is None else [inverse]), *[empty] * return_counts]
     return (found, *extras) if extras else found
 
 

@@ -134,7 +134,7 @@ def iscomplexobj(x) -> bool:
     try:
         return dtypes.is_complex(aval_of(x).dtype)
     except TypeError:
-        return np.iscomplexobj(x)
+        return any(map(iscomplexobj, x)) if isinstance(x, (list, tuple)) else np.iscomplexobj(x)
 
 
 def isrealobj(x) -> bool:

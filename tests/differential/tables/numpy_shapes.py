@@ -137,6 +137,9 @@ NUMPY.add("zeros_like ones_like empty_like", "{d}[2, 3]", "{d}[2], dtype='int8'"
 NUMPY.add("zeros_like ones_like empty_like", "2", "2.5", "f32[2], shape=(3,)", "[1, 2]", "True", "1j", "f32[2, 3], 'int16', shape=()")
 NUMPY.add("full", "(2,), 3", "(2,), 2.5", "(2,), True", "(), 1j", "(2,), f32[2]", "(2, 3), f32[3]", "(2,), 3, '{d}'", "3, [1, 2, 3]", "(2,), f32[3]", "(2,), 300, 'int8'", "(2,), 2.7, 'int32'", "(-1,), 2", "(2,), bf16[()]", "(0,), 1", "2, nan", d=["int8", "float16", "complex64", "bool"])
 NUMPY.add("full_like", "{d}[2, 3], 2", "{d}[2], 2.5", "f32[2], 1, 'int8'", "f32[2], f32[2]", "f32[2], 3, shape=(3,)", "2, 3.5", "2.5, 3", "[1, 2], 1.5", "f32[2], f32[3]", d=ALL)
+NUMPY.add("arange", "1j", "3, dtype='complex64'", "c64[()]", "i16.positive[()]")
+NUMPY.add("array", "bytearray(b'ab')", "memoryview(b'abc')", "[0.0, None]")
+NUMPY.add("iscomplexobj isrealobj", "[1, 2j]", "[c64[2], c64[2]]")
 NUMPY.add("arange", "3", "3.0", "1, 4", "1, 4, 2", "4, 1, -1", "0.5, 3", "3, dtype='float16'", "0", "-2", "1, 2, 0.25", "3, 1", "True", "2j", "f32[()]", "0, 3, 0", "i8.positive[()]", "3, dtype='bfloat16'", "5, dtype='bool'", "0, 1, 0.1", "stop=3", "1, stop=3", "step=2",
           "[1]", "'a'", "0, 10, 3, 'uint8'", "300, dtype='int8'", "np.float32(3)", "np.int64(3)", "np.float64(3)", "2.0, 5", "nan", "f64[()]", "u8.positive[()]", ulps=2)
 NUMPY.add("linspace", "0, 1", "0, 1, 5", "0, 1, 5, endpoint=False", "0, 1, 5, retstep=True", "f32[3], 2.0, 4", "f32[3], f32[3], 4, axis=-1", "0, 10, 4, dtype='int32'", "0, 1, 0", "0, 1, 1", "0, 1, -1", "{d}[()], {d}[()], 5", "1j, 2, 3", "0, 1, 1, endpoint=False, retstep=True",
