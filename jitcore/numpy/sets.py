@@ -68,8 +68,8 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     count = rows.shape[0]
     if count == 0:
         inverse = lax.full(shape if axis is None else (0,), 0, dtypes.default_dtype("i"))
-        return _unique_of_nothing(rows, return_index, inverse if return_inverse else None, return_counts, size,
-                                  fill_value)
+        inverse = inverse if return_inverse else None
+        return _unique_of_nothing(rows, return_index, inverse, return_counts, size, fill_value)
     flat = reshape(rows, (count, -1)) if rows.size else lax.full((count, 1), 0, rows.dtype)
     needs_order = return_index or return_inverse or rows.ndim > 1
     if equal_nan and dtypes.is_complex(flat.dtype):  # so that those of which one part is NaN are last, too

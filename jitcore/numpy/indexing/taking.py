@@ -65,19 +65,24 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     if axis is None:
         a, axis = ravel(a), 0
     axis = canonicalize_axis(axis, a.ndim)
+    if isinstance(a.shape[axis], int) and not a.shape[axis] and np.size(indices):
+        raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
     indices, mode = _as_index("take", indices, a.shape[axis], mode)
     return read_with_mode(a, (slice(None),) * axis + (indices,), mode=mode, fill_value=fill_value,
                           indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
 def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None, *,
-                    wrap_negative_indices: bool = True):
+                    wrap_negative_indices: bool | None = None):
     """Elements at indices that vary along one axis and match along the others. Same as:
     `numpy.take_along_axis`.
 
     Args:
         mode: as in `take`; "one_hot" fills with 0.
-        wrap_negative_indices: whether negative indices count from the end, or are out of range."""
+        wrap_negative_indices: whether negative indices count from the end, or are out of range; by default
+            they do, but for "promise_in_bounds"."""
+    if wrap_negative_indices is None:
+        wrap_negative_indices = mode != "promise_in_bounds"
     arr = ensure_array("take_along_axis", arr)
     if mode == "one_hot":
         mode, fill_value = "fill", 0
@@ -88,6 +93,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     if len(np.shape(indices)) != arr.ndim:
         raise ValueError("indices and arr must have the same number of dimensions; "
                          f"{len(np.shape(indices))} vs. {arr.ndim}")
+    if mode == "clip" and wrap_negative_indices:
+        indices = _count_from_front(ensure_array("take_along_axis", indices, 1), arr.shape[axis])
     index, shape = _index_along_axis(arr, indices, axis, mode)
     mode = index[1]
     arr = broadcast_array(arr, shape)
