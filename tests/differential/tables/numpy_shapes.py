@@ -77,6 +77,10 @@ move("place", "f32[5], b[5], f32[2], inplace=False", "f32[5], b[5], f32[0], inpl
 move("fill_diagonal", "f32[3, 3], 2, inplace=False", "f32[2, 3], f32[2], inplace=False", "f32[4, 2], 1, wrap=True, inplace=False", "i8[3, 3], 2.5, inplace=False", "f32[3], 1, inplace=False", "f32[2, 2, 2], 5, inplace=False", "f32[3, 3], 2", "f32[2, 3, 2], 1, inplace=False")
 NUMPY.add("unravel_index", "{d}.count[3], (2, 3)", d=[*INTEGERS, "f32"])
 NUMPY.add("unravel_index", "i32[4], (2, 3)", "5, (2, 3)", "9, (2, 3)", "-1, (2, 3)", "i32.count[2, 2], (5,)", "3, ()", "3, 5", "i32.count[2], (0, 3)")
+NUMPY.add("take_along_axis", "f32[5], jnp.array([-6, -5, -4, 7]), 0, mode='clip'", "f32[2, 3], jnp.array([[-4], [2]]), 1, mode='clip'",
+          "f32[5], jnp.array([-4, 3]), 0, mode='promise_in_bounds', wrap_negative_indices=True")
+NUMPY.add("take", "f32[0], jnp.array([0])", "f32[0, 2], jnp.array([0]), axis=1")
+NUMPY.add("ravel_multi_index", "(i8.count[2] % 2, i8.count[2] % 3), (2, 3), mode='ignore'")
 NUMPY.add("ravel_multi_index", "(i32.count[3] % 2, i32.count[3] % 3), (2, 3)", "(i32[3], i32[3]), (2, 3), mode='clip'", "(i32[3], i32[3]), (2, 3), mode='wrap'", "(i32[3], i32[3]), (2, 3)", "(1, 2), (2, 3)", "(1, 2), (2, 3), order='F'",
           "(f32[2], f32[2]), (2, 3)", "(1,), (2, 3)", "(i8.count[3] % 2, i32.count[3] % 3), (2, 3)", "(9, 0), (2, 3)", "(1, 2), (2, 3), mode='other'")
 NUMPY.add("ix_", "i32[2], i32[3]", "b[3]", "i32[2, 2]", "", "[1, 2], [0]", "f32[2]", "f32[0]")
