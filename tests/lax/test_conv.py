@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from jitcore import lax
+from jitcore import jit, lax
 from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array
 
