@@ -331,6 +331,8 @@ def join_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
 def check_strictly(types) -> None:
     """Raises: TypePromotionError unless one strong dtype meets weak ones of its own or a lesser kind."""
     strong = {dtype for dtype, weak in types if not weak}
+    if any(map(is_key, strong)):
+        return  # which have no kind, and meet nothing but themselves
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
     limit = max((rank[number_kind_of(dtype)] for dtype in strong), default=3)
     if len(strong) > 1 or any(weak and rank[number_kind_of(dtype)] > limit for dtype, weak in types):

@@ -7,6 +7,7 @@ floats but for the nearest element. Each axis is one product with a matrix of we
 from __future__ import annotations
 
 import enum
+import operator
 import sys
 from collections.abc import Callable, Sequence
 
@@ -28,13 +29,16 @@ class ResizeMethod(enum.Enum):
     LANCZOS3 = 2
     LANCZOS5 = 3
     CUBIC = 4
+    CUBIC_PYTORCH = 5
+    AREA = 6
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
         """The method of that name. Raises: ValueError for another name."""
         names = {"nearest": "NEAREST", "linear": "LINEAR", "bilinear": "LINEAR", "trilinear": "LINEAR",
                  "triangle": "LINEAR", "lanczos3": "LANCZOS3", "lanczos5": "LANCZOS5", "cubic": "CUBIC",
-                 "bicubic": "CUBIC", "tricubic": "CUBIC"}
+                 "bicubic": "CUBIC", "tricubic": "CUBIC", "cubic-pytorch": "CUBIC_PYTORCH",
+                 "bicubic-pytorch": "CUBIC_PYTORCH", "area": "AREA"}
         if s not in names:
             raise ValueError(f'Unknown resize method "{s}"')
         return ResizeMethod[names[s]]
@@ -44,10 +48,10 @@ def _triangle(x) -> Array:
     return jnp.maximum(0, 1 - x)
 
 
-def _cubic(x) -> Array:
-    """Source: R. Keys, Cubic convolution interpolation for digital image processing (1981), a = -1/2."""
-    near = (1.5 * x - 2.5) * x * x + 1
-    far = ((-0.5 * x + 2.5) * x - 4) * x + 2
+def _cubic(x, a: float = -0.5) -> Array:
+    """Source: R. Keys, Cubic convolution interpolation for digital image processing (1981)."""
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
     return jnp.where(x >= 2, 0, jnp.where(x >= 1, far, near))
 
 
@@ -58,19 +62,30 @@ def _lanczos(radius: int, x) -> Array:
 
 _KERNELS: dict[ResizeMethod, Callable] = {
     ResizeMethod.LINEAR: _triangle, ResizeMethod.CUBIC: _cubic,
+    ResizeMethod.CUBIC_PYTORCH: lambda x: _cubic(x, -0.75),
     ResizeMethod.LANCZOS3: lambda x: _lanczos(3, x), ResizeMethod.LANCZOS5: lambda x: _lanczos(5, x)}
 
 
-def _weights(size: int, out_size: int, scale, translation, kernel: Callable, antialias: bool) -> Array:
+def _weights(size: int, out_size: int, scale, translation, method: ResizeMethod, antialias: bool) -> Array:
     """[size, out_size]: how much of each element is in each element of the result."""
     inverse = 1 / scale
     stretch = jnp.maximum(inverse, 1) if antialias else 1
     places = (jnp.arange(out_size, dtype=inverse.dtype) + 0.5) * inverse - translation * inverse - 0.5
-    weights = kernel(jnp.abs(places - np.arange(size, dtype=inverse.dtype)[:, None]) / stretch)
+    repeats_edge = method is ResizeMethod.CUBIC_PYTORCH
+    beyond = 2 if repeats_edge else 0  # elements on each side, which the kernel reaches
+    elements = np.arange(-beyond, size + beyond, dtype=inverse.dtype)[:, None]
+    if method is ResizeMethod.AREA:  # what intervals have in common
+        reach = (inverse + 1) / 2 - jnp.abs(places - elements)
+        weights = jnp.clip(reach, 0, jnp.minimum(inverse, 1))
+    else:
+        weights = _KERNELS[method](jnp.abs(places - elements) / stretch)
+    if repeats_edge:
+        nearest = np.clip(elements[:, 0], 0, size - 1).astype(np.int32)
+        weights = jnp.zeros((size, out_size), weights.dtype).at[nearest].add(weights)
     total = jnp.sum(weights, 0, keepdims=True)
     has_weight = jnp.abs(total) > 1000 * float(jnp.finfo(dtypes.float32).eps)
     weights = jnp.where(has_weight, weights / jnp.where(total != 0, total, 1), 0)
-    return jnp.where((places >= -0.5) & (places <= size - 0.5), weights, 0)
+    return weights if repeats_edge else jnp.where((places >= -0.5) & (places <= size - 0.5), weights, 0)
 
 
 def scale_and_translate(image, shape: Sequence[int], spatial_dims: Sequence[int], scale, translation,
@@ -82,20 +97,23 @@ def scale_and_translate(image, shape: Sequence[int], spatial_dims: Sequence[int]
         image: [n, m, ...]. shape: of the result; other axes than spatial_dims keep their extent.
         scale, translation: one number for each of spatial_dims; place y of the result is (y - translation) /
             scale.
-        method: "linear", "cubic", "lanczos3", "lanczos5", or a `ResizeMethod`.
+        method: "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch" (which repeats the edge
+            where antialias is off), or a `ResizeMethod`.
         antialias: smaller images average over what they leave out.
 
     Returns: an Array; what lies outside of the image is 0.
     Raises: ValueError for "nearest", unknown methods, and shapes that do not fit.
     Source: jax.image.scale_and_translate."""
     image = ensure_array("scale_and_translate", image)
-    shape = tuple(shape)
+    shape = tuple(map(operator.index, shape))
     method = ResizeMethod.from_string(method) if isinstance(method, str) else method
     if method == ResizeMethod.NEAREST:
         raise ValueError("Nearest neighbor resampling is not currently supported for scale_and_translate.")
     if len(shape) != image.ndim:
         raise ValueError(f"shape must have length equal to the number of dimensions of x; {shape} vs "
                          f"{image.shape}")
+    if method is ResizeMethod.CUBIC_PYTORCH and antialias:
+        method = ResizeMethod.CUBIC
     spatial_dims = [axis % image.ndim for axis in spatial_dims]
     for axis in set(range(image.ndim)) - set(spatial_dims):
         if image.shape[axis] != shape[axis]:
@@ -107,8 +125,7 @@ def scale_and_translate(image, shape: Sequence[int], spatial_dims: Sequence[int]
     numbers = dtypes.float32 if dtypes.is_half(parts) else parts
     scale, translation = (jnp.asarray(x, numbers) for x in (scale, translation))
     for i, axis in enumerate(spatial_dims):
-        weights = _weights(image.shape[axis], shape[axis], scale[i], translation[i], _KERNELS[method],
-                           antialias)
+        weights = _weights(image.shape[axis], shape[axis], scale[i], translation[i], method, antialias)
         product = jnp.tensordot(image, jnp.asarray(weights, image.dtype), ((axis,), (0,)),
                                 precision=precision)
         image = jnp.moveaxis(product, -1, axis)
@@ -128,7 +145,7 @@ def resize(image, shape: Sequence[int], method: str | ResizeMethod, antialias: b
     Example: `resize(jnp.array([0., 1.]), (4,), "linear")` is `[0., 0.25, 0.75, 1.]`. Source:
     jax.image.resize."""
     image = ensure_array("resize", image)
-    shape = tuple(shape)
+    shape = tuple(map(operator.index, shape))
     if len(shape) != image.ndim:
         raise ValueError(f"shape must have length equal to the number of dimensions of x; {shape} vs "
                          f"{image.shape}")

@@ -18,7 +18,7 @@ _NAMES_OF_TYPE = {
         x2 xp y z""",
     "NestedArrayLike": "test_elements indices vals ind obj repeats bins choices q ar1 ar2",
     "AxisLike": "axis out_axis in_axis batch_axis",
-    "DTypeLike": "dtype new_dtype index_dtype int_type preferred_element_type to",
+    "DTypeLike": "dtype new_dtype out_dtype index_dtype int_type preferred_element_type to",
     "ShapeLike": "shape new_shape reps dims kth shift source destination new_sizes sizes",
     "_Arrays": "arrays tup keys condlist choicelist multi_index",
     "bool": "keepdims promote_integers density",

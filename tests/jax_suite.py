@@ -208,13 +208,19 @@ def _dtype_of(x: Any, **_: Any) -> np.dtype:
     return np.dtype(x) if isinstance(x, (str, type)) else np.asarray(x).dtype
 
 
+def _find_common(*values: Any) -> np.dtype:
+    """As JAX's helpers find it, whatever the flag forbids users."""
+    with config.override(numpy_dtype_promotion="standard"):
+        return jitcore.numpy.result_type(*values)
+
+
 def _promote(*values: Any) -> list[Any]:
-    dtype = jitcore.numpy.result_type(*values)
+    dtype = _find_common(*values)
     return [jitcore.numpy.asarray(v, dtype) for v in values]
 
 
 def _promote_inexact(*values: Any) -> list[Any]:
-    dtype = jitcore.numpy.result_type(*values)
+    dtype = _find_common(*values)
     if not np.issubdtype(dtype, np.inexact) and dtype.kind in "biu":
         dtype = jitcore.numpy.asarray(0.).dtype
     return [jitcore.numpy.asarray(v, dtype) for v in values]
@@ -269,7 +275,7 @@ _STAND_INS: dict[str, dict[str, Any]] = {
                "python_scalar_types": (bool, int, float, complex), "promote_types": jitcore.numpy.promote_types},
     "numpy.util": {"promote_dtypes": _promote, "promote_dtypes_inexact": _promote_inexact,
                    "promote_dtypes_complex": lambda *values: [jitcore.numpy.asarray(
-                       v, jitcore.numpy.result_type(*values, np.complex64)) for v in values]},
+                       v, _find_common(*values, np.complex64)) for v in values]},
     "util": {"safe_zip": _zip, "safe_map": lambda f, *lists: [f(*each) for each in _zip(*lists)],
              "unzip2": lambda pairs: tuple(map(tuple, zip(*pairs, strict=True))) or ((), ()), "split_list": _split,
              "concatenate": _concatenate, "NumpyComplexWarning": np.exceptions.ComplexWarning,
@@ -340,7 +346,7 @@ def _decorate(decorate: Any, kind: Any, cases: Any) -> Any:
     cases = list(cases)
     if len(cases) == 1 and not isinstance(cases[0], (tuple, dict, str)):
         cases = list(cases[0])
-    cases = [(case,) if isinstance(case, str) else case for case in cases]
+    cases = [case if isinstance(case, (tuple, list, dict)) else (case,) for case in cases]
     return decorate(kind, cases) if cases else lambda function: None
 
 

@@ -10,7 +10,7 @@ from tests.jax_answers import jax
 
 rng = np.random.default_rng(0)
 IMAGE = (9 * rng.normal(size=(5, 8, 3))).astype(np.float32)
-METHODS = ["nearest", "linear", "cubic", "lanczos3", "lanczos5"]
+METHODS = ["nearest", "linear", "cubic", "lanczos3", "lanczos5", "area", "cubic-pytorch"]
 
 
 @pytest.mark.parametrize("method", METHODS)

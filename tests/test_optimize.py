@@ -52,3 +52,10 @@ def test_arguments_and_ends():
                            ({"options": {"eps": 1}}, ValueError)):
         with pytest.raises(error):
             minimize(rosenbrock, **{"x0": np.zeros(2), "method": "BFGS", **options})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_first_guess_of_another_scale(dtype):
+    """The curvature is 1e8 times that of the identity, which the second step has to know."""
+    found = minimize(lambda x: jnp.mean((1e4 * x) ** 2), np.ones(2, dtype), method="BFGS")
+    np.testing.assert_allclose(found.x, 0, atol=1e-6)

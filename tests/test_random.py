@@ -1,6 +1,7 @@
 """`jitcore.random` against JAX from the same keys: integers bit for bit, floats to rounding, both schemes."""
 
 import contextlib
+import inspect
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from jitcore.config import config
 from jitcore.core.check import check_jaxpr
 from jitcore.lax.random import threefry2x32
 from jitcore.passes import run_pipeline
+from jitcore.sharding import Mesh, NamedSharding, PartitionSpec
 from tests.jax_answers import jax
 
 SHAPES = [(), (0,), (1,), (7,), (2, 5)]
@@ -332,3 +334,62 @@ def test_jaxpr_is_lean():
     assert names == ["random_bits", "shift_right_logical", "or", "bitcast_convert_type", "sub"]
     names = [eqn.primitive.name for eqn in run_pipeline(closed).jaxpr.eqns]
     assert names.count("threefry2x32") == 1 and len(names) <= 14
+
+
+def gamma_slope(a, x):
+    """-dP(a, x)/da divided by the density, by differences of SciPy's."""
+    step = 1e-4 * a
+    return -(special.gammainc(a + step, x) - special.gammainc(a - step, x)) / (2 * step) / np.exp(
+        special.xlogy(a - 1, x) - x - special.gammaln(a))
+
+
+@pytest.mark.parametrize("a", [0.3, 1.0, 4.5, 60.0])
+def test_gamma_samples_move_with_the_quantile(a):
+    """A sampler's own steps would say how a sample moves that is accepted all the same, which is another slope."""
+    shapes = np.full(50, a)
+    key = random.key(3)
+    found = np.asarray(jitcore.grad(lambda a: random.gamma(key, a, dtype="float64").sum())(shapes))
+    samples = np.asarray(random.gamma(key, shapes, dtype="float64"))
+    np.testing.assert_allclose(found, gamma_slope(a, samples), rtol=1e-4, atol=1e-8)
+    logarithmic = jitcore.grad(lambda a: random.loggamma(key, a, dtype="float64").sum())(shapes)
+    logs = np.exp(np.asarray(random.loggamma(key, shapes, dtype="float64")))
+    np.testing.assert_allclose(logarithmic, gamma_slope(a, logs) / logs, rtol=1e-4, atol=1e-8)
+    mean = jitcore.jit(jitcore.grad(lambda a: random.gamma(key, jnp.broadcast_to(a, (4000,))).mean()))(np.float32(a))
+    np.testing.assert_allclose(mean, 1, atol=0.1)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.5])
+def test_ball_of_a_traced_norm(p):
+    draw = lambda p: random.ball(random.key(0), 3, p, (40,))  # noqa: E731
+    np.testing.assert_allclose(jitcore.jit(draw)(p), draw(p), rtol=1e-5, atol=1e-6)
+
+
+def test_finest_gumbel():
+    ours, theirs = draw_both("gumbel", (4000,), mode="highest")
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda: random.permutation(random.key(0), 10, axis=3), ValueError),
+    (lambda: random.gumbel(random.key(0), mode="other"), ValueError),
+    (lambda: random.wrap_key_data(jnp.zeros(2, "uint32"), impl="rbg", dtype=random.key_dtype("rbg")), ValueError),
+])
+def test_more_errors(call, error):
+    with pytest.raises(error):
+        call()
+
+
+@pytest.mark.parametrize("name", sorted(name for name in random.__all__
+                                        if callable(getattr(random, name)) and "out_sharding" in str(inspect.signature(getattr(random, name)))))
+def test_samples_lie_where_they_are_asked_for(name):
+    sharding = NamedSharding(Mesh(np.array(jitcore.devices()[:1]), ("x",)), PartitionSpec("x"))
+    given = {"ball": (3,), "beta": (1.0, 2.0), "categorical": (LOGITS,), "chisquare": (2.0,), "dirichlet": (np.ones(4, np.float32),),
+             "f": (2.0, 3.0), "gamma": (2.0,), "generalized_normal": (1.5,), "geometric": (0.3,), "loggamma": (2.0,),
+             "multivariate_normal": (np.zeros(2, np.float32), np.eye(2, dtype=np.float32)), "orthogonal": (3,), "pareto": (2.0,),
+             "permutation": (6,), "poisson": (2.0,), "randint": ((6,), 0, 9), "rayleigh": (2.0,), "t": (3.0,),
+             "triangular": (0.0, 0.5, 1.0), "truncated_normal": (-1.0, 1.0), "wald": (1.0,)}.get(name, ())
+    shaped = {} if name in ("permutation", "randint", "categorical") else {"shape": (6,)}
+    draw = getattr(random, name)
+    np.testing.assert_array_equal(draw(random.key(0), *given, **shaped, out_sharding=sharding), draw(random.key(0), *given, **shaped))
+    with pytest.raises((ValueError, TypeError)):
+        draw(random.key(0), *given, **shaped, out_sharding="x")

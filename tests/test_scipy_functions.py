@@ -38,6 +38,7 @@ CASES += [(f"signal.{name}", args, options) for name, args in (("welch", (X,)), 
 CASES += [("signal.stft", (X,), options) for options in (
     {"nperseg": 64}, {"nperseg": 63, "boundary": "odd"}, {"nperseg": 64, "boundary": None, "padded": False},
     {"nperseg": 64, "noverlap": 40, "nfft": 80, "boundary": "even"}, {"nperseg": 64, "boundary": "constant", "return_onesided": False})]
+CASES += [("signal.csd", (X, Y[..., :70]), {"nperseg": 32}), ("signal.stft", (X,), {"nperseg": 9, "noverlap": 3, "boundary": None})]
 CASES += [("signal.stft", (X.T,), {"nperseg": 32, "axis": 0}), ("signal.welch", (X.T,), {"nperseg": 32, "axis": 0})]
 CASES += [("signal.istft", (complex_(33, 11),), options) for options in (
     {"nperseg": 64}, {"nperseg": 64, "noverlap": 48}, {"nperseg": 64, "boundary": False}, {"input_onesided": False})]
@@ -45,7 +46,8 @@ CASES += [("signal.detrend", (X,), options) for options in ({}, {"type": "consta
 CASES += [(f"fft.{name}", (real(3, n, 4),), {"norm": norm}) for name in ("dct", "idct", "dctn", "idctn") for n in (1, 2, 5, 8)
           for norm in (None, "ortho")]
 CASES += [("fft.dct", (real(3, 5),), {"n": 7}), ("fft.idct", (real(3, 5),), {"n": 3, "axis": 0}), ("fft.dctn", (real(2, 3, 4),), {"s": (3, 6)}),
-          ("fft.idctn", (real(2, 3, 4),), {"axes": (0, 2)})]
+          ("fft.idctn", (real(2, 3, 4),), {"axes": (0, 2)}), ("fft.dct", (complex_(5),), {"norm": "ortho"}),
+          ("fft.idct", (complex_(5),), {}), ("fft.dctn", (complex_(2, 3),), {})]
 CASES += [("integrate.trapezoid", (real(3, 5),), {"dx": 0.5}), ("cluster.vq.vq", (real(20, 3), real(4, 3)), {}),
           ("cluster.vq.vq", (real(20), real(4)), {})]
 
@@ -131,7 +133,7 @@ def test_a_signal_comes_back_from_its_spectra():
     ("signal.detrend", (X,), {"type": "cubic"}, "Trend type"), ("signal.detrend", (X,), {"bp": 900}, "Breakpoints"),
     ("signal.welch", (X,), {"nperseg": 32, "noverlap": 32}, "noverlap"), ("signal.welch", (X,), {"nperseg": 32, "nfft": 16}, "nfft"),
     ("signal.welch", (X,), {"average": "mode"}, "average"), ("signal.stft", (X,), {"boundary": "round"}, "boundary"),
-    ("signal.convolve2d", (X[0], X[0]), {}, "2-dimensional"), ("fft.dct", (complex_(3),), {}, "complex"), ("fft.dct", (X,), {"norm": "most"}, "norm"),
+    ("signal.convolve2d", (X[0], X[0]), {}, "2-dimensional"), ("fft.dct", (X,), {"norm": "most"}, "norm"),
     ("ndimage.map_coordinates", (X, [Y], 1), {}, "length input.ndim"), ("cluster.vq.vq", (X, X[0]), {}, "rank")])
 def test_wrong_arguments_are_named(name, args, options, message):
     with pytest.raises(ValueError, match=message):

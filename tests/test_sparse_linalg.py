@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import jitcore.numpy as jnp
 from jitcore import grad, jit
 from jitcore.scipy.sparse.linalg import bicgstab, cg, gmres
 
@@ -44,3 +45,30 @@ def test_operators_guesses_and_preconditioners(name):
         solver(matrix[:3], B)
     with pytest.raises(ValueError, match="matching shapes"):
         solver(matrix, B, B[:3])
+
+
+class Doubling:
+    """What has a shape and `@`, as a matrix has."""
+
+    shape = (3, 3)
+
+    def __matmul__(self, x):
+        return 2 * x
+
+
+@pytest.mark.parametrize("solve", [cg, gmres, bicgstab])
+@pytest.mark.parametrize("operator", [Doubling(), 2 * np.eye(3), 2 * jnp.eye(3), lambda x: 2 * x])
+def test_operators_on_several_columns(solve, operator):
+    b = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(solve(operator, b)[0], b / 2, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("args, kwargs, error, text", [
+    ((lambda x: x, {"x": np.zeros(2)}, {"y": np.zeros(2)}), {}, ValueError, "matching tree structure"),
+    ((lambda x: x, np.zeros(2), np.zeros((2, 1))), {}, ValueError, "matching shape"),
+    ((np.zeros((3, 2)), np.zeros(2)), {}, ValueError, "square matrix"),
+    (([[1]], np.zeros(1)), {}, TypeError, "either a function or ndarray"),
+])
+def test_systems_that_do_not_fit(args, kwargs, error, text):
+    with pytest.raises(error, match=text):
+        cg(*args, **kwargs)

@@ -52,3 +52,61 @@ def test_spherical_harmonics():
     expected = np.vectorize(lambda n, m: complex(mpmath.spherharm(int(n), int(m), theta, phi)))(n, m) * (abs(m) <= n)
     np.testing.assert_allclose(jit(ours.sph_harm_y)(n, m, theta, phi), expected, atol=1e-13)
     check_grads(lambda t: jnp.real(ours.sph_harm_y(n, m, t, phi)), (theta,), order=1, rtol=1e-4)
+
+
+FAR = [1e-3, 0.5, 1.0, 7.9, 8.0, 30.0, 1e3, 1e5, 1e7]
+
+
+def log_beta(a, b):
+    return mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(mpmath.mpf(a) + b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name, exact", [
+    ("betaln", log_beta), ("beta", lambda a, b: mpmath.exp(log_beta(a, b))),
+    ("poch", lambda a, b: mpmath.exp(mpmath.loggamma(mpmath.mpf(a) + b) - mpmath.loggamma(a))),
+    ("comb", lambda a, b: mpmath.exp(-log_beta(a - b + 1, b + 1)) / (mpmath.mpf(a) + 1) if b <= a else 0)])
+def test_ratios_of_gamma_functions_do_not_cancel(name, exact, dtype):
+    for a in map(dtype, FAR):
+        for b in map(dtype, FAR):
+            with mpmath.workdps(40):
+                want = exact(float(a), float(b))
+                least, most = np.finfo(dtype).tiny, np.finfo(dtype).max
+                if name != "betaln" and not least < want < most:
+                    continue
+                size = 1 if name == "betaln" else max(1, abs(mpmath.log(want)))
+            np.testing.assert_allclose(float(getattr(ours, name)(a, b)), float(want), rtol=float(32 * size * np.finfo(dtype).eps),
+                                       err_msg=f"{a} {b}")
+
+
+def test_derivatives_of_ratios_and_of_zeta():
+    check_grads(ours.betaln, (np.float64(9.5), np.float64(3e4)), order=2, rtol=1e-3)
+    check_grads(ours.betaln, (np.float64(0.5), np.float64(12.0)), order=2, rtol=1e-3)
+    for x, q in [(1.1, 2.0), (3.0, 0.5), (8.0, 30.0)]:
+        want = mpmath.diff(lambda x: mpmath.zeta(x, q), x)
+        np.testing.assert_allclose(float(grad(ours.zeta)(np.float64(x), np.float64(q))), float(want), rtol=1e-10)
+        np.testing.assert_allclose(float(grad(ours.zeta)(np.float32(x), np.float32(q))), float(want), rtol=1e-5)
+    check_grads(ours.zeta, (np.float64(2.5), np.float64(1.5)), order=2, rtol=1e-3)
+
+
+@pytest.mark.parametrize("z", [0.3 + 2j, -1 - 0.5j, 5 - 3j, 30 + 1j])
+def test_erfcx_of_complex_numbers(z):
+    np.testing.assert_allclose(complex(ours.erfcx(np.complex128(z))), theirs.erfcx(z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["entr", "rel_entr", "kl_div"])
+def test_entropies_are_of_real_numbers(name):
+    with pytest.raises(ValueError, match="complex"):
+        getattr(ours, name)(*[np.complex64(1j)] * (1 if name == "entr" else 2))
+
+
+def test_signs_and_ways_at_the_edge():
+    np.testing.assert_array_equal(ours.gammasgn(np.array([np.nan, -np.inf, np.inf, -1.5])), [np.nan, np.nan, 1, 1])
+    np.testing.assert_array_equal(ours.comb(np.array([0.0, 3.0]), 0.0, repetition=True), [1, 1])
+
+
+@pytest.mark.parametrize("theta", [-2.0, -0.5, 0.7, 4.0, 8.0])
+@pytest.mark.parametrize("n, m", [(3, -3), (3, 3), (2, 1), (5, -4), (4, 0)])
+def test_harmonics_of_any_angle(theta, n, m):
+    """An angle outside of [0, pi] is that of its cosine."""
+    np.testing.assert_allclose(ours.sph_harm_y(n, m, np.float64(theta), 0.3), theirs.sph_harm_y(n, m, theta, 0.3), atol=1e-13)

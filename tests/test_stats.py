@@ -127,3 +127,30 @@ def test_gaussian_kde(d, method):
     check_grads(lambda x: stats.gaussian_kde(x, "scott", weights).logpdf(points), (data,), order=1, rtol=1e-3)
     with pytest.raises(ValueError, match="dimension"):
         ours(np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("name, function", CASES, ids=".".join)
+def test_what_no_distribution_has_is_nan(name, function):
+    """Points that are NaN, and parameters out of their domains, inside and outside of the support."""
+    ours, theirs = getattr(getattr(stats, name), function), getattr(getattr(scipy_stats, name), function)
+    is_discrete = hasattr(getattr(stats, name), "pmf") and function != "ppf"
+    points = np.array([-1.0, 0.0, 1.0, 4.0, 0.25, np.nan, np.inf, -np.inf])[[0, 1, 2, 3, 5, 6, 7] if is_discrete else slice(None)]
+    shapes = SHAPES.get(name, ())
+    cases = [(*shapes[:place], wrong, *shapes[place + 1:]) for place in range(len(shapes))
+             for wrong in (-1.5, np.nan)] + [shapes]
+    places = [()] if hasattr(getattr(stats, name), "pmf") else [(), (0.0, -1.0), (0.0, np.nan)]
+    for parameters in [(*case, *place) for case in cases for place in places]:
+        if name == "truncnorm" and parameters[0] < parameters[1]:
+            continue  # bounds of any sign
+        with np.errstate(all="ignore"):
+            expected = theirs(points, *parameters)
+        if name in ("poisson", "nbinom") and parameters == shapes and function != "cdf":
+            expected[points == np.inf] = -np.inf if function == "logpmf" else 0  # NaN in SciPy
+        got = ours(points, *map(np.float64, parameters))
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12, err_msg=str(parameters))
+
+
+@pytest.mark.parametrize("name", ["uniform", "expon", "laplace", "logistic", "pareto", "wrapcauchy", "gumbel_r", "beta"])
+def test_no_complex_numbers(name):
+    with pytest.raises(TypeError):
+        getattr(stats, name).pdf(np.complex64(0.5 + 1j), *SHAPES.get(name, ()))

@@ -289,8 +289,8 @@ def api_boundary(fun: Callable[P, R]) -> Callable[P, R]:
 
 
 #: Packages whose functions are written in other public functions ...
-_LIBRARIES = ("experimental", "image", "nn", "numpy", "ops", "random", "scipy")
-#: ... but for these modules, through which calls of the user's go, or which call functions of the user's.
+_LIBRARIES = ("experimental", "image", "lax", "nn", "numpy", "ops", "random", "scipy")
+#: ... but for these modules, through which calls of others go, or which call functions of the user's.
 _WAYS_IN = frozenset({"jitcore.numpy.arrays.operators", "jitcore.numpy.arrays.methods",
                       "jitcore.numpy.arrays.protocols", "jitcore.numpy.vectorizing"})
 
@@ -301,12 +301,14 @@ def is_called_by_user() -> bool:
     frame: FrameType | None = sys._getframe(1)
     entry = api_boundary.__code__.co_consts
     while frame is not None and _hidden[frame.f_globals.get("__name__")]:
-        caller = frame.f_back
-        if frame.f_code in entry and caller is not None:
-            name = caller.f_globals.get("__name__", "")
-            if name not in _WAYS_IN and name.startswith("jitcore.") and name.split(".")[1] in _LIBRARIES:
-                return False
-        frame = caller
+        is_entry, frame = frame.f_code in entry, frame.f_back
+        while is_entry and frame is not None:
+            name = frame.f_globals.get("__name__", "")
+            if name not in _WAYS_IN:
+                if name.startswith("jitcore.") and name.split(".")[1] in _LIBRARIES:
+                    return False
+                break
+            frame = frame.f_back
     return True
 
 

@@ -96,6 +96,9 @@ def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None
                 function(*args, **options)  # has the signature, so that Python says what is wrong
                 check_accuracy(options.get("accuracy"))
             operands = to_operands(prim_name, args)
+            if options.get("out_dtype") is not None:
+                convert, dtype = registry["convert_element_type"], dtypes.canonicalize(options["out_dtype"])
+                operands = [convert.bind(x, new_dtype=dtype, weak_type=False) for x in operands]
             return primitive.bind(*(operands if arity == 1 else repeat_ones(prim_name, operands)))
 
         public.primitive = primitive

@@ -63,7 +63,12 @@ def log10(x):
     """Logarithm to base 10."""
 
 
-@elementwise(impl=np.log1p, hlo="log_plus_one", domain=(-0.9, 3), cost=14,
+def _log1p(x):
+    """SciPy's for complex numbers: NumPy's adds 1 first, and has no digit left near 0."""
+    return special.log1p(x) if x.dtype.kind == "c" else np.log1p(x)
+
+
+@elementwise(impl=_log1p, hlo="log_plus_one", domain=(-0.9, 3), cost=14,
              jvp=lambda t, ans, x: div(t, add(x, 1.0)))
 def log1p(x, *, accuracy=None):
     """log(1 + x), accurate near 0."""

@@ -88,8 +88,11 @@ def sub(x, y):
              transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
              transpose_sparse=(lambda ct, x, y: mul_sparse(ct, y),
                                lambda ct, x, y: mul_sparse(ct, x)))
-def mul(x, y):
-    """`x * y`; logical and for bools."""
+def mul(x, y, *, out_dtype=None):
+    """`x * y`; logical and for bools.
+
+    Args:
+        out_dtype: of the product, to which the operands are converted; theirs by default."""
 
 
 @elementwise(impl=lambda x, y: np.where(x == 0, x.dtype.type(0), x * y), scalar_op="mul", accepts="fc",

@@ -132,9 +132,12 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int]) -> Arr
     Args:
         operand: array; each extent is 1 or that of the result.
         shape: of the result.
-        broadcast_dimensions: strictly increasing, one per axis of operand.
-    Raises: TypeError when the shapes do not fit."""
+        broadcast_dimensions: one per axis of operand; where they do not increase, the axes are transposed.
+    Raises: TypeError when the shapes do not fit, or an axis repeats."""
     shape, dims = canonicalize_shape(shape), to_ints(broadcast_dimensions)
+    if list(dims) != sorted(dims) and len(dims) == aval_of(operand).ndim:
+        order = sorted(range(len(dims)), key=lambda i: dims[i])
+        operand, dims = transpose(operand, order), tuple(sorted(dims))
     if isinstance(operand, Array) and operand.shape == shape and dims == tuple(range(len(shape))):
         return operand
     return broadcast_in_dim.primitive.bind(operand, shape=shape, broadcast_dimensions=dims)
@@ -162,10 +165,8 @@ def expand_dims(array, dimensions: Sequence[int]) -> Array:
 
 
 def broadcast_to_rank(x, rank: int) -> Array:
-    """x with axes of extent 1 before its own, so that it has `rank` of them. Raises: ValueError for fewer."""
+    """x with axes of extent 1 before its own, so that it has at least `rank` of them."""
     shape = aval_of(x).shape
-    if rank < len(shape):
-        raise ValueError(f"broadcast_to_rank of an array of {len(shape)} axes to {rank}")
     return reshape(x, (1,) * (rank - len(shape)) + tuple(shape))
 
 

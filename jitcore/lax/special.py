@@ -297,8 +297,35 @@ def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
 
 
+_ZETA_TERMS = 10
+_BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600)
+
+
+def _zeta_slope(x, q):
+    """d zeta(x, q) / d x in float64: some terms, and Euler and Maclaurin's formula for the rest."""
+    dtype = aval_of(x).dtype
+    x, q = (convert_element_type(v, dtypes.float64) for v in (x, q))
+    total = 0.0
+    for term in range(_ZETA_TERMS):
+        logarithm = log(add(q, float(term)))
+        total = sub(total, mul(logarithm, exp(neg(mul(x, logarithm)))))
+    end = add(q, float(_ZETA_TERMS))
+    logarithm, above = log(end), sub(x, 1.0)
+    power = exp(neg(mul(x, logarithm)))
+    total = sub(total, mul(div(mul(power, end), above), add(logarithm, div(1.0, above))))
+    total = sub(total, mul(mul(power, logarithm), 0.5))
+    # x (x + 1) ... end**(-x - 2 k + 1), and its derivative divided by it
+    factor, slope = div(mul(power, x), end), sub(div(1.0, x), logarithm)
+    for k, coefficient in enumerate(_BERNOULLI, 1):
+        total = add(total, mul(mul(factor, slope), coefficient))
+        one, two = add(x, 2.0 * k - 1), add(x, 2.0 * k)
+        factor = div(mul(mul(factor, one), two), square(end))
+        slope = add(slope, add(div(1.0, one), div(1.0, two)))
+    return convert_element_type(total, dtype)
+
+
 @_smooth(impl=special.zeta, domain=(1.1, 10), cost=300, scipy="zeta",
-         jvp=(refuse_derivative("zeta gradient with respect to x is not supported"),
+         jvp=(lambda t, ans, x, q: mul(t, _zeta_slope(x, q)),
               lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))
 def zeta(x, q):
     """Hurwitz zeta function, the sum over n of (q + n)**-x. x: greater than 1."""

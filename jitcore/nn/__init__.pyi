@@ -11,7 +11,8 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike, bi
                           is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
                           key_value_seq_lengths: ArrayLike | None = None,
                           local_window_size: int | tuple[int, int] | None = None,
-                          implementation: str | None = None) -> Array: ...
+                          implementation: str | None = None,
+                          return_residual: bool = False) -> Array | tuple[Array, Array]: ...
 @overload
 def logsumexp(a: ArrayLike, axis: AxisLike = None, b: ArrayLike | None = None, keepdims: bool = False,
               return_sign: Literal[False] = False, where: ArrayLike | None = None) -> Array: ...

@@ -11,6 +11,7 @@ from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.nn.normalization import softmax
 from jitcore.numpy.arrays.promotion import ensure_array
+from jitcore.scipy.special import logsumexp
 
 __all__ = ["dot_product_attention"]
 
@@ -18,7 +19,8 @@ __all__ = ["dot_product_attention"]
 def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: float | None = None,
                           is_causal: bool = False, query_seq_lengths=None, key_value_seq_lengths=None,
                           local_window_size: int | tuple[int, int] | None = None,
-                          implementation: str | None = None) -> Array:
+                          implementation: str | None = None,
+                          return_residual: bool = False) -> Array | tuple[Array, Array]:
     """softmax(scale query key^T + bias) value, for each head.
 
     Args:
@@ -30,10 +32,11 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: flo
         query_seq_lengths, key_value_seq_lengths: [batch] ints, what is filled of T and of S.
         local_window_size: how many keys before and after a query are seen, one number or two.
         implementation: None or "xla", for JAX's signature.
+        return_residual: also the logarithms of the sums that softmax divides by.
 
     Returns: an Array of the query's shape and dtype; sums are taken in single precision at least. Queries
-    beyond their length give 0.
-    Raises: ValueError for shapes that do not fit, and for another implementation.
+    beyond their length give 0. With return_residual also [batch, T, N], in that dtype.
+    Raises: ValueError for shapes or dtypes that do not fit, and for another implementation.
     Source: A. Vaswani et al., Attention is all you need (2017), as jax.nn.dot_product_attention."""
     if implementation not in (None, "xla"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
@@ -43,6 +46,9 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: flo
         raise ValueError("query, key and value need the axes [batch, length, heads, features], the batch "
                          "or not, got "
                          f"shapes {query.shape}, {key.shape} and {value.shape}")
+    for name, x in (("key", key), ("value", value)):
+        if x.dtype != dtype:
+            raise ValueError(f"{name} dtype should be {dtype}, but got {x.dtype}")
     if query.ndim == 3:
         query, key, value = query[None], key[None], value[None]
     batch, length, heads, features = query.shape
@@ -65,13 +71,17 @@ def dot_product_attention(query, key, value, bias=None, mask=None, *, scale: flo
     for one in (*seen, mask):
         if one is not None:
             scores = jnp.where(one, scores, jnp.asarray(-0.7 * float(jnp.finfo(wide).max), wide))
+    residual = None
+    if return_residual:
+        residual = jnp.asarray(jnp.moveaxis(logsumexp(scores, axis=-1), -2, -1), dtype)
     weights = jnp.asarray(softmax(scores, axis=-1), key.dtype)
     weights = jnp.reshape(weights, (batch, others[2], heads // others[2], length, others[1]))
     out = jnp.reshape(jnp.einsum("bkgts,bskh->btkgh", weights, value), (batch, length, heads, features))
     if query_seq_lengths is not None:
         filled = jnp.arange(length)[None] < jnp.asarray(query_seq_lengths)[:, None]
         out = jnp.where(filled[:, :, None, None], out, 0)
-    return jnp.reshape(jnp.asarray(out, dtype), shape)
+    out = jnp.reshape(jnp.asarray(out, dtype), shape)
+    return out if residual is None else (out, jnp.reshape(residual, shape[:-1]))
 
 
 def _find_seen(length: int, keys: int, is_causal: bool, query_lengths, key_lengths, window) -> list:

@@ -198,7 +198,8 @@ def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
             return jnp.zeros(shape, dtype)
         axis = canonicalize_axis(column_axis, len(shape))
         n_columns = shape[axis]
-        matrix = random.orthogonal(key, math.prod(shape) // n_columns, (), dtype, n_columns)
+        wide = dtypes.float32 if dtypes.is_half(dtype) else dtype  # which has decompositions
+        matrix = random.orthogonal(key, math.prod(shape) // n_columns, (), wide, n_columns).astype(dtype)
         matrix = jnp.reshape(matrix, (*shape[:axis], *shape[axis + 1 :], n_columns))
         return jnp.asarray(scale, dtype) * jnp.moveaxis(matrix, -1, axis)
 

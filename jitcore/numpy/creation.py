@@ -7,6 +7,7 @@ tracing.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 
@@ -23,6 +24,7 @@ from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, bro
                                             promote_arrays, require_static)
 from jitcore.numpy.ufuncs import logic
 from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power, sign, subtract
+from jitcore.transforms.vmap import vmap
 
 
 # -- from values --------------------------------------------------------------------------------------------
@@ -73,6 +75,8 @@ def _scalar_to_numpy(value, dtype) -> np.ndarray:
     if isinstance(value, int) and dtypes.is_integer(dtype):
         return dtypes.scalar_to_numpy(value, dtype)
     natural = np.asarray(value)
+    if dtypes.is_integer(dtype) and not np.isfinite(natural):
+        raise ValueError(f"cannot convert float {value} to integer")
     return convert_ndarray(natural, dtype)
 
 
@@ -97,6 +101,8 @@ def _from_sequence(x, dtype) -> Array:
             return _stack_nested(x, dtype)
         accepted = (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray)
         bad = next((kind for kind in kinds if not issubclass(kind, accepted)), None)
+        if bad is type(None):
+            raise ValueError("None is not a valid value for jnp.array")
         if bad is not None:
             raise TypeError(f"Value of type {bad} is not a valid jitcore array element. "
                             "Only arrays of numeric types are supported.")
@@ -110,7 +116,9 @@ def _from_sequence(x, dtype) -> Array:
         return _from_ndarray(np.from_dlpack(x), dtype, False)
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return _from_ndarray(np.asarray(x), dtype, False)
-    if isinstance(x, (range, memoryview, bytearray)) or hasattr(x, "__len__"):
+    if isinstance(x, (memoryview, bytearray)):
+        return _from_ndarray(np.asarray(x), dtype, True)
+    if isinstance(x, range) or hasattr(x, "__len__"):
         return _from_sequence(list(x), dtype)
     raise TypeError(f"Unexpected input type for array: {type(x)}")
 
@@ -184,8 +192,15 @@ def from_dlpack(x, /, *, device=None, copy: bool | None = None):
 
 
 def fromfunction(function, shape, *, dtype=float, **kwargs):
-    """`function(*index_grids, **kwargs)`. Same as: `numpy.fromfunction`."""
-    return function(*indices(shape, dtype=dtype), **kwargs)
+    """An array of what the function gives for the indices of each element, as scalars of `dtype`.
+
+    Same as: `numpy.fromfunction` for a function of each element: it is batched, not called with grids, so
+    that it may give arrays, too, whose axes come last."""
+    shape = canonicalize_shape(shape)
+    batched = functools.partial(function, **kwargs)
+    for axis in reversed(range(len(shape))):
+        batched = vmap(batched, in_axes=tuple(0 if place == axis else None for place in range(len(shape))))
+    return batched(*(lax.iota(dtypes.canonicalize(dtype), extent) for extent in shape))
 
 
 # -- filled -------------------------------------------------------------------------------------------------
@@ -262,12 +277,15 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
         require_static("arange", name, value)
     if stop is None and step is not None:
         start, stop = 0, start
-    given = [operator.index(v) if _is_integer_scalar(v) else v for v in (start, stop, step) if v is not None]
+    given = [v for v in (start, stop, step) if v is not None]
+    if any(dtypes.is_complex(getattr(v, "dtype", np.dtype(bool))) or isinstance(v, complex) for v in given):
+        raise ValueError("arange of complex numbers, which have no order: use dtype=")
     if dtype is None:
         types = [v if isinstance(v, dtypes.PYTHON_SCALARS) else getattr(v, "dtype", int) for v in given]
         dtype = dtypes.result_type(*types)
         dtype = dtypes.default_dtype("i") if dtype == dtypes.bool_ else dtype
     dtype = dtypes.canonicalize(_dtype_like(dtype))
+    given = [operator.index(v) if _is_integer_scalar(v) else v for v in given]
     if stop is None and not isinstance(given[0], (int, float, np.generic, Array)):
         return lax.iota(dtype, given[0])  # a symbolic extent
     given = [v.data[()] if isinstance(v, ConcreteArray) else v for v in given]
@@ -354,7 +372,7 @@ def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axi
 
 def indices(dimensions, dtype=None, sparse: bool = False):
     """Index grids of a shape, stacked (or a tuple of open grids with `sparse`). Same as: `numpy.indices`."""
-    dimensions = canonicalize_shape(dimensions)
+    dimensions = canonicalize_shape(tuple(dimensions))
     dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     if sparse:
         rank = len(dimensions)

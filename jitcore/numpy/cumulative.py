@@ -28,8 +28,15 @@ def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
     a = ensure_array(name, a)
     if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0
-    a = convert_dtype(a, _widen_bool(a.dtype) if dtype is None else dtypes.canonicalize_for(dtype, a.dtype))
-    return function(a, canonicalize_axis(axis, a.ndim))
+    dtype = _widen_bool(a.dtype) if dtype is None else dtypes.canonicalize_for(dtype, a.dtype)
+    return _run(function, convert_dtype(a, dtype), canonicalize_axis(axis, a.ndim))
+
+
+def _run(function, a, axis: int) -> Array:
+    """Bools by way of numbers: a sum is whether any was true."""
+    if a.dtype != dtypes.bool_:
+        return function(a, axis)
+    return convert_dtype(function(convert_dtype(a, dtypes.int32), axis), dtypes.bool_)
 
 
 def cumsum(a, axis: int | None = None, dtype=None, out=None):
@@ -55,7 +62,7 @@ def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, iden
         axis = 0
     axis = canonicalize_axis(axis, x.ndim)
     dtype = reductions.widen_integer(x.dtype) if dtype is None else dtypes.canonicalize_for(dtype, x.dtype)
-    out = function(convert_dtype(x, dtype), axis)
+    out = _run(function, convert_dtype(x, dtype), axis)
     if include_initial:
         first = lax.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), identity, dtype)
         out = lax.concatenate([first, out], axis)

@@ -142,6 +142,8 @@ def vander(x, N: int | None = None, increasing: bool = False):
     count = x.shape[0] if N is None else operator.index(N)
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
+    if count < 0:
+        raise ValueError(f"vander of N={count} columns: N must not be negative")
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
     powers = powers.astype(x.dtype if dtypes.is_integer(x.dtype) else np.int32)
     return arithmetic.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers))
@@ -164,11 +166,15 @@ def triu_indices(n: int, k: int = 0, m: int | None = None):
 
 def tril_indices_from(arr, k: int = 0):
     """Indices of the lower triangle of arr. Same as: `numpy.tril_indices_from`."""
+    if np.ndim(arr) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
 def triu_indices_from(arr, k: int = 0):
     """Indices of the upper triangle of arr. Same as: `numpy.triu_indices_from`."""
+    if np.ndim(arr) != 2:
+        raise ValueError("Only 2-D inputs are accepted")
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.core.jaxpr import aval_of
 from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.fft import FftType, fft as lax_fft
 from jitcore.numpy import shaping
@@ -70,6 +71,8 @@ def transform(name: str, kind: FftType, a, s, axes, norm) -> Array:
     if axes is None:
         axes = tuple(range(a.ndim)) if s is None else tuple(range(a.ndim - len(s), a.ndim))
     axes = tuple(canonicalize_axis(i, a.ndim) for i in axes)
+    if not axes:
+        return a
     if s is not None and len(s) != len(axes):
         raise ValueError(f"{name}: s and axes must have the same length, got {s} and {axes}")
     lengths = [a.shape[i] for i in axes] if s is None else [operator.index(n) for n in s]
@@ -161,7 +164,7 @@ def hfft(a, n=None, axis=-1, norm=None):
 
 def ihfft(a, n=None, axis=-1, norm=None):
     """Inverse of `hfft`. Same as: `numpy.fft.ihfft`."""
-    return arithmetic.conjugate(rfft(a, n, axis, _OPPOSITE.get(norm, norm)))
+    return arithmetic.conjugate(rfft(asarray(a), n, axis, _OPPOSITE.get(norm, norm)))
 
 
 def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
@@ -183,6 +186,8 @@ def _check_frequencies(name: str, n, d) -> int:
     if isinstance(d, (list, tuple)):
         raise ValueError(
             f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {list(d)}.")
+    if dtypes.is_complex(aval_of(d).dtype):
+        raise TypeError(f"The d argument of jax.numpy.fft.{name} is a real number, got {d!r}")
     return operator.index(n)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import broadcast_array, ensure_arrays, require_static
-from jitcore.numpy.creation import arange, array, asarray, linspace
+from jitcore.numpy.creation import arange, array, asarray, linspace, zeros
 from jitcore.numpy.joining import concatenate
 
 s_ = np.s_
@@ -50,6 +50,8 @@ class _Grid:
 
     def __getitem__(self, key):
         keys = key if isinstance(key, tuple) else (key,)
+        if not keys:
+            return () if self._is_sparse else zeros((0,))
         ranges = [_range_of(one) for one in keys]
         dtype = dtypes.result_type(*ranges)
         ranges = [asarray(x, dtype) for x in ranges]

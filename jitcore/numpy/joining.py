@@ -84,8 +84,10 @@ def column_stack(tup):
 
 
 def block(arrays):
-    """An array of nested lists of blocks. Same as: `numpy.block`."""
-    depth = _nesting_depth(arrays)
+    """An array of nested lists of blocks. Same as: `numpy.block`.
+
+    Raises: ValueError for lists whose depths differ; TypeError for tuples."""
+    depth = _nesting_depth(arrays, ())
 
     def join(item, level: int):
         if isinstance(item, list):
@@ -98,8 +100,17 @@ def block(arrays):
     return join(arrays, 0)
 
 
-def _nesting_depth(item) -> int:
-    return 1 + builtins.max(map(_nesting_depth, item), default=0) if isinstance(item, list) else 0
+def _nesting_depth(item, place: tuple[int, ...]) -> int:
+    """How deep lists are nested. Raises: TypeError for a tuple; ValueError for depths that differ."""
+    if isinstance(item, tuple):
+        raise TypeError(f"block takes nested lists, got a tuple at {list(place)}; tuples do not nest")
+    if not isinstance(item, list):
+        return 0
+    depths = {_nesting_depth(part, (*place, i)) for i, part in enumerate(item)}
+    if len(depths) != 1:
+        what = f"lists of different depths, {sorted(depths)}," if depths else "an empty list"
+        raise ValueError(f"block got {what} at {list(place)}")
+    return 1 + depths.pop()
 
 
 def append(arr, values, axis: int | None = None):

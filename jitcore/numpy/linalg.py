@@ -17,6 +17,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
 from jitcore.lax.define import canonicalize_axis
+from jitcore.lax.linalg.reflections import factor_by_reflections
 from jitcore.lax.linalg.solve import solve as solve_factoring
 from jitcore.numpy import diagonals, products, reductions, shaping
 from jitcore.numpy.arrays.dtype_names import finfo
@@ -94,9 +95,14 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
 
 
 def qr(a, mode: str = "reduced"):
-    """a = Q R with orthonormal columns of Q. mode: "reduced" (which "full" is too), "complete", "r". Same as:
-    `numpy.linalg.qr`."""
+    """a = Q R with orthonormal columns of Q. Same as: `numpy.linalg.qr`.
+
+    mode: "reduced" (which "full" is too), "complete", "r"; "raw" gives the transpose of what LAPACK packs
+        both into, and the factors of reflections."""
     (a,) = _matrices("qr", a)
+    if mode == "raw":
+        packed, taus = factor_by_reflections(a)
+        return QRResult(matrix_transpose(packed), taus)
     if mode not in ("reduced", "complete", "full", "r"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     q, r = lax_linalg.qr(a, full_matrices=mode == "complete")
@@ -105,8 +111,19 @@ def qr(a, mode: str = "reduced"):
 
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
         subset_by_index=None):
-    """a = U diag(S) Vh with descending singular values S. Same as: `numpy.linalg.svd`."""
+    """a = U diag(S) Vh with descending singular values S. Same as: `numpy.linalg.svd`.
+
+    subset_by_index: (start, stop) of the singular values that are wanted; not with full_matrices."""
     (a,) = _matrices("svd", a)
+    if subset_by_index is not None:
+        start, stop = map(operator.index, subset_by_index)
+        if full_matrices and compute_uv or not 0 <= start <= stop <= min(a.shape[-2:]):
+            raise ValueError(f"svd: {subset_by_index=} needs full_matrices=False, and bounds from 0 to the "
+                             f"number of singular values of an array of shape {a.shape}")
+        found = svd(a, False, compute_uv)
+        if not compute_uv:
+            return found[..., start:stop]
+        return SVDResult(found.U[..., start:stop], found.S[..., start:stop], found.Vh[..., start:stop, :])
     if not compute_uv:
         return lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=False)
     return SVDResult(*lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=True))
@@ -186,6 +203,8 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
 
     rtol: a number, or one for each matrix."""
     (a,) = _matrices("pinv", a)
+    if rtol is not None and rcond is not None:
+        raise ValueError("pinv: only one of rtol and rcond may be specified.")
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10.0 * max(a.shape[-2:]) * float(finfo(a.dtype).eps)

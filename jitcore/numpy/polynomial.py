@@ -96,8 +96,8 @@ def polyint(p, m: int = 1, k=None):
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     k = lax.broadcast_in_dim(lax.reshape(k, (k.size,)), (m,), (0,)) if k.size == 1 else atleast_1d(k)
-    if k.shape[0] < m:
-        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    if k.shape[0] != m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
     for i in range(m):
         n = p.shape[0]
         powers = np.arange(n, 0, -1).astype(p.dtype)
@@ -117,6 +117,8 @@ def polyfit(x, y, deg: int, rcond=None, full: bool = False, w=None, cov=False):
         raise ValueError("expected deg >= 0")
     if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise TypeError("expected vectors x and y (or a matrix y) of the same length")
+    if not x.shape[0]:
+        raise TypeError("expected non-empty vector for x")
     rcond = x.shape[0] * float(np.finfo(x.dtype).eps) if rcond is None else rcond
     lhs, rhs = diagonals.vander(x, deg + 1), y
     if w is not None:
@@ -146,6 +148,8 @@ def poly(seq_of_zeros):
     if roots_.ndim == 2:
         roots_ = linalg.eigvals(roots_)
     one = lax.full((1,), 1, roots_.dtype)
+    if not roots_.shape[0]:
+        return lax.reshape(one, ())
     out = one
     for i in range(roots_.shape[0]):
         out = convolve(out, concatenate([one, lax.reshape(arithmetic.negative(get_item(roots_, i)), (1,))]))
@@ -202,6 +206,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         period: of x and xp; left and right are then ignored."""
     x, xp = promote_arrays("interp", x, xp, to=dtypes.inexact_dtype)
     (fp,) = promote_arrays("interp", fp, to=dtypes.inexact_dtype)
+    if dtypes.is_complex(x.dtype):
+        raise ValueError("interp: complex x values are not supported, they have no order")
     if xp.ndim != 1 or fp.ndim != 1 or xp.shape != fp.shape:
         raise ValueError("xp and fp must be one-dimensional arrays of equal size")
     if period is not None:

@@ -15,7 +15,8 @@ from jitcore.array import Array
 from jitcore.lax.define import canonicalize_axis
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy.arrays.promotion import (apply_elementwise, apply_select, borrow_array, broadcast_array,
-                                            canonicalize_axes, convert_dtype, ensure_array, reject_out)
+                                            canonicalize_axes, convert_dtype, ensure_array, reject_out,
+                                            to_numeric)
 from jitcore.numpy.creation import array, asarray
 from jitcore.numpy.ufuncs import arithmetic, logic
 
@@ -41,10 +42,17 @@ def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial
         a = apply_select(_mask(where, a.shape), a, np.asarray(identity).astype(a.dtype)[()])
     out = function(a, axes) if axes or a.ndim == 0 else array(a)
     if initial is not None:
-        out = combine(out, asarray(initial, out.dtype))
+        out = combine(out, _read_initial(initial, out.dtype))
     if keepdims:
         out = lax.expand_dims(out, axes) if axes else out
     return convert_dtype(out, out.dtype)
+
+
+def _read_initial(initial, dtype) -> Array:
+    initial = asarray(initial)
+    if initial.ndim:
+        raise ValueError(f"initial value must be a scalar. Got array of shape {initial.shape}")
+    return convert_dtype(initial, dtype)
 
 
 def _mask(where, shape: tuple) -> Array:
@@ -59,7 +67,7 @@ def _mask(where, shape: tuple) -> Array:
 def _prepare(name: str, a, dtype, out, widen: bool) -> Array:
     reject_out(name, out)
     a = borrow_array(name, a)
-    target = widen_integer(a.dtype) if widen else a.dtype
+    target = widen_integer(a.dtype) if widen else to_numeric(a.dtype)
     target = target if dtype is None else dtypes.canonicalize_for(dtype, a.dtype)
     return convert_dtype(a, target, a.weak_type and target == a.dtype)
 
@@ -68,7 +76,8 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     """Sum of the elements. Same as: `numpy.sum`, with narrow integers widened to 32 bits."""
     a = _prepare("sum", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
-        return any(a, axis, None, keepdims, where=where)
+        found = any(a, axis, None, keepdims, where=where)
+        return found if initial is None else logic.logical_or(found, _read_initial(initial, a.dtype))
     return _fold("sum", lax.reduce_sum, a, axis, keepdims, where, 0, initial, arithmetic.add)
 
 
@@ -76,7 +85,8 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     """Product of the elements. Same as: `numpy.prod`, with narrow integers widened to 32 bits."""
     a = _prepare("prod", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
-        return all(a, axis, None, keepdims, where=where)
+        found = all(a, axis, None, keepdims, where=where)
+        return found if initial is None else logic.logical_and(found, _read_initial(initial, a.dtype))
     return _fold("prod", lax.reduce_prod, a, axis, keepdims, where, 1, initial, arithmetic.multiply)
 
 
@@ -92,10 +102,10 @@ def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
     is_max = name == "max"
     if dtypes.is_complex(a.dtype):
         if where is not None:
-            a = apply_select(_mask(where, a.shape), a, asarray(initial, a.dtype))
+            a = apply_select(_mask(where, a.shape), a, _read_initial(initial, a.dtype))
         found = _complex_extremum(a, axes, is_max, keepdims)
         return found if initial is None else (arithmetic.maximum if is_max else arithmetic.minimum)(
-            found, asarray(initial, a.dtype))
+            found, _read_initial(initial, a.dtype))
     function = lax.reduce_max if is_max else lax.reduce_min
     if a.dtype == dtypes.bool_:
         function = lax.reduce_or if is_max else lax.reduce_and
@@ -224,12 +234,17 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
         correction=None):
     """Mean squared distance from the mean; the divisor is the count minus `ddof` (or `correction`).
 
-    Same as: `numpy.var`; NaN where the divisor is not positive."""
+    Same as: `numpy.var`; NaN where the divisor is not positive. Raises: ValueError for complex numbers in a
+    real dtype."""
     reject_out("var", out)
     if correction is not None and not (isinstance(ddof, (int, float)) and ddof == 0):
         raise ValueError("ddof and correction can't be provided simultaneously.")
     ddof = ddof if correction is None else correction
-    a, target = _to_inexact(ensure_array("var", a), dtype)
+    a = ensure_array("var", a)
+    is_complex = dtype is not None and dtypes.is_complex(dtypes.canonicalize_for(dtype, a.dtype))
+    if dtype is not None and dtypes.is_complex(a.dtype) and not is_complex:
+        raise ValueError(f"var and std of complex numbers in the real dtype {dtype} are not defined")
+    a, target = _to_inexact(a, dtype)
     center = _mean(a, axis, None, True, where) if mean is None else mean
     distance = arithmetic.subtract(a, center)
     squares = arithmetic.square(distance)
@@ -238,7 +253,7 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     total = sum(squares, axis, None, None, keepdims, where=where)
     divisor = arithmetic.subtract(_count(squares, axis, where, keepdims), ddof) if where is not None else (
         _count(squares, axis, None) - ddof)
-    target = dtypes.real_dtype(target)
+    target = target if is_complex else dtypes.real_dtype(target)
     if isinstance(divisor, (int, float)):
         out = arithmetic.divide(total, total.dtype.type(divisor if divisor > 0 else np.nan))
     else:

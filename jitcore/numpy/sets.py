@@ -17,7 +17,7 @@ from jitcore.errors import arguments as argument_errors
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import apply_select, convert_dtype, ensure_array, promote_arrays
 from jitcore.numpy.creation import asarray
-from jitcore.numpy.cumulative import cumsum, diff
+from jitcore.numpy.cumulative import cumsum
 from jitcore.numpy.indexing import searching
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item
@@ -67,9 +67,13 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
     count = rows.shape[0]
     if count == 0:
-        return _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value)
+        inverse = lax.full(shape if axis is None else (0,), 0, dtypes.default_dtype("i"))
+        inverse = inverse if return_inverse else None
+        return _unique_of_nothing(rows, return_index, inverse, return_counts, size, fill_value)
     flat = reshape(rows, (count, -1)) if rows.size else lax.full((count, 1), 0, rows.dtype)
     needs_order = return_index or return_inverse or rows.ndim > 1
+    if equal_nan and dtypes.is_complex(flat.dtype):  # so that those of which one part is NaN are last, too
+        flat = apply_select(logic.isnan(flat), flat.dtype.type(np.nan), flat)
     keys, order = _sort_rows(flat, needs_order)
     is_first = _find_first_of_equal(keys, equal_nan)
     # One more than asked for: where the last one that is kept ends.
@@ -98,11 +102,11 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value):
+def _unique_of_nothing(rows, return_index: bool, inverse, return_counts: bool, size, fill_value):
     length = size or 0
     found = lax.full((length, *rows.shape[1:]), 0 if fill_value is None else fill_value, rows.dtype)
     empty = lax.full((length,), 0, dtypes.default_dtype("i"))
-    extras = [empty] * (return_index + return_inverse + return_counts)
+    extras = [*[empty] * return_index, *([] if inverse is None else [inverse]), *[empty] * return_counts]
     return (found, *extras) if extras else found
 
 
@@ -158,8 +162,14 @@ def unique_all(x, /, *, size: int | None = None, fill_value=None):
 
 
 # -- operations ---------------------------------------------------------------------------------------------
+#: Ways to search, of which one is taken in any case.
+_METHODS = "auto", "compare_all", "binary_search", "sort"
+
+
 def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"):
     """Whether each element occurs in test_elements. Same as: `numpy.isin`."""
+    if method not in _METHODS:
+        raise ValueError(f"{method=} is not implemented; options are {', '.join(map(repr, _METHODS))}")
     element, tests = promote_arrays("isin", asarray(element), asarray(test_elements))
     tests = ravel(tests)
     if not tests.size or not element.size:
@@ -192,7 +202,8 @@ def _is_new(ordered) -> Array:
     """Whether an element of a sorted vector differs from the one before."""
     if not ordered.shape[0]:
         return lax.full((0,), False, dtypes.bool_)
-    return concatenate([asarray([True]), logic.not_equal(diff(ordered), 0)])
+    before, after = get_item(ordered, slice(None, -1)), get_item(ordered, slice(1, None))
+    return concatenate([asarray([True]), logic.not_equal(before, after)])
 
 
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *,

@@ -64,6 +64,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
     if not isinstance(bins, int) and bins.ndim == 1:
         return convert_dtype(bins, dtypes.inexact_dtype(dtypes.result_type(bins, dtype)))
     count = operator.index(bins)
+    if count < 1:
+        raise ValueError(f"histogram: bins must be positive, got {count}")
     if range is None:
         low, high = (reductions.min(a), reductions.max(a)) if a.size else (0, 1)
     else:
@@ -83,7 +85,7 @@ def histogram(a, bins=10, range=None, weights=None, density=None):
     a = ravel(ensure_array("histogram", asarray(a)))
     dtype, edges = dtypes.inexact_dtype(a.dtype), histogram_bin_edges(a, bins, range)
     counts = count_between(a, edges, weights, isinstance(bins, int))
-    counts = convert_dtype(counts, dtype) if weights is None else counts
+    counts = convert_dtype(counts, dtype if weights is None else dtypes.inexact_dtype(counts.dtype))
     if density:
         counts = arithmetic.divide(arithmetic.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
     return counts, edges
@@ -179,6 +181,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):
         weights = asarray(weights, coordinates[0].dtype)
     counts = count_in_bins(coordinates, edges, [isinstance(b, int) for b in bins], weights)
     if density:
+        counts = convert_dtype(counts, coordinates[0].dtype)
         counts = arithmetic.divide(counts, reductions.sum(counts))
         for i, e in enumerate(edges):
             shape = [1] * count
@@ -407,6 +410,8 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=
         return lax.full(() if count == 1 else (count, count), np.nan, samples.dtype)
     ddof = (0 if bias else 1) if ddof is None else ddof
     weights = None
+    if fweights is not None and not dtypes.is_integer(ensure_array("cov", fweights).dtype):
+        raise TypeError("fweights must be integers: how often each observation counts")
     for given in (fweights, aweights):
         if given is not None:
             given = convert_dtype(ensure_array("cov", given), samples.dtype)

@@ -190,7 +190,7 @@ def _choose_layout(params: dict, out_shape, min_line: int) -> ConvDimensionNumbe
     keeps = (
         lhs_spec == features_first.lhs_spec
         and out_spec == features_first.out_spec
-        and params["window_strides"][-1] == 1
+        and params["window_strides"][-1:] == (1,)
         and params["batch_group_count"] == 1
         and isinstance(line, int)
         and line >= min_line

@@ -15,6 +15,7 @@ Modules:
     multivariate  Random vectors and matrices: correlated normal vectors, orthogonal matrices.
     parameters    What every distribution does with its arguments: the key, the shape, the dtype and the
                   parameters.
+    placing       Where samples lie: the argument `out_sharding` of the functions that draw arrays.
 """
 
 import sys
@@ -28,6 +29,14 @@ from jitcore.random.gamma import *  # noqa: F403
 from jitcore.random.gamma import __all__ as _of_gamma  # the name is that of a function, too
 from jitcore.random.keys import *  # noqa: F403
 from jitcore.random.multivariate import multivariate_normal, orthogonal
+from jitcore.random.placing import accept_sharding
+
+#: Those that take `out_sharding`: what they draw may be too large for one device.
+_PLACED = """ball bernoulli beta bits categorical cauchy chisquare dirichlet exponential f gamma
+    generalized_normal geometric gumbel laplace loggamma logistic lognormal maxwell multivariate_normal normal
+    orthogonal pareto permutation poisson rademacher randint rayleigh t triangular truncated_normal uniform
+    wald"""
+globals().update({name: accept_sharding(globals()[name]) for name in _PLACED.split()})
 
 __all__ = [*continuous.__all__, *counts.__all__, *discrete.__all__, *_of_gamma, *keys.__all__,
            "multivariate_normal",

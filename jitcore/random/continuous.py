@@ -173,8 +173,8 @@ def gumbel(key, shape=(), dtype=None, mode: str | None = None) -> Array:
     """Standard Gumbel samples, -log(-log(u)).
 
     Args:
-        mode: "low" (default) or "high": the latter draws twice as many bits, so that the upper tail is as
-            fine as the lower one.
+        mode: "low" (default), "high" or "highest". The others draw twice as many bits, so that the upper
+            tail is finer; "highest" is exact to the last place in both, in float32.
     Raises: ValueError for another mode."""
     key, shape, dtype = read_call("gumbel", key, shape, dtype)
     return draw_gumbel(key, shape, dtype, mode)
@@ -182,10 +182,12 @@ def gumbel(key, shape=(), dtype=None, mode: str | None = None) -> Array:
 
 def draw_gumbel(key: Array, shape: tuple, dtype, mode: str | None = None) -> Array:
     """Gumbel floats from a raw key; `mode` as in `gumbel`."""
-    if mode not in (None, "low", "high"):
-        raise ValueError(f"got {mode=}, expected 'high' or 'low'")
+    if mode not in (None, "low", "high", "highest"):
+        raise ValueError(f"got {mode=}, expected 'highest', 'high' or 'low'")
+    if mode == "highest" and dtype == dtypes.float32:
+        return _draw_finest_gumbel(key, shape)
     tiny = dtype.type(jnp.finfo(dtype).tiny)
-    if mode != "high":
+    if mode not in ("high", "highest"):
         return lax.neg(lax.log(lax.neg(lax.log(draw_uniform(key, shape, dtype, tiny, 1.0)))))
     both = draw_uniform(key, (2, *shape), dtype)
     upper, lower = (index_in_dim(both, i, 0, keepdims=False) for i in range(2))
@@ -193,6 +195,26 @@ def draw_gumbel(key: Array, shape: tuple, dtype, mode: str | None = None) -> Arr
     fine = lax.add(lax.add(upper, lax.mul(lower, step)), tiny)
     x = lax.select(lax.ge(upper, dtype.type(0.5)), upper, fine)
     return lax.neg(lax.log(lax.neg(lax.log1p(lax.neg(x)))))
+
+
+def _draw_finest_gumbel(key: Array, shape: tuple) -> Array:
+    """float32 Gumbel samples of 64 random bits: of u below 1/2, and else of 1 - u, with a full mantissa."""
+    both = random_bits(key, 32, (2, *shape))
+    upper, lower = (index_in_dim(both, i, 0, keepdims=False) for i in range(2))
+    is_low = upper < 2**31
+    rest_upper = jnp.where(lower == 0, ~upper + 1, ~upper)
+    u = _to_fraction(jnp.where(is_low, upper, rest_upper), jnp.where(is_low, lower, ~lower + 1))
+    return -lax.log(-jnp.where(is_low, lax.log1p(-u), lax.log(u)))
+
+
+def _to_fraction(upper: Array, lower: Array) -> Array:
+    """(upper 2**32 + lower) / 2**64 in float32, of the 24 bits from the first one that is set."""
+    zeros = lax.clz(upper)
+    is_short = zeros == 32
+    shifted = jnp.where(zeros == 0, upper, (upper << zeros) | (lower >> (32 - zeros)))
+    first = jnp.where(is_short, lower << lax.clz(lower), shifted) >> 8
+    exponent = 24 + jnp.where(is_short, 32 + lax.clz(lower), zeros)
+    return jnp.ldexp(lax.convert_element_type(first, dtypes.float32), -exponent.astype(dtypes.int32))
 
 
 def laplace(key, shape=(), dtype=None) -> Array:

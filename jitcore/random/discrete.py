@@ -148,11 +148,12 @@ def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
 
     Args:
         independent: whether every vector along the axis gets an order of its own.
-    Raises: TypeError for a scalar that is no integer."""
+    Raises: TypeError for a scalar that is no integer; ValueError for an axis that is not there."""
     key = read_keys("permutation", key)
     if not aval_of(x).ndim:
         if not dtypes.is_integer(aval_of(x).dtype):
             raise TypeError("x must be an integer or at least 1-dimensional")
+        canonicalize_axis(axis, 1)
         return _shuffle(key, jnp.arange(x), 0)
     x = jnp.asarray(x)
     axis = canonicalize_axis(axis, len(x.shape))

@@ -16,8 +16,9 @@ from jitcore.lax.shape import broadcast_in_dim, full, product, reshape
 from jitcore.random.continuous import draw_exponential, draw_normal, draw_uniform
 from jitcore.random.discrete import rademacher
 from jitcore.random.keys import read_keys, split_keys
-from jitcore.random.parameters import read_call, read_shape, spread_parameter
+from jitcore.random.parameters import read_call, read_shape, spread_parameter, to_parameter
 from jitcore.scipy.special import softmax
+from jitcore.transforms.custom_derivatives import custom_jvp
 
 __all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma",
            "poisson", "t"]
@@ -39,9 +40,36 @@ def loggamma(key, a, shape=None, dtype=None) -> Array:
 
 
 def draw_gamma(key: Array, a: Array, *, log_space: bool) -> Array:
-    """Gamma samples from a key, one for each element of a, by the method of Marsaglia and Tsang (2000).
+    """Gamma samples from a key, one for each element of a.
 
-    A sample below shape parameter 1 comes from one of a + 1, times u**(1/a)."""
+    The derivative by a is that of the quantile at the sample, as a step of the sampler is taken or not: those
+    that are taken do not say how the distribution moves."""
+    return _draw_gamma_log(key, a) if log_space else _draw_gamma(key, a)
+
+
+@custom_jvp
+def _draw_gamma(key: Array, a: Array) -> Array:
+    return _draw_by_rejection(key, a, log_space=False)
+
+
+@custom_jvp
+def _draw_gamma_log(key: Array, a: Array) -> Array:
+    return _draw_by_rejection(key, a, log_space=True)
+
+
+def _log_slope(t: Array, log_sample: Array, key: Array, a: Array) -> Array:
+    tiny = jnp.finfo(a.dtype).tiny
+    sample = lax.max(lax.exp(log_sample), full(a.shape, tiny, a.dtype))
+    return lax.mul(t, lax.div(lax.random_gamma_grad(a, sample), sample))
+
+
+_draw_gamma.defjvps(None, lambda t, sample, key, a: lax.mul(t, lax.random_gamma_grad(a, sample)))
+_draw_gamma_log.defjvps(None, _log_slope)
+
+
+def _draw_by_rejection(key: Array, a: Array, *, log_space: bool) -> Array:
+    """The method of Marsaglia and Tsang (2000). A sample below shape parameter 1 comes from one of a + 1,
+    times u**(1/a)."""
     size, shape, dtype = product(a.shape), a.shape, a.dtype
     a = reshape(a, (size,))
     one = dtype.type(1)
@@ -158,22 +186,24 @@ def t(key, df, shape=None, dtype=None) -> Array:
     return lax.mul(draw_normal(normal_key, shape, dtype), lax.sqrt(lax.div(half, sample)))
 
 
-def generalized_normal(key, p: float, shape=(), dtype=None) -> Array:
+def generalized_normal(key, p, shape=(), dtype=None) -> Array:
     """Samples whose density falls as exp(-|x|**p)."""
     key, shape, dtype = read_call("generalized_normal", key, shape, dtype)
     gamma_key, sign_key = split_keys(key)
-    magnitude = draw_gamma(gamma_key, full(shape, 1 / p, dtype), log_space=False)
+    power = to_parameter(1 / p, dtype)
+    magnitude = draw_gamma(gamma_key, spread_parameter(power, dtype, shape), log_space=False)
     sign = rademacher(sign_key, shape, dtype)
-    return lax.mul(sign, lax.pow(magnitude, dtype.type(1 / p)))
+    return lax.mul(sign, jnp.power(magnitude, power))
 
 
-def ball(key, d: int, p: float = 2, shape=(), dtype=None) -> Array:
+def ball(key, d: int, p=2, shape=(), dtype=None) -> Array:
     """Uniform points of the unit ball of the p-norm in d dimensions. Returns: array of shape shape + (d,)."""
     key, shape, dtype = read_call("ball", key, shape, dtype)
     direction_key, radius_key = split_keys(key)
     g = generalized_normal(direction_key, p, (*shape, d), dtype)
-    length = reduce_sum(lax.pow(lax.abs(g), dtype.type(p)), (len(shape),))
-    radius = lax.pow(lax.add(length, draw_exponential(radius_key, shape, dtype)), dtype.type(1 / p))
+    length = reduce_sum(jnp.power(lax.abs(g), to_parameter(p, dtype)), (len(shape),))
+    total = lax.add(length, draw_exponential(radius_key, shape, dtype))
+    radius = jnp.power(total, to_parameter(1 / p, dtype))
     return lax.div(g, broadcast_in_dim(radius, (*shape, d), range(len(shape))))
 
 

@@ -35,9 +35,9 @@ def _find_dtype(impl) -> KeyDtype:
     return KEY_DTYPES[name]
 
 
-def key_dtype(impl: str | None = None) -> KeyDtype:
-    """The dtype of typed keys."""
-    return _find_dtype(impl)
+def key_dtype(impl_spec: str | None = None) -> KeyDtype:
+    """The dtype of typed keys of an implementation, `impl_spec`; by default of that which the flag names."""
+    return _find_dtype(impl_spec)
 
 
 def key_impl(keys) -> str:
@@ -88,7 +88,11 @@ def key_data(keys) -> Array:
 
 
 def wrap_key_data(key_bits_array, *, impl: str | None = None, dtype=None) -> Array:
-    """Typed keys of words, uint32[..., 2]. Raises: TypeError for another shape or dtype."""
+    """Typed keys of words, uint32[..., 2].
+
+    Raises: TypeError for another shape or dtype; ValueError for both `impl` and `dtype`."""
+    if impl is not None and dtype is not None:
+        raise ValueError("Cannot specify both `impl` and `dtype` arguments to wrap_key_data")
     return _wrap(key_bits_array, _find_dtype(dtype if impl is None else impl))
 
 

@@ -6,6 +6,7 @@ In: arrays and numbers. Out: Arrays or tracers, with the promotion of `jitcore.n
 Modules:
     cluster/          Clusters (`jitcore.scipy.cluster`).
     fft               Cosine transforms with SciPy's names and arguments (`jitcore.scipy.fft`).
+    gamma_ratios      Ratios of gamma functions, whose logarithms do not cancel for large arguments.
     integrate         Integrals of samples (`jitcore.scipy.integrate`).
     interpolate       Interpolation with SciPy's names and arguments (`jitcore.scipy.interpolate`).
     linalg            Dense linear algebra with SciPy's names and arguments (`jitcore.scipy.linalg`).

@@ -1,16 +1,18 @@
 """Cosine transforms with SciPy's names and arguments (`jitcore.scipy.fft`).
 
-In: real arrays. Out: Arrays of that floating dtype. Source: scipy.fft, of which what JAX has.
+In: arrays, of whose complex values the parts are transformed. Out: Arrays of that inexact dtype. Source:
+scipy.fft, of which what JAX has.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore import dtypes, numpy as jnp
+from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import promote_arrays
 
@@ -23,9 +25,19 @@ def _start(name: str, x, type: int, norm: str | None) -> Array:
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f"{name}: norm must be None, 'backward' or 'ortho', got {norm!r}")
     (x,) = promote_arrays(name, x, to=dtypes.inexact_dtype)
-    if dtypes.is_complex(x.dtype):
-        raise ValueError(f"{name} of complex values: transform their parts")
     return x
+
+
+def _of_parts(transform: Callable) -> Callable:
+    """A transform of real values for complex ones too, whose parts it transforms."""
+
+    @functools.wraps(transform)
+    def apply(x, *args, **kwargs):
+        if not jnp.iscomplexobj(x):
+            return transform(x, *args, **kwargs)
+        return lax.complex(*(transform(part, *args, **kwargs) for part in (jnp.real(x), jnp.imag(x))))
+
+    return apply
 
 
 def _fit(x, n: int | None) -> Array:
@@ -50,13 +62,14 @@ def _twist(n: int, sign: int, dtype) -> np.ndarray:
     return np.exp(sign * 0.5j * np.pi * np.arange(n) / n).astype(dtypes.result_type(dtype, dtypes.complex64))
 
 
+@_of_parts
 def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Discrete cosine transform along an axis: y[k] = 2 sum x[i] cos(pi k (2 i + 1) / (2 n)).
 
     Args:
         type: 2 alone. n: extent of the axis, cut off or filled up with zeros. norm: None, or "ortho".
 
-    Raises: NotImplementedError for another type; ValueError for complex values.
+    Raises: NotImplementedError for another type.
     Example: `dct([1., 1.])` is `[4., 0.]`.
     Source: J. Makhoul, A fast cosine transform in one and two dimensions (1980), as scipy.fft.dct."""
     x = _fit(jnp.moveaxis(_start("dct", x, type, norm), axis, -1), n)
@@ -68,6 +81,7 @@ def dct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None
     return jnp.moveaxis(out, -1, axis)
 
 
+@_of_parts
 def idct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `dct` with the same arguments. Source: as there."""
     x = _fit(jnp.moveaxis(_start("idct", x, type, norm), axis, -1), n)
@@ -83,6 +97,10 @@ def idct(x, type: int = 2, n: int | None = None, axis: int = -1, norm: str | Non
 def _along_axes(transform: Callable, x, type: int, s: Sequence[int] | None, axes: Sequence[int] | None,
                 norm: str | None) -> Array:
     ndim = jnp.ndim(x)
+    if s is not None and axes is None and len(s) > ndim:
+        raise ValueError(f"s must have at most x.ndim ({ndim}) elements, got {len(s)}")
+    if s is not None and axes is not None and len(s) != len(axes):
+        raise ValueError(f"s and axes must have the same length, got {s} and {axes}")
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
     for axis, n in zip(axes, [None] * ndim if s is None else s):

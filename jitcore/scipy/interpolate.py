@@ -56,8 +56,8 @@ class RegularGridInterpolator:
         if isinstance(xi, tuple):
             xi = jnp.stack(jnp.broadcast_arrays(*xi), -1)
         xi = ensure_array("RegularGridInterpolator", np.asarray(xi) if isinstance(xi, list) else xi)
-        if xi.ndim == 1 and len(self.grid) == 1:
-            xi = xi[:, None]  # points on a line
+        if xi.ndim == 1:  # points on a line, or one point, which is a list of points too
+            xi = xi[:, None] if len(self.grid) == 1 else xi[None]
         if xi.shape[-1:] != (len(self.grid),):
             raise ValueError(f"the requested sample points xi have dimension {xi.shape[-1:]}, but this "
                              f"RegularGridInterpolator has dimension {len(self.grid)}")
@@ -80,7 +80,8 @@ class RegularGridInterpolator:
             for share in shares[1:]:
                 weight = weight * share
             total = total + self.values[indices] * jnp.reshape(weight, (*weight.shape, *more))
-        total = jnp.asarray(total, dtypes.result_type(self.values.dtype, dtypes.inexact_dtype(xi.dtype)))
+        total = jnp.asarray(total, dtypes.result_type(self.values.dtype, *(
+            dtypes.inexact_dtype(x.dtype) for x in (xi, *self.grid))))
         if self.fill_value is None:
             return total
         return jnp.where(jnp.reshape(is_outside, (*is_outside.shape, *more)), self.fill_value, total)

@@ -172,8 +172,7 @@ def funm(A, func: Callable, disp: bool = True):  # noqa: N803  SciPy's name
     result = z @ f @ _adjoint(z)
     if disp:
         return result
-    n, epsilon = a.shape[-1], np.finfo(t.dtype).eps
-    tolerance = {8: 1e3, 16: 1e6}[t.dtype.itemsize] * epsilon
+    n, tolerance = a.shape[-1], np.finfo(t.dtype).eps
     upper = jnp.triu(jnp.ones((n, n), bool), 1)
     least = jnp.min(jnp.abs(jnp.where(upper, jnp.where(gaps == 0, 0, gaps), 1)), initial=1)
     norm = jnp.max(jnp.sum(jnp.abs(jnp.triu(t, 1)), 0), initial=0)

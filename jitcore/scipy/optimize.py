@@ -79,8 +79,10 @@ def minimize(fun: Callable, x0, args: tuple = (), *, method: str, tol: float | N
         moved, turned = width * direction, next_slope - slope
         curvature = jnp.dot(moved, turned)
         rho = jnp.where(curvature > 0, 1 / jnp.where(curvature > 0, curvature, 1), 0)
+        # The first guess, the identity, is scaled by the curvature along the first step: equation 6.20.
+        scale = jnp.where((steps == 0) & (curvature > 0), curvature / jnp.dot(turned, turned), 1)
         left = one - rho * jnp.outer(moved, turned)
-        updated = left @ inverse @ left.T + rho * jnp.outer(moved, moved)
+        updated = scale * left @ inverse @ left.T + rho * jnp.outer(moved, moved)
         updated = jnp.where(curvature > 0, updated, inverse)
         return x + moved, next_value, next_slope, updated, calls + tries, steps + 1, ~found
 

@@ -212,7 +212,8 @@ def csd(x, y, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int |
     """(frequencies, cross spectral density of x and y) by Welch's method: periodograms of pieces, averaged.
 
     Args:
-        x, y: signals of one extent along `axis`; y None is x. fs: samples per unit of time.
+        x, y: signals, of which zeros follow the shorter one; y None is x, and the density real. fs: samples
+            per unit of time.
         nperseg: extent of a piece, 256 by default. noverlap: of two pieces, by default half of it.
         detrend: as `type` of `detrend`, or False. scaling: "density" or "spectrum". average: "mean",
             "median".
@@ -220,9 +221,8 @@ def csd(x, y, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int |
     Source: P. Welch (1967), as scipy.signal.csd."""
     x, other = promote_arrays("csd", x, x if y is None else y, to=dtypes.inexact_dtype)
     x, other = jnp.moveaxis(x, axis, -1), jnp.moveaxis(other, axis, -1)
-    if x.shape[-1] != other.shape[-1]:
-        raise ValueError(f"csd: x and y need one extent along the axis, got shapes {x.shape} and "
-                         f"{other.shape}")
+    length = max(x.shape[-1], other.shape[-1])
+    x, other = (jnp.pad(s, [(0, 0)] * (s.ndim - 1) + [(0, length - s.shape[-1])]) for s in (x, other))
     dtype = _real_dtype(x)
     values, nperseg = _read_window(window, nperseg, x.shape[-1], dtype)
     noverlap, nfft = _lengths(nperseg, noverlap, nfft)
@@ -232,7 +232,7 @@ def csd(x, y, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int |
     scale = 1 / (fs * (values * values).sum()) if scaling == "density" else 1 / values.sum() ** 2
     one = _transform(x, values, nperseg, noverlap, nfft, detrend, is_onesided)
     two = one if y is None else _transform(other, values, nperseg, noverlap, nfft, detrend, is_onesided)
-    power = jnp.conjugate(one) * two * jnp.asarray(scale, dtype)
+    power = (jnp.square(jnp.abs(one)) if y is None else jnp.conjugate(one) * two) * jnp.asarray(scale, dtype)
     if is_onesided:
         twice = np.full((nfft // 2 + 1, 1), 2, dtype)
         twice[0] = 1
@@ -242,7 +242,8 @@ def csd(x, y, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int |
     if average == "median":
         even = 2 * np.arange(1, (power.shape[-1] - 1) // 2 + 1)
         bias = 1 + np.sum(1 / (even + 1) - 1 / even)
-        power = lax.complex(jnp.median(power.real, -1), jnp.median(power.imag, -1)) / dtype.type(bias)
+        parts = [jnp.median(part, -1) for part in ((power,) if y is None else (power.real, power.imag))]
+        power = (parts[0] if y is None else lax.complex(*parts)) / dtype.type(bias)
     elif average == "mean":
         power = jnp.mean(power, -1)
     else:
@@ -256,9 +257,7 @@ def welch(x, fs=1.0, window="hann", nperseg: int | None = None, noverlap: int | 
     """(frequencies, power spectral density of x): `csd` of x with itself, which is real.
 
     Source: P. Welch (1967), as scipy.signal.welch."""
-    frequencies, power = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling,
-                             axis, average)
-    return frequencies, power.real
+    return csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
 def stft(x, fs=1.0, window="hann", nperseg: int = 256, noverlap: int | None = None, nfft: int | None = None,
@@ -276,14 +275,14 @@ def stft(x, fs=1.0, window="hann", nperseg: int = 256, noverlap: int | None = No
     x, dtype = jnp.moveaxis(x, axis, -1), _real_dtype(x)
     values, nperseg = _read_window(window, nperseg, x.shape[-1], dtype)
     noverlap, nfft = _lengths(nperseg, noverlap, nfft)
-    half, step = nperseg // 2, nperseg - noverlap
+    step = nperseg - noverlap
     if boundary is not None:
-        x = _extend(x, half, boundary)
+        x = _extend(x, nperseg // 2, boundary)
     if padded:
         x = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -(x.shape[-1] - nperseg) % step % nperseg)])
     is_onesided = return_onesided and not dtypes.is_complex(x.dtype)
     spectra = _transform(x, values, nperseg, noverlap, nfft, detrend, is_onesided) / values.sum()
-    times = (np.arange(spectra.shape[-1]) * step + half * (boundary is None)).astype(dtype) / fs
+    times = (np.arange(spectra.shape[-1]) * step + nperseg / 2 * (boundary is None)).astype(dtype) / fs
     spectra = jnp.moveaxis(spectra, -2, axis - 1 if axis < 0 else axis)
     return _frequencies(nfft, fs, is_onesided, dtype), jnp.asarray(times), spectra
 

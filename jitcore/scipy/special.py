@@ -19,14 +19,13 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import aval_of
 from jitcore.lax import integrals, special
 from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
+from jitcore.scipy import gamma_ratios
 from jitcore.transforms.custom_derivatives import custom_jvp
 
-__all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "factorial",
-           "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax", "loggamma",
-           "logit",
-           "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici", "softmax",
-           "sph_harm_y",
-           "wofz", "xlog1py", "xlogy", "zeta"]
+__all__ = ["bernoulli", "bessel_jn", "beta", "betaln", "boxcox", "boxcox1p", "comb", "entr", "erfcx",
+           "factorial", "fresnel", "gamma", "gammasgn", "i0", "i1", "kl_div", "log_ndtr", "log_softmax",
+           "loggamma", "logit", "logsumexp", "multigammaln", "ndtr", "poch", "polygamma", "rel_entr", "sici",
+           "softmax", "sph_harm_y", "wofz", "xlog1py", "xlogy", "zeta"]
 
 
 def _apply(name: str, function, *args) -> Array:
@@ -36,6 +35,13 @@ def _apply(name: str, function, *args) -> Array:
 
 def _to_floats(name: str, *args) -> list[Array]:
     return [ensure_array(name, arg) for arg in promote(name, *args, to=dtypes.inexact_dtype)]
+
+
+def _to_reals(name: str, *args) -> list[Array]:
+    floats = _to_floats(name, *args)
+    if dtypes.is_complex(floats[0].dtype):
+        raise ValueError(f"{name} does not support complex-valued inputs")
+    return floats
 
 
 def __getattr__(name: str) -> Callable[..., Array]:
@@ -103,10 +109,10 @@ def comb(N, k, exact: bool = False, repetition: bool = False) -> Array:  # noqa:
         raise NotImplementedError("comb(exact=True) is `math.comb`, outside of traced functions")
     total, taken = _to_floats("comb", N, k)
     if repetition:
-        total = total + taken - 1
+        total = jnp.where(taken == 0, jnp.minimum(total, 0), total + taken - 1)  # no thing of none: one way
     is_possible = (taken >= 0) & (total >= taken) & (total >= 0)
     total, taken = jnp.where(is_possible, total, 1), jnp.where(is_possible, taken, 0)
-    count = jnp.exp(lax.lgamma(total + 1) - lax.lgamma(taken + 1) - lax.lgamma(total - taken + 1))
+    count = jnp.exp(-jnp.log1p(total) - gamma_ratios.betaln(total - taken + 1, taken + 1))
     return jnp.where(is_possible, count, 0)
 
 
@@ -114,7 +120,7 @@ def poch(z, m) -> Array:
     """The rising factorial gamma(z + m) / gamma(z). Source: scipy.special.poch."""
     z, m = _to_floats("poch", z, m)
     sign = gammasgn(z + m) * gammasgn(z)
-    return jnp.where(m == 0, 1, sign * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
+    return jnp.where(m == 0, 1, sign * jnp.exp(gamma_ratios.log_gamma_ratio(z, m)))
 
 
 def bernoulli(n: int) -> Array:
@@ -132,10 +138,10 @@ def bernoulli(n: int) -> Array:
 
 # -- gamma and beta ---------------------------------------------------------------------------------------
 def gammasgn(x) -> Array:
-    """Sign of the gamma function: NaN at the poles below 0, the sign of x at 0."""
+    """Sign of the gamma function: NaN at the poles below 0 and for NaN, the sign of x at 0."""
     (x,) = _to_floats("gammasgn", x)
     below = jnp.floor(x)
-    negative = jnp.where(below == x, np.nan, jnp.where(below % 2 == 0, 1.0, -1.0))
+    negative = jnp.where((below == x) | (x != x), np.nan, jnp.where(below % 2 == 0, 1.0, -1.0))
     at_zero = jnp.copysign(1.0, x)
     return jnp.asarray(jnp.where(x == 0, at_zero, jnp.where(x > 0, 1.0, negative)), x.dtype)
 
@@ -173,7 +179,7 @@ def factorial(n, exact: bool = False) -> Array:
 def betaln(a, b) -> Array:
     """Logarithm of the magnitude of the beta function."""
     a, b = _to_floats("betaln", a, b)
-    return lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    return gamma_ratios.betaln(a, b)
 
 
 def beta(a, b) -> Array:
@@ -236,7 +242,7 @@ def bessel_jn(z, *, v: int, n_iter: int = 50) -> Array:
     if v < 0:
         raise ValueError(f"v must be a non-negative integer, got {v}")
     orders = jnp.reshape(jnp.arange(v + 1, dtype=z.dtype), (v + 1, *[1] * z.ndim))
-    return _apply("bessel_jn", integrals.jv, orders, z)
+    return _apply("bessel_jn", integrals.jv, orders, z[None])
 
 
 # -- integrals --------------------------------------------------------------------------------------------
@@ -281,6 +287,14 @@ def wofz(z) -> Array:
     return integrals.wofz(_to_complex("wofz", z))
 
 
+def erfcx(x) -> Array:
+    """exp(x**2) erfc(x), accurate where erfc(x) vanishes; for complex x it is `wofz(1j * x)`.
+
+    Source: scipy.special.erfcx."""
+    (x,) = _to_floats("erfcx", x)
+    return integrals.wofz(1j * x) if dtypes.is_complex(x.dtype) else lax.erfcx(x)
+
+
 def sph_harm_y(n, m, theta, phi, diff_n=None, n_max: int | None = None) -> Array:
     """Spherical harmonics with the phase of Condon and Shortley.
 
@@ -308,7 +322,7 @@ def sph_harm_y(n, m, theta, phi, diff_n=None, n_max: int | None = None) -> Array
 
 def _normalized_legendre(n, order, theta, n_max) -> Array:
     """Associated Legendre functions of cos(theta), so scaled that their harmonics have norm 1."""
-    x, s, dtype = jnp.cos(theta), jnp.sin(theta), theta.dtype
+    x, s, dtype = jnp.cos(theta), jnp.abs(jnp.sin(theta)), theta.dtype  # the root of 1 - x x
     l2 = jnp.square(jnp.asarray(order, dtype))
 
     def rise(k, state):
@@ -359,7 +373,7 @@ _xlog1py.defjvps(lambda t, ans, x, y: t * jnp.log1p(y), lambda t, ans, x, y: t *
 
 def entr(x) -> Array:
     """-x log(x); 0 at 0, -inf below."""
-    (x,) = _to_floats("entr", x)
+    (x,) = _to_reals("entr", x)
     return jnp.where(x < 0, -np.inf, -_xlogx(x))
 
 
@@ -373,7 +387,7 @@ _xlogx.defjvps(lambda t, ans, x: t * (jnp.log(x) + 1))
 
 def rel_entr(p, q) -> Array:
     """p log(p / q); 0 where p is 0, inf outside the domain."""
-    p, q = _to_floats("rel_entr", p, q)
+    p, q = _to_reals("rel_entr", p, q)
     inside = (p > 0) & (q > 0)
     safe_p, safe_q = jnp.where(inside, p, 1.0), jnp.where(inside, q, 1.0)
     edge = jnp.where((p == 0) & (q >= 0), 0.0, np.inf)
@@ -382,7 +396,7 @@ def rel_entr(p, q) -> Array:
 
 def kl_div(p, q) -> Array:
     """p log(p / q) - p + q."""
-    p, q = _to_floats("kl_div", p, q)
+    p, q = _to_reals("kl_div", p, q)
     return rel_entr(p, q) - p + q
 
 

@@ -73,3 +73,21 @@ def test_functions(name):
     np.testing.assert_allclose(matmat(mat, np.ones((5, 2)), transpose=True), DENSE.T @ np.ones((5, 2)), atol=1e-14)
     with pytest.raises(ValueError, match="axes"):
         matvec(mat, np.ones((4, 2)))
+
+
+@pytest.mark.parametrize("name", ["bcoo", "bcsr", "coo", "csr", "csc"])
+def test_every_format_has_what_all_have(name):
+    mat, nothing = sparse.eye(3, 4, 1, sparse_format=name), sparse.empty((2, 5), sparse_format=name)
+    expected = np.eye(3, 4, 1, dtype=np.float32)
+    assert type(mat).__name__ == name.upper() and isinstance(mat, sparse.JAXSparse)
+    assert (mat.shape, len(mat), mat.size, mat.ndim, mat.nse) == ((3, 4), 3, 12, 2, 3)
+    assert mat.block_until_ready() is mat
+    for dense in (mat.todense(), sparse.todense(mat), jit(sparse.todense)(mat)):
+        np.testing.assert_array_equal(dense, expected)
+    np.testing.assert_array_equal(jit(lambda mat: mat @ jnp.arange(4.0))(mat), expected @ np.arange(4.0))
+    assert (nothing.nse, nothing.todense().shape) == (0, (2, 5))
+
+
+def test_rows_of_scipy():
+    theirs = scipy.sparse.random(4, 5, 0.5, random_state=0)
+    np.testing.assert_allclose(sparse.BCSR.from_scipy_sparse(theirs).todense(), theirs.toarray())

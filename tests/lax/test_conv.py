@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from jitcore import lax
+from jitcore import jit, lax
 from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array
 
@@ -130,3 +130,13 @@ def test_errors_are_those_of_jax(call, kind):
     with pytest.raises(kind) as theirs:
         call(jax_lax)
     assert str(ours.value).split("\n")[0] == str(theirs.value).split("\n")[0]
+
+
+@pytest.mark.parametrize("numbers", [("NC", "IO", "NC"), ("CN", "OI", "CN"), None])
+def test_a_convolution_of_no_axes_is_a_product(numbers):
+    images, filters = np.arange(10.0).reshape(2, 5), np.cos(np.arange(15.0)).reshape(5, 3)
+    expected = images @ filters
+    given = {("NC", "IO", "NC"): (images, filters), ("CN", "OI", "CN"): (images.T, filters.T), None: (images, filters.T)}[numbers]
+    run = lambda x, y: lax.conv_general_dilated(x, y, (), "VALID", dimension_numbers=numbers)  # noqa: E731
+    for found in (run(*given), jit(run)(*given)):
+        np.testing.assert_allclose(np.asarray(found).T if numbers == ("CN", "OI", "CN") else found, expected, rtol=1e-12)

@@ -186,7 +186,7 @@ def test_stack_collapse_and_their_like():
             np.testing.assert_array_equal(ours, theirs)
     for start, stop in ((0, 2), (1, None), (-2, None), (0, None), (1, 2)):
         assert lax.collapse(x, start, stop).shape == jax.lax.collapse(x, start, stop).shape
-    assert lax.broadcast_to_rank(x, 5).shape == (1, 1, 2, 3, 4)
-    for wrong in (lambda: lax.collapse(x, 2, 1), lambda: lax.stack([]), lambda: lax.stack([x, x[0]]), lambda: lax.broadcast_to_rank(x, 2)):
+    assert lax.broadcast_to_rank(x, 5).shape == (1, 1, 2, 3, 4) and lax.broadcast_to_rank(x, 2).shape == (2, 3, 4)
+    for wrong in (lambda: lax.collapse(x, 2, 1), lambda: lax.stack([]), lambda: lax.stack([x, x[0]])):
         with pytest.raises(ValueError):
             wrong()

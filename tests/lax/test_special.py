@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy import special
 
 from jitcore import jit, lax
 from jitcore.core.primitive import registry
@@ -121,3 +122,11 @@ def test_integers_are_not_accepted():
 
 def test_backends_call_the_implementation():
     assert registry["igamma"].lower is None and registry["regularized_incomplete_beta"].lower is None
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_log1p_of_complex_numbers_near_0(dtype):
+    z = np.array([1e-20, 1e-5 + 1e-7j, -1e-8j, 1e-3, -0.5 + 1e-9j, 3 - 2j], dtype)
+    expected = special.log1p(z.astype(np.complex128))
+    for run in (lax.log1p, jit(lax.log1p)):
+        np.testing.assert_allclose(run(z), expected, rtol=8 * np.finfo(dtype).eps)

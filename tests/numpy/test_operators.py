@@ -362,3 +362,22 @@ def test_operators_in_eight_threads():
     for number in range(8):
         np.testing.assert_array_equal(results[number], results[0])
         assert np.isnan(np.asarray(results[number])[0])
+
+
+class Wrapped:
+    """An object of the user's that says what Array it is."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __jax_array__(self):
+        return self.x
+
+
+@pytest.mark.parametrize("call", [
+    lambda jnp, x: jnp.sin(x), lambda jnp, x: jnp.add(x, 1), lambda jnp, x: jnp.matmul(x, x), lambda jnp, x: jnp.sum(x),
+    lambda jnp, x: jnp.where(True, x, 0), lambda jnp, x: jnp.reshape(x, (3, 1)), lambda jnp, x: jnp.concatenate([x, x])])
+def test_functions_take_what_says_which_array_it_is(call):
+    x = jnp.arange(3.0)
+    np.testing.assert_array_equal(call(jnp, Wrapped(x)), call(jnp, x))
+    np.testing.assert_allclose(jit(lambda x: call(jnp, Wrapped(x)))(x), call(jnp, x), rtol=1e-6)

@@ -9,6 +9,7 @@ import pytest
 
 from jitcore import jit, lax, make_jaxpr, numpy as jnp, vmap
 from jitcore.core.primitive import registry
+from jitcore.test_util import check_grads
 from jitcore.tree_util import tree_leaves
 from tests.jax_answers import ask
 
@@ -123,8 +124,35 @@ def test_every_collective_is_undefined_outside():
 def test_groups_are_refused():
     with pytest.raises(NotImplementedError, match="axis_index_groups not supported in vmap collectives"):
         vmap(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [2]]), axis_name="i")(X)
-    with pytest.raises(NotImplementedError, match="several named axes"):
-        vmap(vmap(lambda x: lax.all_gather(x, ("i", "j")), axis_name="j"), axis_name="i")(X)
+
+
+SEVERAL = [
+    *[lambda x, names, axis=axis, tiled=tiled: lax.all_gather(x, names, axis=axis, tiled=tiled)
+      for axis in (0, 1) for tiled in (False, True)],
+    lambda x, names: lax.psum_scatter(x, names, scatter_dimension=0),
+    lambda x, names: lax.psum_scatter(x, names, scatter_dimension=1, tiled=True),
+    *[lambda x, names, split=split, concat=concat: lax.all_to_all(x, names, split, concat, tiled=True)
+      for split in (0, 1) for concat in (0, 1, 2)],
+    *[lambda x, names, concat=concat: lax.all_to_all(x, names, 0, concat) for concat in (0, 1, 2)],
+    lambda x, names: lax.ppermute(x, names, [(0, 4), (4, 2), (1, 0)]),
+]
+
+
+@pytest.mark.parametrize("function", SEVERAL)
+@pytest.mark.parametrize("names", [("i", "j"), ("j", "i")])
+def test_several_axes_are_as_one(function, names):
+    """Elements are counted along both axes as along one, the last name fastest."""
+    x = np.random.default_rng(0).normal(size=(2, 3, 6, 12, 2))
+    along_two = vmap(vmap(lambda x: function(x, names), axis_name="j"), axis_name="i")
+    flat = (x if names == ("i", "j") else x.swapaxes(0, 1)).reshape(6, *x.shape[2:])
+    expected = np.asarray(vmap(lambda x: function(x, "k"), axis_name="k")(flat))
+    if names == ("i", "j"):
+        expected = expected.reshape(2, 3, *expected.shape[1:])
+    else:
+        expected = expected.reshape(3, 2, *expected.shape[1:]).swapaxes(0, 1)
+    np.testing.assert_allclose(along_two(x), expected, rtol=1e-12)
+    np.testing.assert_allclose(jit(along_two)(x), expected, rtol=1e-12)
+    check_grads(along_two, (x,), order=1, rtol=1e-4)
 
 
 def test_batched_statistics():

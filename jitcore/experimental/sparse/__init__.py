@@ -8,6 +8,7 @@ Modules:
     bcsr            Batches of sparse matrices row by row: `BCSR`, and its functions.
     dynamic_slices  Parts of sparse arrays at places that are known when a program runs: `bcoo_dynamic_slice`,
                     `bcoo_gather`.
+    formats         Sparse arrays of a format that is named: without entries, and of ones on a diagonal.
     matrices        Sparse matrices in SciPy's older formats: `COO`, `CSR` and `CSC`, their products, and what
                     makes them.
     operations      Operations on `BCOO` arrays: functions of `jax.experimental.sparse`, by gathers and
@@ -19,10 +20,11 @@ Modules:
                     and dense axes behind.
 """
 
-from jitcore.experimental.sparse.bcoo import BCOO, bcoo_fromdense, empty, eye, random_bcoo
+from jitcore.experimental.sparse.bcoo import BCOO, bcoo_fromdense, random_bcoo
 from jitcore.experimental.sparse.bcsr import (BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general,
                                               bcsr_extract, bcsr_fromdense, bcsr_sum_duplicates, bcsr_todense)
 from jitcore.experimental.sparse.dynamic_slices import bcoo_dynamic_slice, bcoo_gather
+from jitcore.experimental.sparse.formats import empty, eye
 from jitcore.experimental.sparse.matrices import (COO, CSC, CSR, coo_fromdense, coo_matmat, coo_matvec,
                                                   coo_todense, csr_fromdense, csr_matmat, csr_matvec,
                                                   csr_todense)
@@ -34,9 +36,12 @@ from jitcore.experimental.sparse.operations import (bcoo_broadcast_in_dim, bcoo_
 from jitcore.experimental.sparse.products import bcoo_dot_general, bcoo_dot_general_sampled
 from jitcore.experimental.sparse.sparsify import (grad, jacfwd, jacobian, jacrev, sparsify, todense,
                                                   value_and_grad)
-from jitcore.experimental.sparse.structure import JAXSparse
+from jitcore.experimental.sparse.structure import (CuSparseEfficiencyWarning, JAXSparse,
+                                                   SparseEfficiencyError, SparseEfficiencyWarning)
 
-__all__ = ["BCOO", "BCSR", "COO", "CSC", "CSR", "JAXSparse", "bcoo_broadcast_in_dim", "bcoo_concatenate",
+__all__ = ["BCOO", "BCSR", "COO", "CSC", "CSR", "CuSparseEfficiencyWarning", "JAXSparse",
+           "SparseEfficiencyError", "SparseEfficiencyWarning",
+           "bcoo_broadcast_in_dim", "bcoo_concatenate",
            "bcoo_dot_general", "bcoo_dot_general_sampled", "bcoo_dynamic_slice", "bcoo_extract",
            "bcoo_fromdense", "bcoo_gather", "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum",
            "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_sort_indices", "bcoo_squeeze",

@@ -18,12 +18,12 @@ from jitcore.array import Array
 from jitcore.core import source
 from jitcore.core.trace import Tracer
 from jitcore.experimental.sparse import operations, products
-from jitcore.experimental.sparse.structure import JAXSparse
+from jitcore.experimental.sparse.structure import Coordinates
 from jitcore.tree_util import register_pytree_node_class
 
 
 @register_pytree_node_class
-class BCOO(JAXSparse):
+class BCOO(Coordinates):
     """A sparse array, or a batch of such, in coordinate format.
 
     Args:
@@ -43,10 +43,6 @@ class BCOO(JAXSparse):
         BCOO(float32[2, 2], nse=2)
         >>> m @ jnp.ones(2)
         Array([2., 3.], dtype=float32)"""
-
-    @property
-    def T(self) -> BCOO:  # noqa: N802  NumPy's name
-        return self.transpose()
 
     # -- conversions
     @classmethod
@@ -73,10 +69,6 @@ class BCOO(JAXSparse):
 
     def astype(self, dtype: Any) -> BCOO:
         return self.with_data(self.data.astype(dtype))
-
-    def block_until_ready(self) -> BCOO:
-        self.data.block_until_ready()
-        return self
 
     # -- entries and axes
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
@@ -133,7 +125,7 @@ class BCOO(JAXSparse):
         return operations.bcoo_add(-self, other)
 
     def __mul__(self, other: Any) -> BCOO:
-        if isinstance(other, JAXSparse):
+        if isinstance(other, Coordinates):
             return operations.bcoo_multiply_sparse(self, other)
         return operations.bcoo_multiply_dense(self, other)
 
@@ -141,7 +133,7 @@ class BCOO(JAXSparse):
 
     def __truediv__(self, other: Any) -> BCOO:
         """By numbers and dense arrays; divisors where there is no entry are not looked at."""
-        if isinstance(other, JAXSparse):
+        if isinstance(other, Coordinates):
             return NotImplemented
         return operations.bcoo_multiply_dense(self, 1 / other)
 
@@ -204,57 +196,6 @@ def bcoo_fromdense(mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dens
 
     data, indices = operations.map_batch(find, n_batch)(mat, is_entry)
     return BCOO.tree_unflatten((sparse_shape, True, True), (data, indices))
-
-
-def empty(shape: Sequence[int], dtype: Any = None, index_dtype: Any = np.int32, sparse_format: str = "bcoo",
-          nse: int = 0, n_batch: int = 0, n_dense: int = 0) -> BCOO:
-    """A sparse array without entries, or with `nse` that do not count.
-
-    Args:
-        shape, dtype: of the array. index_dtype: of the indices.
-        sparse_format: "bcoo".
-        nse, n_batch, n_dense: numbers of entries, batch and dense axes.
-
-    Raises: ValueError for another format.
-    Source: `jax.experimental.sparse.empty`.
-
-    Example:
-        >>> from jitcore.experimental import sparse
-        >>> sparse.empty((2, 3))
-        BCOO(float32[2, 3], nse=0)"""
-    if sparse_format != "bcoo":
-        raise ValueError(f"sparse_format={sparse_format!r} not recognized; must be 'bcoo'")
-    shape = tuple(map(operator.index, shape))
-    n_sparse = len(shape) - n_batch - n_dense
-    sparse_shape = shape[n_batch : n_batch + n_sparse]
-    data = jnp.zeros((*shape[:n_batch], nse, *shape[n_batch + n_sparse :]), dtype)
-    indices = jnp.broadcast_to(jnp.asarray(sparse_shape, index_dtype), (*shape[:n_batch], nse, n_sparse))
-    return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=nse <= 1)
-
-
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = np.int32,
-        # noqa: N803
-        sparse_format: str = "bcoo") -> BCOO:
-    """The matrix of ones on a diagonal, [N, M].
-
-    Args:
-        N, M: numbers of rows and columns; M is N unless given.
-        k: which diagonal, 0 the main one. dtype: of its values. index_dtype: of the indices.
-        sparse_format: "bcoo".
-
-    Raises: ValueError for another format.
-    Source: `jax.experimental.sparse.eye`.
-
-    Example:
-        >>> from jitcore.experimental import sparse
-        >>> sparse.eye(3).nse
-        3"""
-    start = empty((N, N if M is None else M), dtype, index_dtype, sparse_format)
-    rows, columns = start.shape
-    first = np.arange(max(0, -k), max(0, -k, min(rows, columns - k)))
-    indices = np.stack([first, first + k], -1).astype(index_dtype)
-    return BCOO((jnp.ones(len(first), dtype), indices), shape=start.shape, indices_sorted=True,
-                unique_indices=True)
 
 
 def random_bcoo(key: Any, shape: Sequence[int], *, dtype: Any = np.float32, indices_dtype: Any = np.int32,

@@ -19,6 +19,7 @@ from jitcore.experimental.sparse.bcoo import BCOO, bcoo_fromdense
 from jitcore.experimental.sparse.matrices import compress_rows, expand_rows
 from jitcore.experimental.sparse.operations import bcoo_extract, find_outside, map_batch
 from jitcore.experimental.sparse.products import bcoo_dot_general, matmul
+from jitcore.experimental.sparse.structure import JAXSparse
 from jitcore.lax.define import canonicalize_axis
 from jitcore.tree_util import register_pytree_node_class
 
@@ -27,7 +28,7 @@ __all__ = ["BCSR", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_genera
 
 
 @register_pytree_node_class
-class BCSR:
+class BCSR(JAXSparse):
     """Sparse matrices as entries, row by row, with axes of batches in front and dense axes behind.
 
     Args:
@@ -36,9 +37,6 @@ class BCSR:
         shape: [*batch, rows, columns, *dense]. indices_sorted, unique_indices: accepted.
 
     Raises: ValueError for parts that do not make an array of that shape."""
-
-    __array_priority__ = 100  # ndarray operators give way
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
@@ -69,16 +67,8 @@ class BCSR:
         return self.indices.shape[-1]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (*self.indptr.shape[:-1], *self.sparse_shape, *self.data.shape[self.n_batch + 1 :])
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.data.dtype
 
     def __repr__(self) -> str:
         if not hasattr(self.data, "dtype"):  # a pytree of something else
@@ -102,6 +92,16 @@ class BCSR:
                   n_batch: int = 0) -> BCSR:
         """The elements of a dense array that are not zero. See `bcsr_fromdense`."""
         return bcsr_fromdense(mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype)
+
+    @classmethod
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0,
+                          n_batch: int = 0) -> BCSR:
+        """A matrix of `scipy.sparse`. Raises: NotImplementedError for batch and dense axes, which it
+        lacks."""
+        if n_dense or n_batch:
+            raise NotImplementedError("BCSR.from_scipy_sparse with nonzero n_dense/n_batch")
+        mat, dtype = mat.tocsr(), index_dtype or np.int32
+        return cls((mat.data, mat.indices.astype(dtype), mat.indptr.astype(dtype)), shape=mat.shape)
 
     @classmethod
     def from_bcoo(cls, mat: BCOO) -> BCSR:

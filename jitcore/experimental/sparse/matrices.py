@@ -16,6 +16,7 @@ import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.experimental.sparse.bcoo import BCOO, bcoo_fromdense
+from jitcore.experimental.sparse.structure import JAXSparse
 from jitcore.tree_util import register_pytree_node_class
 
 __all__ = ["COO", "CSC", "CSR", "coo_fromdense", "coo_matmat", "coo_matvec", "coo_todense", "csr_fromdense",
@@ -24,11 +25,9 @@ __all__ = ["COO", "CSC", "CSR", "coo_fromdense", "coo_matmat", "coo_matvec", "co
 M = TypeVar("M", bound="_Matrix")
 
 
-class _Matrix:
+class _Matrix(JAXSparse):
     """Values and two arrays that say where they stand."""
 
-    __array_priority__ = 100  # ndarray operators give way
-    __hash__ = None  # type: ignore[assignment]
     _parts: ClassVar[tuple[str, str, str]]
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
@@ -39,15 +38,6 @@ class _Matrix:
         self.shape = shape
 
     data: Array
-    ndim = 2
-
-    @property
-    def size(self) -> int:
-        return self.shape[0] * self.shape[1]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.data.dtype
 
     @property
     def nse(self) -> int:
@@ -71,10 +61,10 @@ class _Matrix:
     @classmethod
     def fromdense(cls: type[M], mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> M:
         """The entries of a dense matrix that are not zero; `nse`, which traced ones need: how many."""
-        return cls._of_bcoo(bcoo_fromdense(jnp.asarray(mat), nse=nse, index_dtype=index_dtype))
+        return cls.of_bcoo(bcoo_fromdense(jnp.asarray(mat), nse=nse, index_dtype=index_dtype))
 
     @classmethod
-    def _of_bcoo(cls: type[M], mat: BCOO) -> M:
+    def of_bcoo(cls: type[M], mat: BCOO) -> M:
         """Of entries in the order of rows."""
         raise NotImplementedError
 
@@ -94,10 +84,6 @@ class _Matrix:
 
     def _transpose(self) -> _Matrix:
         raise NotImplementedError
-
-    @property
-    def T(self) -> _Matrix:  # noqa: N802  NumPy's name
-        return self.transpose()
 
     def __matmul__(self, other: Any) -> Array:
         if isinstance(other, (_Matrix, BCOO)):
@@ -122,7 +108,7 @@ class COO(_Matrix):
         super().__init__(args, shape=shape)
 
     @classmethod
-    def _of_bcoo(cls, mat: BCOO) -> COO:
+    def of_bcoo(cls, mat: BCOO) -> COO:
         return cls((mat.data, mat.indices[:, 0], mat.indices[:, 1]), shape=mat.shape)
 
     def to_bcoo(self) -> BCOO:
@@ -157,7 +143,7 @@ class CSR(_Matrix):
     indptr: Array
 
     @classmethod
-    def _of_bcoo(cls, mat: BCOO) -> CSR:
+    def of_bcoo(cls, mat: BCOO) -> CSR:
         row, column = mat.indices[:, 0], mat.indices[:, 1]
         return cls((mat.data, column, compress_rows(row, mat.shape[0])), shape=mat.shape)
 
@@ -180,6 +166,10 @@ class CSC(_Matrix):
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
         return CSR.fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype)._transpose()
+
+    @classmethod
+    def of_bcoo(cls, mat: BCOO) -> CSC:
+        return CSR.of_bcoo(mat.T.sort_indices())._transpose()
 
     def to_bcoo(self) -> BCOO:
         return self._transpose().to_bcoo().T

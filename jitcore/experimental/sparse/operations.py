@@ -17,13 +17,13 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
-from jitcore.experimental.sparse.structure import JAXSparse, S
+from jitcore.experimental.sparse.structure import Coordinates, S
 from jitcore.lax.define import canonicalize_axis
 from jitcore.transforms.vmap import vmap
 
 
 def is_sparse(x: Any) -> bool:
-    return isinstance(x, JAXSparse)
+    return isinstance(x, Coordinates)
 
 
 def map_batch(function: Callable, depth: int) -> Callable:
@@ -61,7 +61,7 @@ def gather(mat, indices):
 
 
 # -- conversions --------------------------------------------------------------------------------------------
-def bcoo_todense(mat: JAXSparse) -> Array:
+def bcoo_todense(mat: Coordinates) -> Array:
     """The array with its zeros: `BCOO.todense`.
 
     Source: `jax.experimental.sparse.bcoo_todense`."""

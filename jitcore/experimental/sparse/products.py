@@ -17,13 +17,14 @@ import jitcore.numpy as jnp
 from jitcore.core.trace import Tracer
 from jitcore.experimental.sparse.operations import (bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout,
                                                     find_outside, gather, is_sparse, map_batch, scatter)
-from jitcore.experimental.sparse.structure import JAXSparse
+from jitcore.experimental.sparse.structure import Coordinates
 from jitcore.lax.define import canonicalize_axis
 
 Axes = Sequence[int]
 
 
-def _bring_forward(mat: JAXSparse, contracted: Axes, batch: Axes) -> tuple[JAXSparse, list[int], list[int]]:
+def _bring_forward(mat: Coordinates, contracted: Axes,
+                   batch: Axes) -> tuple[Coordinates, list[int], list[int]]:
     """With the batch axes of a product as the only batch axes, in front, and no dense ones; the sparse axes
     that are contracted, and the others.
 
@@ -40,7 +41,7 @@ def _bring_forward(mat: JAXSparse, contracted: Axes, batch: Axes) -> tuple[JAXSp
     return mat, places, [axis for axis in range(mat.n_sparse) if axis not in places]
 
 
-def _multiply_dense(lhs: JAXSparse, rhs: Any, numbers: tuple) -> Any:
+def _multiply_dense(lhs: Coordinates, rhs: Any, numbers: tuple) -> Any:
     """A sparse array with a dense one: [*batch, *rest of lhs, *rest of rhs]."""
     (contracted, rhs_contracted), (batch, rhs_batch) = numbers
     lhs, places, free = _bring_forward(lhs, contracted, batch)
@@ -55,7 +56,7 @@ def _multiply_dense(lhs: JAXSparse, rhs: Any, numbers: tuple) -> Any:
     return map_batch(multiply, len(batch))(lhs.data, lhs.indices, rhs)
 
 
-def _multiply_sparse(lhs: JAXSparse, rhs: JAXSparse, numbers: tuple) -> JAXSparse:
+def _multiply_sparse(lhs: Coordinates, rhs: Coordinates, numbers: tuple) -> Coordinates:
     """Each entry of one with each of the other: those that meet."""
     (contracted, rhs_contracted), (batch, rhs_batch) = numbers
     lhs, places, free = _bring_forward(lhs, contracted, batch)

@@ -17,6 +17,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, Equation, aval_of, eval_jaxpr
 from jitcore.experimental.sparse import operations
 from jitcore.experimental.sparse.operations import is_sparse
 from jitcore.experimental.sparse.products import bcoo_dot_general
+from jitcore.experimental.sparse.structure import JAXSparse
 from jitcore.lax.control_flow import control
 from jitcore.lax.control_flow.loops import Loop
 from jitcore.lax.define import define
@@ -41,7 +42,7 @@ def todense(arr: Any) -> Any:
         >>> from jitcore.experimental import sparse
         >>> sparse.todense(sparse.eye(2)).shape
         (2, 2)"""
-    return arr.todense() if is_sparse(arr) else todense.primitive.bind(arr)
+    return arr.todense() if isinstance(arr, JAXSparse) else todense.primitive.bind(arr)
 
 
 # -- rules --------------------------------------------------------------------------------------------------

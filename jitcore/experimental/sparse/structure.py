@@ -19,15 +19,67 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.core.jaxpr import ShapedArray, aval_of
+from jitcore.tree_util import tree_leaves
 
 S = TypeVar("S", bound="JAXSparse")
 
 
+class SparseEfficiencyWarning(UserWarning):
+    """A category that programs filter; nothing here warns of it."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """A category that programs filter; nothing here warns of it."""
+
+
+class SparseEfficiencyError(ValueError):
+    """What programs catch where a layout cannot be changed cheaply; it is changed here."""
+
+
 class JAXSparse:
-    """A sparse array in coordinate format; `BCOO` is its public form."""
+    """A sparse array of any format. Source: `jax.experimental.sparse.JAXSparse`."""
 
     __array_priority__ = 100  # ndarray operators give way
     __hash__ = None  # type: ignore[assignment]
+    shape: tuple[int, ...]
+    data: Any
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def block_until_ready(self: S) -> S:
+        """The array, once its parts are computed."""
+        for part in tree_leaves(self):
+            part.block_until_ready()
+        return self
+
+    @property
+    def T(self) -> Any:  # noqa: N802  NumPy's name
+        return self.transpose()
+
+    def transpose(self, axes: Sequence[int] | None = None) -> Any:
+        """The array with its axes in another order."""
+        raise NotImplementedError(f"transpose of {type(self).__name__}")
+
+    def todense(self) -> Any:
+        """The array with its zeros."""
+        raise NotImplementedError(f"todense of {type(self).__name__}")
+
+
+class Coordinates(JAXSparse):
+    """A sparse array in coordinate format; `BCOO` is its public form."""
 
     def __init__(self, args: tuple[Any, Any], *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
@@ -66,28 +118,13 @@ class JAXSparse:
         return self.indices.shape[-2]
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (*self.indices.shape[:-2], *self.sparse_shape, *self.data.shape[self.n_batch + 1 :])
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.data.dtype
 
     @property
     def aval(self) -> ShapedArray:
         """Of the dense array."""
         return ShapedArray(self.shape, self.dtype)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __repr__(self) -> str:
         if not hasattr(self.data, "dtype"):  # a pytree of something else

@@ -20,7 +20,7 @@ from jitcore.lax.define import to_operands
 from jitcore.lax.elementwise import complex_, conj, select_n
 from jitcore.lax.linalg.checks import check_matrix
 from jitcore.lax.linalg.derivatives import conjugate_transpose
-from jitcore.lax.shape import broadcast_in_dim, full_like, iota, rev
+from jitcore.lax.shape import broadcast_in_dim, full, full_like, iota, rev
 from jitcore.process.lazy import LazyModule
 from jitcore.transforms.vmap import vmap
 
@@ -122,6 +122,32 @@ def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False) -> Array:
         raise ValueError(f"ormqr got shapes that do not fit: {aval_of(a).shape} and {aval_of(c).shape}")
     run = functools.partial(_reflect, left=left, adjoint=transpose)
     return over_batch(run, 2, 1, 2)(a, taus, c)
+
+
+def factor_by_reflections(a) -> tuple[Array, Array]:
+    """a = Q @ R as LAPACK packs it: R, below whose diagonal stand the reflections of Q, and their factors.
+
+    Args:
+        a: [..., m, n].
+
+    Returns: (packed [..., m, n], taus [..., min(m, n)]). Error: a few ulp times m. Source: LAPACK, xGEQRF."""
+    (a,) = to_operands("qr", (a,))
+    m, n = aval_of(a).shape[-2:]
+
+    def run(a):
+        rows, columns = iota(np.int32, m), iota(np.int32, n)
+
+        def step(j, state):
+            a, taus = state
+            v, tau, beta = make_reflection(a[:, j], j)
+            turned = a - tau.conj() * v[:, None] * (v.conj() @ a)
+            stored = select_n(rows > j, a[:, j], v).at[j].set(beta)
+            a = select_n(broadcast_in_dim(columns > j, a.shape, (1,)), a, turned)
+            return a.at[:, j].set(stored), taus.at[j].set(tau)
+
+        return fori_loop(0, min(m, n), step, (a, full((min(m, n),), 0, a.dtype)))
+
+    return over_batch(run, 2)(a)
 
 
 def _reduce(a, columns: int):

@@ -149,7 +149,7 @@ def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False) -> Array:
         p, q, r, y = (concatenate([many, one[None]], 0) for many, one in zip(rows, last))
         if perturb_singular:
             largest = abs(concatenate([p, q, r], 0)).max()
-            least = largest * np.finfo(p.dtype).eps
+            least = select_n(largest == 0, largest, full_like(largest, 1)) * np.finfo(p.dtype).eps
             p = select_n(abs(p) < least, p, select_n(p.real < 0, full_like(p, 1), full_like(p, -1)) * least)
 
         def substitute(known, row):

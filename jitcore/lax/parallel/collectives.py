@@ -71,10 +71,28 @@ def read_axes(function: str, axis_name: AxisName, axis_index_groups=None) -> tup
     """The axes, the names of those along which there is something to do, the number of elements."""
     reject_groups(axis_index_groups)
     axes = find_axes(function, _to_names(axis_name))
-    if len(axes) != 1 and not all(isinstance(axis, MeshAxis) for axis in axes):
-        raise NotImplementedError(f"{function} over several named axes of vmap is not supported")
     named = tuple(axis.name for axis in axes if not _is_single(axis))
     return axes, named, product(axis.size for axis in axes)
+
+
+def list_sizes(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """The extents of several axes that a collective takes one after the other; () where it takes all at once:
+    one axis, or those of a mesh."""
+    is_whole = len(axes) == 1 or all(isinstance(axis, MeshAxis) for axis in axes)
+    return () if is_whole else tuple(axis.size for axis in axes)
+
+
+def split_axis_into(x, dimension: int, sizes: Sequence[int]):
+    """x with an axis of as many elements as all sizes have together as axes of these sizes."""
+    shape = aval_of(x).shape
+    return reshape(x, (*shape[:dimension], *sizes, *shape[dimension + 1 :]))
+
+
+def merge_axes(x, dimension: int, count: int):
+    """x with `count` axes as one."""
+    shape = aval_of(x).shape
+    merged = product(shape[dimension : dimension + count])
+    return reshape(x, (*shape[:dimension], merged, *shape[dimension + count :]))
 
 
 def _is_single(axis: Axis) -> bool:
@@ -295,16 +313,20 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int
 
     Args:
         x: pytree of arrays.
-        axis_name: name of one enclosing axis, or of several of a mesh, the last one fastest.
+        axis_name: name of one enclosing axis, or of several, the last one fastest.
         axis: where the values stand in the result: along a new axis, or along one of x when tiled.
         tiled: join the values along an axis that they have.
 
-    Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups or
-        several axes of `vmap`."""
+    Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups."""
     axes, names, size = read_axes("all_gather", axis_name, axis_index_groups)
+    sizes = list_sizes(axes)
 
     def gather(leaf):
         dimension = axis % (aval_of(leaf).ndim + (0 if tiled else 1))
+        if sizes:
+            for one in reversed(axes):
+                leaf = all_gather(leaf, one.name, axis=dimension, tiled=tiled)
+            return leaf if tiled else merge_axes(leaf, dimension, len(sizes))
         if not names:
             return leaf if tiled else expand_dims(leaf, (dimension,))
         params = {"axes": names, "dimension": dimension, "size": size, "tiled": tiled}

@@ -16,9 +16,10 @@ from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import convert_element_type, eq, mul, select_n
-from jitcore.lax.indexing.slices import slice_in_dim
+from jitcore.lax.indexing.slices import dynamic_slice_in_dim, slice_in_dim
 from jitcore.lax.joining import concatenate
-from jitcore.lax.parallel.collectives import AxisName, all_gather, axis_index, psum, read_axes, vary
+from jitcore.lax.parallel.collectives import (AxisName, all_gather, axis_index, list_sizes, merge_axes, psum,
+                                              read_axes, split_axis_into, vary)
 from jitcore.lax.parallel.ranks import find_effects, run_all_to_all, run_ppermute, run_reduce_scatter
 from jitcore.lax.reduce import reduce_sum
 from jitcore.lax.shape import broadcast, expand_dims, full_like, reshape, squeeze
@@ -61,6 +62,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axi
 
     Raises: ValueError where that axis cannot be dealt out."""
     axes, names, size = read_axes("psum_scatter", axis_name, axis_index_groups)
+    sizes = list_sizes(axes)
 
     def scatter(leaf):
         shape = aval_of(leaf).shape
@@ -71,6 +73,11 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axi
             raise ValueError(
                 f"psum_scatter over {axis_name!r}: axis {dimension} of the operand of shape {shape} must "
                 f"{need} {size}, the size of the named axis")
+        if sizes:
+            leaf = leaf if tiled else split_axis_into(leaf, dimension, sizes)
+            for one in axes:
+                leaf = psum_scatter(leaf, one.name, scatter_dimension=dimension, tiled=tiled)
+            return leaf
         if not names:
             return leaf if tiled else squeeze(leaf, (dimension,))
         return psum_scatter.primitive.bind(vary(leaf, axes), axes=names, dimension=dimension, size=size,
@@ -114,11 +121,24 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]):
                 f"ppermute sources and destinations must be unique and less than {size}, got {pairs}")
 
     def permute(leaf):
+        if list_sizes(axes):
+            return _take_from(leaf, axis_name, dict((target, origin) for origin, target in pairs), size)
         if not names:
             return leaf if pairs else fill(aval_of(leaf), 0)
         return ppermute.primitive.bind(vary(leaf, axes), axes=names, perm=pairs)
 
     return tree_map(permute, x)
+
+
+def _take_from(x, axis_name: AxisName, origins: dict[int, int], size: int):
+    """Of all elements' values the one that is for this element, or zeros."""
+    place = axis_index(axis_name)
+    origin = np.array([origins.get(target, 0) for target in range(size)], np.int32)
+    origin = dynamic_slice_in_dim(origin, place, 1)[0]
+    found = squeeze(dynamic_slice_in_dim(all_gather(x, axis_name), origin, 1), (0,))
+    gets = dynamic_slice_in_dim(np.array([target in origins for target in range(size)]), place, 1)
+    aval = aval_of(found)
+    return select_n(broadcast(squeeze(gets, (0,)), aval.shape), fill(aval, 0), found)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]):
@@ -165,6 +185,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
 
     Raises: ValueError where that axis cannot be dealt out."""
     axes, names, size = read_axes("all_to_all", axis_name, axis_index_groups)
+    sizes = list_sizes(axes)
 
     def exchange(leaf):
         shape = aval_of(leaf).shape
@@ -173,6 +194,8 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
             raise ValueError("all_to_all requires the size of the mapped axis axis_name to "
                              f"{'divide' if tiled else 'equal'} "
                              f"x.shape[split_axis], but they are {size} and {shape[split]} respectively.")
+        if sizes:
+            return _exchange_one_by_one(leaf, axes, split, concat, size, tiled)
         leaf, is_new = vary(leaf, axes), not tiled and split != concat
         if is_new:
             concat += split < concat  # it says where the new axis stands once the dealt one is gone
@@ -184,6 +207,17 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
         return squeeze(leaf, (split,)) if is_new else leaf
 
     return tree_map(exchange, x)
+
+
+def _exchange_one_by_one(x, axes, split: int, concat: int, size: int, tiled: bool):
+    """`all_to_all` over several axes: the number of an element has a digit for each of them, and so have the
+    parts; one axis after the other exchanges digits."""
+    sizes = list_sizes(axes)
+    x = split_axis_into(x, split, (*sizes, aval_of(x).shape[split] // size) if tiled else sizes)
+    for place, one in enumerate(axes, split):
+        x = all_to_all(x, one.name, place, place)
+    x = move_axis(merge_axes(x, split, len(sizes)), split, concat)
+    return merge_axes(x, concat, 2) if tiled else x
 
 
 def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups=None):

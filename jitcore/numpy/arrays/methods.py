@@ -55,6 +55,10 @@ def copy(self, order: str = "K"):
     return creation.array(self, copy=True)
 
 
+def _is_special(dtype) -> bool:
+    return dtype == dtypes.bool_ or dtypes.is_complex(dtype)
+
+
 def view(self, dtype=None, type=None):
     """The same bits read as another dtype; the last axis takes a change of width. Same as:
     `numpy.ndarray.view`."""
@@ -65,13 +69,26 @@ def view(self, dtype=None, type=None):
     dtype = dtypes.canonicalize(dtype)
     dtypes.reject_narrow("view", *filter(dtypes.is_key, (self.dtype, dtype)))
     own, size = self.dtype.itemsize, dtype.itemsize
-    if own == size and dtypes.bool_ not in (dtype, self.dtype):
+    if own == size and not any(map(_is_special, (dtype, self.dtype))):
         return lax.bitcast_convert_type(self, dtype)
     if isinstance(self, ConcreteArray):
         return ConcreteArray(self.data.view(dtype))
+    if not self.ndim and own == size:
+        return lax.reshape(view(lax.reshape(self, (1,)), dtype), ())
     if not self.ndim or self.shape[-1] * own % size:
         raise ValueError(f"view() of {self.aval.long()} as {dtype.name}: its last axis has no whole number "
                          "of elements")
+    if dtypes.bool_ in (dtype, self.dtype):  # a byte
+        octets = self.astype(dtypes.uint8) if self.dtype == dtypes.bool_ else view(self, dtypes.uint8)
+        return octets != 0 if dtype == dtypes.bool_ else view(octets, dtype)
+    if dtypes.is_complex(self.dtype):  # pairs of numbers
+        parts = [lax.expand_dims(part, (self.ndim,)) for part in (self.real, self.imag)]
+        pairs = lax.concatenate(parts, self.ndim)
+        return view(lax.reshape(pairs, (*self.shape[:-1], 2 * self.shape[-1])), dtype)
+    if dtypes.is_complex(dtype):
+        pairs = view(self, dtypes.real_dtype(dtype))
+        pairs = lax.reshape(pairs, (*self.shape[:-1], self.shape[-1] * own // size, 2))
+        return lax.complex(pairs[..., 0], pairs[..., 1])
     shape, extent = self.shape[:-1], self.shape[-1] * own // size
     if own < size:
         return lax.bitcast_convert_type(lax.reshape(self, (*shape, extent, size // own)), dtype)

@@ -46,6 +46,12 @@ def operand_type(name: str, position: int, x) -> tuple[np.dtype, bool]:
     raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.")
 
 
+def _as_array(x):
+    """What an object of the user's says by `__jax_array__` that it is; others as they are."""
+    is_known = isinstance(x, (np.ndarray, np.generic, *dtypes.PYTHON_SCALARS))
+    return x if is_known or not hasattr(x, "__jax_array__") else x.__jax_array__()
+
+
 def is_operand(x) -> bool:
     """Whether arithmetic with an Array takes x: an array or a number, no list."""
     return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)) or isinstance(x, DimExpr)
@@ -55,6 +61,9 @@ def ensure_array(name: str, x, position: int = 0) -> Array:
     """x as an Array: ndarrays are copied, as their owner may write to them; scalars keep their weak type.
 
     Raises: TypeError for lists and other objects (`jnp.array` takes those)."""
+    if isinstance(x, Array):
+        return x
+    x = _as_array(x)
     if isinstance(x, Array):
         return x
     dtype, weak = operand_type(name, position, x)
@@ -96,7 +105,12 @@ def promote(name: str, *args, to: Callable | None = None) -> list:
 
 def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tuple[list, np.dtype, bool]:
     """`promote`, with the common dtype and whether it is weak."""
-    types = [operand_type(name, position, arg) for position, arg in enumerate(args)]
+    try:
+        types = [operand_type(name, position, arg) for position, arg in enumerate(args)]
+    except TypeError:
+        if not any(hasattr(arg, "__jax_array__") for arg in args):
+            raise
+        return promote_typed(name, [_as_array(arg) for arg in args], to)
     if any(dtypes.is_key(dtype) for dtype, _ in types):
         return _accept_keys(name, args, types)
     if config.numpy_dtype_promotion == "strict" and len(types) > 1 and is_called_by_user():
@@ -247,10 +261,13 @@ def apply_select(condition, on_true, on_false):
     if context.trace is eval_trace and not any(isinstance(x, NOT_HERE) for x in operands):
         which, yes, no = map(to_numpy, operands)
         if yes.dtype == no.dtype:  # else `select_n` tells what is wrong
-            shape = join_shapes(which.shape, yes.shape, no.shape)
+            shape = broadcast_shapes(which.shape, yes.shape, no.shape)
             out = np.ascontiguousarray(np.where(which, yes, no)).reshape(shape)
             return ConcreteArray(out, is_weak(on_true) and is_weak(on_false))
-    condition, on_true, on_false = broadcast_operands(*operands)
+    shapes = [shape_of(x) for x in operands]
+    shape = broadcast_shapes(*shapes)  # of any ranks, whatever `numpy_rank_promotion` says
+    condition, on_true, on_false = (x if own in (shape, ()) else broadcast_array(x, shape)
+                                    for x, own in zip(operands, shapes))
     return lax.select_n.primitive.bind(condition, on_false, on_true)
 
 

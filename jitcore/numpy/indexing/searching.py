@@ -163,8 +163,8 @@ def unravel_index(indices, shape):
 
 
 def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C", *, dtype=None):
-    """Flat indices of indices per axis. Same as: `numpy.ravel_multi_index`; traced ones need mode "clip" or
-    "wrap". dtype: of the result."""
+    """Flat indices of indices per axis. Same as: `numpy.ravel_multi_index`; traced ones need mode "clip",
+    "wrap" or "ignore" (in range, which is not checked). dtype: of the result."""
     flat = _ravel_multi_index(multi_index, dims, mode, order)
     return flat if dtype is None else convert_dtype(flat, dtypes.canonicalize(dtype))
 
@@ -176,14 +176,14 @@ def _ravel_multi_index(multi_index, dims, mode: str, order: str) -> Array:
     if mode == "raise":
         for index in indices:
             require_static("ravel_multi_index", "multi_index", index)
-        return asarray(np.asarray(np.ravel_multi_index([x.data for x in indices], tuple(dims), order=order),
-                                  dtypes.default_dtype("i")))
+        flat = np.ravel_multi_index([x.data for x in indices], tuple(dims), order=order)
+        return asarray(np.asarray(flat, dtypes.result_type(*[x.dtype for x in indices])))
     if mode == "clip":
         indices = [arithmetic.minimum(arithmetic.maximum(x, 0), n - 1) for x, n in zip(indices, dims)]
     elif mode == "wrap":
         indices = [arithmetic.remainder(x, n) for x, n in zip(indices, dims)]
-    else:
-        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', or 'clip'")
+    elif mode != "ignore":
+        raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'.")
     pairs = list(zip(indices, dims)) if order == "C" else list(zip(indices, dims))[::-1]
     flat = pairs[0][0]
     for index, extent in pairs[1:]:

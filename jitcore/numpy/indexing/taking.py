@@ -65,19 +65,24 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     if axis is None:
         a, axis = ravel(a), 0
     axis = canonicalize_axis(axis, a.ndim)
+    if isinstance(a.shape[axis], int) and not a.shape[axis] and np.size(indices):
+        raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
     indices, mode = _as_index("take", indices, a.shape[axis], mode)
     return read_with_mode(a, (slice(None),) * axis + (indices,), mode=mode, fill_value=fill_value,
                           indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
 def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None, *,
-                    wrap_negative_indices: bool = True):
+                    wrap_negative_indices: bool | None = None):
     """Elements at indices that vary along one axis and match along the others. Same as:
     `numpy.take_along_axis`.
 
     Args:
         mode: as in `take`; "one_hot" fills with 0.
-        wrap_negative_indices: whether negative indices count from the end, or are out of range."""
+        wrap_negative_indices: whether negative indices count from the end, or are out of range; by default
+            they do, but for "promise_in_bounds"."""
+    if wrap_negative_indices is None:
+        wrap_negative_indices = mode != "promise_in_bounds"
     arr = ensure_array("take_along_axis", arr)
     if mode == "one_hot":
         mode, fill_value = "fill", 0
@@ -88,6 +93,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     if len(np.shape(indices)) != arr.ndim:
         raise ValueError("indices and arr must have the same number of dimensions; "
                          f"{len(np.shape(indices))} vs. {arr.ndim}")
+    if mode == "clip" and wrap_negative_indices:
+        indices = _count_from_front(ensure_array("take_along_axis", indices, 1), arr.shape[axis])
     index, shape = _index_along_axis(arr, indices, axis, mode)
     mode = index[1]
     arr = broadcast_array(arr, shape)
@@ -147,6 +154,8 @@ def place(arr, mask, vals, *, inplace: bool = True):
     arr, mask = ensure_arrays("place", arr, mask)
     vals = ravel(asarray(vals))
     if not vals.size:
+        if arr.size:
+            raise ValueError("Cannot place values from an empty array")
         return arr
     flat_mask = ravel(logic.to_bool("place", mask))
     order = arithmetic.remainder(arithmetic.subtract(cumsum(flat_mask), 1), vals.shape[0])
@@ -194,7 +203,8 @@ def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = F
     axis = canonicalize_axis(axis, arr.ndim)
     if isinstance(obj, Tracer) and (not obj.ndim or assume_unique_indices) and obj.dtype != dtypes.bool_:
         return _delete_traced(arr, ravel(obj), axis)
-    obj = obj if isinstance(obj, slice) else np.asarray(obj)
+    if not isinstance(obj, slice):
+        obj = np.asarray(obj) if np.size(obj) else np.zeros(0, np.int32)  # a list of none has no dtype
     kept = np.delete(np.arange(arr.shape[axis], dtype=np.int32), obj)
     return get_item(arr, (slice(None),) * axis + (kept,))
 
@@ -358,6 +368,8 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
         return _repeat_to_length(a, repeats, axis, operator.index(total_repeat_length))
     require_static("repeat", "repeats", repeats)
     repeats = np.asarray(repeats)
+    if repeats.dtype.kind not in "biu" and repeats.size:
+        raise TypeError(f"repeat: repeats must be integers, got {repeats.dtype}")
     if repeats.size != 1:
         return get_item(
             a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),))

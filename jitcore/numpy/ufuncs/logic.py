@@ -134,7 +134,11 @@ def iscomplexobj(x) -> bool:
     try:
         return dtypes.is_complex(aval_of(x).dtype)
     except TypeError:
+        pass
+    try:
         return np.iscomplexobj(x)
+    except TypeError:  # traced values stand in a list
+        return any(map(iscomplexobj, x))
 
 
 def isrealobj(x) -> bool:

@@ -36,7 +36,7 @@ def _logit(x):
     return jnp.where(is_near, near, jnp.log(jnp.divide(x, jnp.subtract(x.dtype.type(1), x))))
 
 
-for _name in "ndtr log_ndtr i0 i1 xlogy xlog1py entr rel_entr kl_div".split():
+for _name in "ndtr log_ndtr i0 i1 xlogy xlog1py entr erfcx rel_entr kl_div".split():
     UFUNCS[_name] = getattr(scipy.special, _name)
 UFUNCS |= scipy.special.PRIMITIVES | {
     "psi": scipy.special.digamma, "logit": _logit, "exp2": jnp.exp2,

@@ -8,6 +8,7 @@ side and by what the function reads are those of the exact solution: each is one
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from jitcore import lax, numpy as jnp
 from jitcore.array import Array
 from jitcore.flatten_util import ravel_pytree
+from jitcore.tree_util import tree_leaves, tree_structure
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
@@ -61,9 +63,14 @@ def gmres(A, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, re
 # -- what the three share -----------------------------------------------------------------------------------
 def _solve_system(run: Callable, A, b, x0, tol, atol, maxiter, M, is_symmetric: bool = False):
     vector, unravel = ravel_pytree(b)
+    if x0 is not None:
+        if tree_structure(x0) != tree_structure(b):
+            raise ValueError("x0 and b must have matching tree structure: "
+                             f"{tree_structure(x0)} vs {tree_structure(b)}")
+        shapes = [[jnp.shape(leaf) for leaf in tree_leaves(tree)] for tree in (x0, b)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(f"arrays in x0 and b must have matching shapes: {shapes[0]} vs {shapes[1]}")
     start = jnp.zeros_like(vector) if x0 is None else ravel_pytree(x0)[0]
-    if start.shape != vector.shape:
-        raise ValueError(f"arrays in x0 and b must have matching shapes: {start.shape} vs {vector.shape}")
     multiply, precondition = (_flatten_operator(operator, unravel) for operator in (A, M))
     rounds = 10 * vector.shape[0] if maxiter is None else maxiter
 
@@ -83,14 +90,19 @@ def _solve_system(run: Callable, A, b, x0, tol, atol, maxiter, M, is_symmetric: 
 
 
 def _flatten_operator(operator, unravel: Callable) -> Callable:
-    """A matrix or a function of pytrees as a function of vectors; the identity for None."""
+    """A matrix, what has `shape` and `@` as one has, or a function of pytrees, as a function of vectors; the
+    identity for None."""
     if operator is None:
         return lambda x: x
-    if callable(operator):
-        return lambda x: ravel_pytree(operator(unravel(x)))[0].astype(x.dtype)
-    if np.ndim(operator) != 2 or operator.shape[0] != operator.shape[1]:
-        raise ValueError(f"linear operator must be a square matrix, but has shape: {np.shape(operator)}")
-    return lambda x: jnp.matmul(operator, x)
+    if not callable(operator):
+        matrix, shape = operator, getattr(operator, "shape", None)
+        if shape is None or not hasattr(operator, "__matmul__"):
+            raise TypeError(f"linear operator must be either a function or ndarray, got {operator!r}")
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"linear operator must be a square matrix, but has shape: {tuple(shape)}")
+        is_dense = isinstance(matrix, np.ndarray)
+        operator = functools.partial(jnp.matmul, matrix) if is_dense else matrix.__matmul__
+    return lambda x: ravel_pytree(operator(unravel(x)))[0].astype(x.dtype)
 
 
 def _norm(x) -> Array:

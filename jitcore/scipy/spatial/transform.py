@@ -49,6 +49,8 @@ class Rotation:
     def from_matrix(cls, matrix) -> Rotation:
         """Of orthogonal matrices [..., 3, 3] with determinant 1, which is not checked."""
         m = _take(matrix)
+        if m.shape[-2:] != (3, 3):
+            raise ValueError(f"Rotation.from_matrix needs matrices [..., 3, 3], got shape {m.shape}")
         diagonal = [m[..., i, i] for i in range(3)]
         trace = diagonal[0] + diagonal[1] + diagonal[2]
         found: list[Any] = []

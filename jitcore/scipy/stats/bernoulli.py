@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, within, within_unit
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import known, no_count, probability, promote, within_unit, without
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
@@ -15,8 +16,8 @@ __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 def logpmf(k, p, loc=0) -> Array:
     """Logarithm of the probability of k."""
     k, p, loc = promote("bernoulli.logpmf", k, p, loc)
-    y = k - loc
-    return within((y == 0) | (y == 1), jnp.where(y == 0, jnp.log1p(-p), jnp.log(p)))
+    y, p = k - loc, probability(p)
+    return without(no_count(y, 1), special.xlogy(y, p) + special.xlog1py(1 - y, -p), p)
 
 
 def pmf(k, p, loc=0) -> Array:
@@ -27,10 +28,12 @@ def pmf(k, p, loc=0) -> Array:
 def cdf(k, p, loc=0) -> Array:
     """Probability of a number up to k."""
     k, p, loc = promote("bernoulli.cdf", k, p, loc)
-    return jnp.where(k < loc, 0, jnp.where(k < loc + 1, 1 - p, 1))
+    y, p = k - loc, probability(p)
+    return known(jnp.where(y < 0, 0, jnp.where(y < 1, 1 - p, 1)), y, p)
 
 
 def ppf(q, p, loc=0) -> Array:
     """The least k for which `cdf` is q at least; loc - 1 for q = 0."""
     q, p, loc = promote("bernoulli.ppf", q, p, loc)
-    return within_unit(q, loc + jnp.where(q <= 0, -1, jnp.where(q <= 1 - p, 0, 1)))
+    p = probability(p)
+    return known(within_unit(q, loc + jnp.where(q <= 0, -1, jnp.where(q <= 1 - p, 0, 1))), p)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import positive, promote, standardize, without
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -16,9 +16,9 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 def logpdf(x, a, b, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, a, b, loc, scale = promote("beta.logpdf", x, a, b, loc, scale)
-    y = (x - loc) / scale
+    y, a, b = standardize(x, loc, scale), positive(a), positive(b)
     logarithm = special.xlogy(a - 1, y) + special.xlog1py(b - 1, -y) - special.betaln(a, b) - jnp.log(scale)
-    return within((y >= 0) & (y <= 1), logarithm)
+    return without((y < 0) | (y > 1), logarithm, a, b)
 
 
 def pdf(x, a, b, loc=0, scale=1) -> Array:
@@ -29,15 +29,18 @@ def pdf(x, a, b, loc=0, scale=1) -> Array:
 def cdf(x, a, b, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
     x, a, b, loc, scale = promote("beta.cdf", x, a, b, loc, scale)
-    y = (x - loc) / scale
+    y, a, b = standardize(x, loc, scale), positive(a), positive(b)
     return special.betainc(a, b, jnp.clip(y, 0, 1))
 
 
 def sf(x, a, b, loc=0, scale=1) -> Array:
     """Probability of a number above x."""
     x, a, b, loc, scale = promote("beta.sf", x, a, b, loc, scale)
-    y = (x - loc) / scale
-    return special.betainc(b, a, 1 - jnp.clip(y, 0, 1))
+    y, a, b = standardize(x, loc, scale), positive(a), positive(b)
+    y = jnp.clip(y, 0, 1)
+    is_near = y < 0.5  # where 1 - y is rounded
+    far = special.betainc(b, a, 1 - jnp.where(is_near, 0.5, y))
+    return jnp.where(is_near, 1 - special.betainc(a, b, jnp.where(is_near, y, 0.5)), far)
 
 
 def logcdf(x, a, b, loc=0, scale=1) -> Array:

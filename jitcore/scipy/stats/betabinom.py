@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import no_count, nonnegative, positive, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -22,10 +22,10 @@ def logpmf(k, n, a, b, loc=0) -> Array:
     Returns: float of the shape they broadcast to; -inf outside of 0 to n. Example: `logpmf(1, 2, 1.0, 1.0)`
     is -1.0986123, log(1 / 3). Source: scipy.stats.betabinom."""
     k, n, a, b, loc = promote("betabinom.logpmf", k, n, a, b, loc)
-    y = k - loc
-    ways = special.gammaln(n + 1) - special.gammaln(y + 1) - special.gammaln(n - y + 1)
+    y, n, a, b = k - loc, nonnegative(n), positive(a), positive(b)
+    ways = -jnp.log1p(n) - special.betaln(y + 1, n - y + 1)
     logarithm = ways + special.betaln(y + a, n - y + b) - special.betaln(a, b)
-    return within((y >= 0) & (y <= n) & (y == jnp.floor(y)), logarithm)
+    return without(no_count(y, n), logarithm, n, a, b)
 
 
 def pmf(k, n, a, b, loc=0) -> Array:

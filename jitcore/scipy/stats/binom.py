@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import no_count, nonnegative, probability, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -16,10 +16,10 @@ __all__ = ["logpmf", "pmf"]
 def logpmf(k, n, p, loc=0) -> Array:
     """Logarithm of the probability of k."""
     k, n, p, loc = promote("binom.logpmf", k, n, p, loc)
-    y = k - loc
-    ways = special.gammaln(n + 1) - special.gammaln(y + 1) - special.gammaln(n - y + 1)
+    y, n, p = k - loc, nonnegative(n), probability(p)
+    ways = -jnp.log1p(n) - special.betaln(y + 1, n - y + 1)
     logarithm = ways + special.xlogy(y, p) + special.xlog1py(n - y, -p)
-    return within((y >= 0) & (y <= n) & (y == jnp.floor(y)), logarithm)
+    return without(no_count(y, n), logarithm, n, p)
 
 
 def pmf(k, n, p, loc=0) -> Array:

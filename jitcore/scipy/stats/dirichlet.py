@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import promote, without
 
 __all__ = ["logpdf", "pdf"]
 
@@ -34,8 +34,8 @@ def logpdf(x, alpha) -> Array:
         x = jnp.concatenate([x, 1 - jnp.sum(x, 0, keepdims=True)])
     constant = jnp.sum(special.gammaln(alpha)) - special.gammaln(jnp.sum(alpha))
     weights = jnp.reshape(alpha, (-1, *[1] * (x.ndim - 1)))
-    is_simplex = jnp.all(x > 0, 0) & (jnp.abs(jnp.sum(x, 0) - 1) < 1e-6)
-    return within(is_simplex, jnp.sum(special.xlogy(weights - 1, x), 0) - constant)
+    outside = jnp.any(x <= 0, 0) | (jnp.abs(jnp.sum(x, 0) - 1) >= 1e-6)
+    return without(outside, jnp.sum(special.xlogy(weights - 1, x), 0) - constant)
 
 
 def pdf(x, alpha) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import positive, promote, standardize, without
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -16,8 +16,8 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 def logpdf(x, a, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, a, loc, scale = promote("gamma.logpdf", x, a, loc, scale)
-    y = (x - loc) / scale
-    return within(y >= 0, special.xlogy(a - 1, y) - y - special.gammaln(a) - jnp.log(scale))
+    y, a = standardize(x, loc, scale), positive(a)
+    return without(y < 0, special.xlogy(a - 1, y) - y - special.gammaln(a) - jnp.log(scale), a)
 
 
 def pdf(x, a, loc=0, scale=1) -> Array:
@@ -28,14 +28,14 @@ def pdf(x, a, loc=0, scale=1) -> Array:
 def cdf(x, a, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
     x, a, loc, scale = promote("gamma.cdf", x, a, loc, scale)
-    y = (x - loc) / scale
+    y, a = standardize(x, loc, scale), positive(a)
     return special.gammainc(a, jnp.maximum(y, 0))
 
 
 def sf(x, a, loc=0, scale=1) -> Array:
     """Probability of a number above x."""
     x, a, loc, scale = promote("gamma.sf", x, a, loc, scale)
-    y = (x - loc) / scale
+    y, a = standardize(x, loc, scale), positive(a)
     return special.gammaincc(a, jnp.maximum(y, 0))
 
 

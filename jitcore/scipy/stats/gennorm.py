@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote
+from jitcore.scipy.stats.support import positive, promote, standardize
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -18,7 +18,8 @@ __all__ = ["cdf", "logpdf", "pdf"]
 def logpdf(x, p, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, p, loc, scale = promote("gennorm.logpdf", x, p, loc, scale)
-    return jnp.log(p / scale) - math.log(2) - special.gammaln(1 / p) - jnp.abs((x - loc) / scale) ** p
+    y, p = standardize(x, loc, scale), positive(p)
+    return jnp.log(p / scale) - math.log(2) - special.gammaln(1 / p) - jnp.abs(y) ** p
 
 
 def pdf(x, p, loc=0, scale=1) -> Array:
@@ -29,5 +30,5 @@ def pdf(x, p, loc=0, scale=1) -> Array:
 def cdf(x, p, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
     x, p, loc, scale = promote("gennorm.cdf", x, p, loc, scale)
-    y = (x - loc) / scale
+    y, p = standardize(x, loc, scale), positive(p)
     return 0.5 * (1 + jnp.sign(y) * special.gammainc(1 / p, jnp.abs(y) ** p))

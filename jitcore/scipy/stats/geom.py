@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import no_count, probability, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -16,8 +16,8 @@ __all__ = ["logpmf", "pmf"]
 def logpmf(k, p, loc=0) -> Array:
     """Logarithm of the probability of k."""
     k, p, loc = promote("geom.logpmf", k, p, loc)
-    y = k - loc
-    return within((y >= 1) & (y == jnp.floor(y)), special.xlog1py(y - 1, -p) + jnp.log(p))
+    y, p = k - loc, probability(p)
+    return without(no_count(y - 1), special.xlog1py(y - 1, -p) + jnp.log(p), p)
 
 
 def pmf(k, p, loc=0) -> Array:

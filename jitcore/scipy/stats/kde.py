@@ -38,7 +38,7 @@ class gaussian_kde:  # noqa: N801  SciPy's name
     scipy.stats.gaussian_kde."""
 
     def __init__(self, dataset, bw_method: str | float | Callable | None = None, weights=None):
-        (dataset,) = promote("gaussian_kde", dataset)
+        (dataset,) = promote("gaussian_kde", dataset, complex_too=True)
         dataset = jnp.atleast_2d(dataset)
         if dtypes.is_complex(dataset.dtype):
             raise NotImplementedError("gaussian_kde does not support complex data")
@@ -48,7 +48,7 @@ class gaussian_kde:  # noqa: N801  SciPy's name
         if weights is None:
             weights = jnp.full(n, 1 / n, dataset.dtype)
         else:
-            dataset, weights = promote("gaussian_kde", dataset, jnp.atleast_1d(weights))
+            dataset, weights = promote("gaussian_kde", dataset, jnp.atleast_1d(weights), complex_too=True)
             if weights.shape != (n,):
                 raise ValueError(f"`weights` input should be one-dimensional, of length {n}; "
                                  f"got shape {weights.shape}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote
+from jitcore.scipy.stats.support import promote, standardize
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -15,7 +15,7 @@ __all__ = ["cdf", "logpdf", "pdf"]
 def logpdf(x, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, loc, scale = promote("laplace.logpdf", x, loc, scale)
-    y = (x - loc) / scale
+    y = standardize(x, loc, scale)
     return -jnp.abs(y) - jnp.log(2 * scale)
 
 
@@ -27,5 +27,5 @@ def pdf(x, loc=0, scale=1) -> Array:
 def cdf(x, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
     x, loc, scale = promote("laplace.cdf", x, loc, scale)
-    y = (x - loc) / scale
+    y = standardize(x, loc, scale)
     return jnp.where(y < 0, jnp.exp(-jnp.abs(y)) / 2, 1 - jnp.exp(-jnp.abs(y)) / 2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote
+from jitcore.scipy.stats.support import positive, promote, standardize
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
@@ -16,7 +16,7 @@ __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 def logpdf(x, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, loc, scale = promote("logistic.logpdf", x, loc, scale)
-    y = (x - loc) / scale
+    y = standardize(x, loc, scale)
     return -jnp.abs(y) - 2 * jnp.log1p(jnp.exp(-jnp.abs(y))) - jnp.log(scale)
 
 
@@ -28,24 +28,24 @@ def pdf(x, loc=0, scale=1) -> Array:
 def cdf(x, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
     x, loc, scale = promote("logistic.cdf", x, loc, scale)
-    y = (x - loc) / scale
+    y = standardize(x, loc, scale)
     return special.expit(y)
 
 
 def sf(x, loc=0, scale=1) -> Array:
     """Probability of a number above x."""
     x, loc, scale = promote("logistic.sf", x, loc, scale)
-    y = (x - loc) / scale
+    y = standardize(x, loc, scale)
     return special.expit(-y)
 
 
 def ppf(q, loc=0, scale=1) -> Array:
     """The x for which `cdf` is q."""
     q, loc, scale = promote("logistic.ppf", q, loc, scale)
-    return loc + scale * special.logit(q)
+    return loc + positive(scale) * special.logit(q)
 
 
 def isf(q, loc=0, scale=1) -> Array:
     """The x for which `sf` is q."""
     q, loc, scale = promote("logistic.isf", q, loc, scale)
-    return loc - scale * special.logit(q)
+    return loc - positive(scale) * special.logit(q)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
+from jitcore.numpy.arrays.promotion import promote_arrays
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import no_count, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -22,9 +23,11 @@ def logpmf(x, n, p) -> Array:
     Returns: float[...]; -inf where the counts do not add up to n.
     Example: `logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))` is -0.6931472. Source:
     scipy.stats.multinomial."""
-    x, n, p = promote("multinomial.logpmf", x, n, p)
+    (p,) = promote("multinomial.logpmf", p)
+    x, n = (jnp.asarray(count, p.dtype) for count in promote_arrays("multinomial.logpmf", x, n))
     logarithm = special.gammaln(n + 1) + jnp.sum(special.xlogy(x, p) - special.gammaln(x + 1), -1)
-    return within((jnp.sum(x, -1) == n) & jnp.all((x >= 0) & (x == jnp.floor(x)), -1), logarithm)
+    total = jnp.sum(x, -1)
+    return without((total < n) | (total > n) | jnp.any(no_count(x), -1), logarithm)
 
 
 def pmf(x, n, p) -> Array:

@@ -22,7 +22,7 @@ def logpdf(x, mean, cov, allow_singular: None = None) -> Array:
     Raises: NotImplementedError for allow_singular; ValueError for covariances that are no square matrices."""
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")
-    x, mean, cov = promote("multivariate_normal.logpdf", x, mean, cov)
+    x, mean, cov = promote("multivariate_normal.logpdf", x, mean, cov, complex_too=True)
     if not mean.ndim and not cov.ndim:
         return -0.5 * (jnp.square(x - mean) / cov + math.log(2 * math.pi) + jnp.log(cov))
     n = mean.shape[-1] if mean.ndim else cov.shape[-1]

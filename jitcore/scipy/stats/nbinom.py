@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import no_count, positive, probability, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -16,9 +16,9 @@ __all__ = ["logpmf", "pmf"]
 def logpmf(k, n, p, loc=0) -> Array:
     """Logarithm of the probability of k."""
     k, n, p, loc = promote("nbinom.logpmf", k, n, p, loc)
-    y = k - loc
-    ways = special.gammaln(y + n) - special.gammaln(n) - special.gammaln(y + 1)
-    return within((y >= 0) & (y == jnp.floor(y)), ways + n * jnp.log(p) + special.xlog1py(y, -p))
+    y, n, p = k - loc, positive(n), probability(p)
+    ways = -jnp.log(n + y) - special.betaln(n, y + 1)
+    return without(no_count(y), ways + n * jnp.log(p) + special.xlog1py(y, -p), n, p)
 
 
 def pmf(k, n, p, loc=0) -> Array:

@@ -17,7 +17,7 @@ __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def logpdf(x, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
-    x, loc, scale = promote("norm.logpdf", x, loc, scale)
+    x, loc, scale = promote("norm.logpdf", x, loc, scale, complex_too=True)
     standard = (x - loc) / scale
     return -(jnp.square(standard) + math.log(2 * math.pi)) / 2 - jnp.log(scale)
 

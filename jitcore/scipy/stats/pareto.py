@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, within, within_unit
+from jitcore.scipy.stats.support import positive, promote, standardize, within_unit, without
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -15,8 +15,8 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 def logpdf(x, b, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, b, loc, scale = promote("pareto.logpdf", x, b, loc, scale)
-    y = (x - loc) / scale
-    return within(y >= 1, jnp.log(b / scale) - (b + 1) * jnp.log(jnp.maximum(y, 1)))
+    y, b = standardize(x, loc, scale), positive(b)
+    return without(y < 1, jnp.log(b / scale) - (b + 1) * jnp.log(jnp.maximum(y, 1)), b)
 
 
 def pdf(x, b, loc=0, scale=1) -> Array:
@@ -27,7 +27,7 @@ def pdf(x, b, loc=0, scale=1) -> Array:
 def logsf(x, b, loc=0, scale=1) -> Array:
     """Logarithm of `sf`."""
     x, b, loc, scale = promote("pareto.logsf", x, b, loc, scale)
-    return -b * jnp.log(jnp.maximum((x - loc) / scale, 1))
+    return -positive(b) * jnp.log(jnp.maximum(standardize(x, loc, scale), 1))
 
 
 def sf(x, b, loc=0, scale=1) -> Array:
@@ -48,4 +48,4 @@ def logcdf(x, b, loc=0, scale=1) -> Array:
 def ppf(q, b, loc=0, scale=1) -> Array:
     """The x for which `cdf` is q."""
     q, b, loc, scale = promote("pareto.ppf", q, b, loc, scale)
-    return within_unit(q, loc + scale * jnp.exp(-jnp.log1p(-q) / b))
+    return within_unit(q, loc + positive(scale) * jnp.exp(-jnp.log1p(-q) / positive(b)))

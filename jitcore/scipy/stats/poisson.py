@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import known, no_count, nonnegative, promote, without
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
@@ -20,8 +18,8 @@ __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 def logpmf(k, mu, loc=0) -> Array:
     """Logarithm of the probability of k."""
     k, mu, loc = promote("poisson.logpmf", k, mu, loc)
-    y = k - loc
-    return within((y >= 0) & (y == jnp.floor(y)), special.xlogy(y, mu) - special.gammaln(y + 1) - mu)
+    y, mu = k - loc, nonnegative(mu)
+    return without(no_count(y), special.xlogy(y, mu) - special.gammaln(y + 1) - mu, mu)
 
 
 def pmf(k, mu, loc=0) -> Array:
@@ -32,8 +30,8 @@ def pmf(k, mu, loc=0) -> Array:
 def cdf(k, mu, loc=0) -> Array:
     """Probability of a number up to k."""
     k, mu, loc = promote("poisson.cdf", k, mu, loc)
-    y = k - loc
-    return jnp.where(y < 0, 0, special.gammaincc(jnp.floor(jnp.maximum(y, 0)) + 1, mu))
+    y, mu = k - loc, nonnegative(mu)
+    return known(jnp.where(y < 0, 0, special.gammaincc(jnp.floor(jnp.maximum(y, 0)) + 1, mu)), mu)
 
 
 #: Of 1 / mu, ... in the entropy of a large mean. Source: Knessl: Integral representations and asymptotic
@@ -55,7 +53,7 @@ def entropy(mu, loc=0) -> Array:
     mu = jnp.broadcast_to(mu, jnp.broadcast_shapes(mu.shape, loc.shape))
     is_large = mu > _LARGE_MEAN
     small = jnp.where(is_large | (mu < 0), 1, mu)[..., None]
-    logarithms = logpmf(np.arange(_COUNTS), small)
+    logarithms = logpmf(jnp.arange(_COUNTS, dtype=mu.dtype), small)
     counted = -jnp.sum(jnp.exp(logarithms) * jnp.where(logarithms == -jnp.inf, 0, logarithms), -1)
     large = jnp.where(is_large, mu, 1)
     series = jnp.zeros_like(mu)

@@ -37,6 +37,7 @@ def mode(a, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool 
     Raises: NotImplementedError for a nan_policy other than "propagate". Source: scipy.stats.mode."""
     _check_policy(nan_policy)
     a = ensure_array("mode", a)
+    axis = axis if a.ndim else None
     ndim = a.ndim
     moved = jnp.ravel(a) if axis is None else jnp.moveaxis(a, axis, -1)
     if not moved.shape[-1]:
@@ -100,7 +101,7 @@ def sem(a, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *
     Raises: ValueError for another nan_policy. Source: scipy.stats.sem."""
     if nan_policy not in ("propagate", "omit"):
         raise ValueError(f"{nan_policy} is not supported")
-    (a,) = promote("sem", a)
+    (a,) = promote("sem", a, complex_too=True)
     if nan_policy == "omit":
         count = jnp.sum(~jnp.isnan(a), axis, keepdims=keepdims)
         return jnp.nanstd(a, axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(jnp.asarray(count, a.dtype))

@@ -1,6 +1,10 @@
 """What distributions are made of: operands of one dtype, densities that are zero outside of the support.
 
 In: points and parameters, which broadcast. Out: Arrays of one floating dtype; logarithms are -inf outside.
+
+A parameter that no distribution has is NaN, as in SciPy, and so is all that is computed from it or from a
+point that is NaN. Comparisons with NaN are false: what is asked is whether a point lies outside, not whether
+it lies inside.
 """
 
 from __future__ import annotations
@@ -10,13 +14,48 @@ from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import promote_arrays
 
 
-def promote(name: str, *args) -> list[Array]:
-    return promote_arrays(name, *args, to=dtypes.inexact_dtype)
+def promote(name: str, *args, complex_too: bool = False) -> list[Array]:
+    """Raises: TypeError for complex numbers, which have no order."""
+    arrays = promote_arrays(name, *args, to=dtypes.inexact_dtype)
+    if not complex_too and jnp.iscomplexobj(arrays[0]):
+        raise TypeError(f"{name} of real numbers, got {arrays[0].dtype}")
+    return arrays
 
 
-def within(inside, logarithm) -> Array:
-    """A logarithm of a density inside of the support, minus infinity outside."""
-    return jnp.where(inside, logarithm, -jnp.inf)
+def standardize(x, loc, scale) -> Array:
+    """(x - loc) / scale, NaN where the scale is not positive."""
+    return (x - loc) / positive(scale)
+
+
+def positive(parameter) -> Array:
+    return jnp.where(parameter > 0, parameter, jnp.nan)
+
+
+def nonnegative(parameter) -> Array:
+    return jnp.where(parameter >= 0, parameter, jnp.nan)
+
+
+def probability(parameter) -> Array:
+    return jnp.where((parameter >= 0) & (parameter <= 1), parameter, jnp.nan)
+
+
+def known(value, *operands) -> Array:
+    """The value where no operand is NaN, else NaN."""
+    for operand in operands:
+        value = jnp.where(operand == operand, value, jnp.nan)
+    return value
+
+
+def without(outside, logarithm, *parameters) -> Array:
+    """A logarithm of a density, minus infinity outside of the support where all parameters are known."""
+    for parameter in parameters:
+        outside &= parameter == parameter
+    return jnp.where(outside, -jnp.inf, logarithm)
+
+
+def no_count(y, most=jnp.inf) -> Array:
+    """Where y is no whole number from 0 to `most`."""
+    return (y < 0) | (y > most) | (y > jnp.floor(y)) | (y == jnp.inf)
 
 
 def within_unit(q, quantile) -> Array:

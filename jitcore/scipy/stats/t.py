@@ -9,8 +9,8 @@ import math
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote
+from jitcore.scipy.gamma_ratios import log_gamma_ratio
+from jitcore.scipy.stats.support import positive, promote, standardize
 
 __all__ = ["logpdf", "pdf"]
 
@@ -18,9 +18,8 @@ __all__ = ["logpdf", "pdf"]
 def logpdf(x, df, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, df, loc, scale = promote("t.logpdf", x, df, loc, scale)
-    y = (x - loc) / scale
-    constant = special.gammaln((df + 1) / 2) - special.gammaln(df / 2)
-    constant = constant - jnp.log(df * math.pi) / 2 - jnp.log(scale)
+    y, df = standardize(x, loc, scale), positive(df)
+    constant = log_gamma_ratio(df / 2, 0.5) - jnp.log(df * math.pi) / 2 - jnp.log(scale)
     return constant - (df + 1) / 2 * jnp.log1p(jnp.square(y) / df)
 
 

@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import promote, standardize, without
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -38,7 +38,7 @@ def _log_mass(a, b) -> Array:
 
 def _prepare(name: str, *args) -> tuple[Array, ...]:
     x, a, b, loc, scale = promote(f"truncnorm.{name}", *args)
-    x, a, b, scale = jnp.broadcast_arrays((x - loc) / scale, a, b, scale)
+    x, a, b, scale = jnp.broadcast_arrays(standardize(x, loc, scale), a, b, scale)
     return x, a, b, scale
 
 
@@ -54,7 +54,7 @@ def logpdf(x, a, b, loc=0, scale=1) -> Array:
     Example: `logpdf(0.0, -1.0, 1.0)` is -0.53722453. Source: scipy.stats.truncnorm."""
     x, a, b, scale = _prepare("logpdf", x, a, b, loc, scale)
     logarithm = -(jnp.square(x) + math.log(2 * math.pi)) / 2 - _log_mass(a, b) - jnp.log(scale)
-    return _known(a, b, within((x >= a) & (x <= b), logarithm))
+    return _known(a, b, without((x < a) | (x > b), logarithm))
 
 
 def _known(a, b, value) -> Array:
@@ -73,7 +73,8 @@ def _log_below(x, a, b) -> Array:
     total = _log_mass(a, b)
     below, above = _log_mass(a, middle) - total, _log_mass(middle, b) - total
     below = jnp.where(below > -0.1, _log_of_rest(jnp.minimum(above, 0)), below)
-    return _known(a, b, jnp.where(inside, below, jnp.where(x >= b, 0, -jnp.inf)))
+    outside = jnp.where(x >= b, 0, jnp.where(x <= a, -jnp.inf, jnp.nan))
+    return _known(a, b, jnp.where(inside, below, outside))
 
 
 def logcdf(x, a, b, loc=0, scale=1) -> Array:

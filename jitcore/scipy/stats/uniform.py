@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, within, within_unit
+from jitcore.scipy.stats.support import positive, promote, standardize, within_unit, without
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
@@ -15,7 +15,8 @@ __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 def logpdf(x, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
     x, loc, scale = promote("uniform.logpdf", x, loc, scale)
-    return within((x >= loc) & (x <= loc + scale), -jnp.log(scale) + 0 * x)
+    scale = positive(scale)
+    return without((x < loc) | (x > loc + scale), 0 * x - jnp.log(scale), scale)
 
 
 def pdf(x, loc=0, scale=1) -> Array:
@@ -26,10 +27,10 @@ def pdf(x, loc=0, scale=1) -> Array:
 def cdf(x, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
     x, loc, scale = promote("uniform.cdf", x, loc, scale)
-    return jnp.clip((x - loc) / scale, 0, 1)
+    return jnp.clip(standardize(x, loc, scale), 0, 1)
 
 
 def ppf(q, loc=0, scale=1) -> Array:
     """The x for which `cdf` is q."""
     q, loc, scale = promote("uniform.ppf", q, loc, scale)
-    return within_unit(q, loc + scale * q)
+    return within_unit(q, loc + positive(scale) * q)

@@ -9,7 +9,7 @@ import math
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, within
+from jitcore.scipy.stats.support import promote, standardize, without
 
 __all__ = ["logpdf", "pdf"]
 
@@ -23,10 +23,10 @@ def logpdf(x, c, loc=0, scale=1) -> Array:
     Returns: float of the shape they broadcast to; -inf outside. Example: `logpdf(0.0, 0.5)` is -0.7392648.
     Source: scipy.stats.wrapcauchy."""
     x, c, loc, scale = promote("wrapcauchy.logpdf", x, c, loc, scale)
-    y = (x - loc) / scale
+    y = standardize(x, loc, scale)
     distance = jnp.square(1 - c) + 4 * c * jnp.square(jnp.sin(y / 2))
     logarithm = jnp.log1p(-c * c) - math.log(2 * math.pi) - jnp.log(distance * scale)
-    return jnp.where((c > 0) & (c < 1), within((y >= 0) & (y <= 2 * math.pi), logarithm), jnp.nan)
+    return jnp.where((c > 0) & (c < 1), without((y < 0) | (y > 2 * math.pi), logarithm), jnp.nan)
 
 
 def pdf(x, c, loc=0, scale=1) -> Array:

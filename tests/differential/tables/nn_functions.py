@@ -44,7 +44,7 @@ OPS.add(SEGMENTS, "f32[5], i32[5], num_segments=3", "f32[5], i32.count[5], 7", "
         "f32[5], i32.count[5], -1", "f32[6], i32.count[6], 5, bucket_size=2", "f32.special[13], i32.count[13], 5", "f32[5], i32[5], 3, mode='clip'", "[1, 2], [0, 1]", "f32[5], i32.count[5], 2.5", "f32[5], i32[5], 3, mode='fill'", "f32[2], 0, 3",
         "grad(lambda x: jnp.sum({f}(x, jnp.asarray([0, 0, 2]), 4)))(f32[3])", "vmap(lambda x: {f}(x, jnp.asarray([0, 0, 2]), 4))(f32[2, 3])", "jvp(lambda x: {f}(x, jnp.asarray([0, 0, 2]), 4), (f64[3],), (f64[3],))")
 
-IMAGE.add("resize", *(f"{{d}}[4, 5], (7, 3), '{m}'" for m in ("nearest", "linear", "cubic")), d=["b", "u8", "i32", *FLOATS, "c64"], ulps=64, of_largest=True)
+IMAGE.add("resize", *(f"{{d}}[4, 5], (7, 3), '{m}'" for m in ("nearest", "linear", "cubic", "area")), d=["b", "u8", "i32", *FLOATS, "c64"], ulps=64, of_largest=True)
 IMAGE.add("resize", *(f"f32[4, 5], (3, 8), '{m}'" for m in ("lanczos3", "lanczos5", "bilinear", "bicubic", "trilinear", "triangle", "other")), "f32[4, 5, 3], (2, 2, 3), 'linear'", "f32[4, 5], (2, 2), 'linear', antialias=False", "f32[4, 5], (8,), 'linear'", "f32[4, 5], (0, 3), 'linear'", "f32[4, 5], (4, 5), 'cubic'",
           "f32[1, 1], (3, 3), 'linear'", "[[1, 2]], (2, 2), 'linear'", "f32.special[13], (5,), 'linear'", "f32[0, 3], (2, 3), 'linear'", "grad(lambda x: jnp.sum({f}(x, (5,), 'cubic') ** 2))(f32[3])", "vmap(lambda x: {f}(x, (5,), 'linear'))(f32[2, 3])")
 IMAGE.add("scale_and_translate", *(f"f32[4, 5], (6, 6), (0, 1), f32.positive[2], f32[2], '{m}'" for m in ("linear", "cubic", "lanczos3", "nearest")), "f32[4, 5], (4, 6), (1,), f32.positive[1], f32[1], 'linear'", "f16[4, 5], (6, 6), (0, 1), f32.positive[2], f32[2], 'linear'",

@@ -53,9 +53,15 @@ NUMPY.add("unique_all unique_counts unique_inverse unique_values", "{d}.count[9]
 NUMPY.add("isin", "{d}.count[5], {d}.count[2]", d=ALL)
 NUMPY.add("isin", "i32[5], f32[2], invert=True", "i32[0], i32[2]", "i32[2], i32[0]", "3, i32[5]", "f32.special[13], f32.special[4]", *(f"i32.count[5], i32.count[3], method='{m}'"
           for m in ("compare_all", "binary_search", "sort", "auto", "other")), "i8[5], u8[3]", "i32.count[5], i32.count[3], assume_unique=True")
+NUMPY.add("sum prod", "b[3], promote_integers=False", "b[3], dtype='bool'", "i8[3], promote_integers=False", "f32[3], initial=f32[2]", "f32[3], initial=f32[1]")
+NUMPY.add("max min", "f32[3], initial=f32[2]")
+NUMPY.add("cumsum cumprod cumulative_sum cumulative_prod", "b[5], dtype='bool'", "i32[5], dtype='bool'", "b[2, 3], axis=1, dtype='bool'")
+NUMPY.add("var std nanvar nanstd", "c64[3], dtype='float32'", "c64[3], dtype='complex64'", "f32[3], dtype='complex64'")
 NUMPY.add("intersect1d union1d setdiff1d setxor1d", "{d}.count[5], {d}.count[3]", d=ALL)
 NUMPY.add("intersect1d union1d setdiff1d setxor1d", "i8.count[5], f16.count[3]", "i32[0], i32[3]", "f32.special[13], f32.special[13]", "i32.count[5], i32.count[3], size=4",
           "i32.count[5], i32.count[3], size=8, fill_value=-1", "i32.count[2, 3], i32.count[3]", "[1, 2], [2.5]", "i32[0], f32[0]")
+NUMPY.add("intersect1d union1d setdiff1d setxor1d", "jnp.array([inf, 1, inf, -inf]), jnp.array([2, inf, -inf, -inf])",
+          "jnp.array([inf, 1, inf, -inf]), jnp.array([2, -inf, -inf]), size=4")
 NUMPY.add("intersect1d", "i32.count[5], i32.count[3], return_indices=True", "i32.count[5], i32.count[3], return_indices=True, size=4")
 NUMPY.add("setdiff1d setxor1d", "jnp.unique(i32[5]), jnp.unique(i32[3]), assume_unique=True")
 

@@ -77,6 +77,10 @@ move("place", "f32[5], b[5], f32[2], inplace=False", "f32[5], b[5], f32[0], inpl
 move("fill_diagonal", "f32[3, 3], 2, inplace=False", "f32[2, 3], f32[2], inplace=False", "f32[4, 2], 1, wrap=True, inplace=False", "i8[3, 3], 2.5, inplace=False", "f32[3], 1, inplace=False", "f32[2, 2, 2], 5, inplace=False", "f32[3, 3], 2", "f32[2, 3, 2], 1, inplace=False")
 NUMPY.add("unravel_index", "{d}.count[3], (2, 3)", d=[*INTEGERS, "f32"])
 NUMPY.add("unravel_index", "i32[4], (2, 3)", "5, (2, 3)", "9, (2, 3)", "-1, (2, 3)", "i32.count[2, 2], (5,)", "3, ()", "3, 5", "i32.count[2], (0, 3)")
+NUMPY.add("take_along_axis", "f32[5], jnp.array([-6, -5, -4, 7]), 0, mode='clip'", "f32[2, 3], jnp.array([[-4], [2]]), 1, mode='clip'",
+          "f32[5], jnp.array([-4, 3]), 0, mode='promise_in_bounds', wrap_negative_indices=True")
+NUMPY.add("take", "f32[0], jnp.array([0])", "f32[0, 2], jnp.array([0]), axis=1")
+NUMPY.add("ravel_multi_index", "(i8.count[2] % 2, i8.count[2] % 3), (2, 3), mode='ignore'")
 NUMPY.add("ravel_multi_index", "(i32.count[3] % 2, i32.count[3] % 3), (2, 3)", "(i32[3], i32[3]), (2, 3), mode='clip'", "(i32[3], i32[3]), (2, 3), mode='wrap'", "(i32[3], i32[3]), (2, 3)", "(1, 2), (2, 3)", "(1, 2), (2, 3), order='F'",
           "(f32[2], f32[2]), (2, 3)", "(1,), (2, 3)", "(i8.count[3] % 2, i32.count[3] % 3), (2, 3)", "(9, 0), (2, 3)", "(1, 2), (2, 3), mode='other'")
 NUMPY.add("ix_", "i32[2], i32[3]", "b[3]", "i32[2, 2]", "", "[1, 2], [0]", "f32[2]", "f32[0]")
@@ -137,6 +141,9 @@ NUMPY.add("zeros_like ones_like empty_like", "{d}[2, 3]", "{d}[2], dtype='int8'"
 NUMPY.add("zeros_like ones_like empty_like", "2", "2.5", "f32[2], shape=(3,)", "[1, 2]", "True", "1j", "f32[2, 3], 'int16', shape=()")
 NUMPY.add("full", "(2,), 3", "(2,), 2.5", "(2,), True", "(), 1j", "(2,), f32[2]", "(2, 3), f32[3]", "(2,), 3, '{d}'", "3, [1, 2, 3]", "(2,), f32[3]", "(2,), 300, 'int8'", "(2,), 2.7, 'int32'", "(-1,), 2", "(2,), bf16[()]", "(0,), 1", "2, nan", d=["int8", "float16", "complex64", "bool"])
 NUMPY.add("full_like", "{d}[2, 3], 2", "{d}[2], 2.5", "f32[2], 1, 'int8'", "f32[2], f32[2]", "f32[2], 3, shape=(3,)", "2, 3.5", "2.5, 3", "[1, 2], 1.5", "f32[2], f32[3]", d=ALL)
+NUMPY.add("arange", "1j", "3, dtype='complex64'", "c64[()]", "i16.positive[()]")
+NUMPY.add("array", "bytearray(b'ab')", "memoryview(b'abc')", "[0.0, None]")
+NUMPY.add("iscomplexobj isrealobj", "[1, 2j]", "[c64[2], c64[2]]")
 NUMPY.add("arange", "3", "3.0", "1, 4", "1, 4, 2", "4, 1, -1", "0.5, 3", "3, dtype='float16'", "0", "-2", "1, 2, 0.25", "3, 1", "True", "2j", "f32[()]", "0, 3, 0", "i8.positive[()]", "3, dtype='bfloat16'", "5, dtype='bool'", "0, 1, 0.1", "stop=3", "1, stop=3", "step=2",
           "[1]", "'a'", "0, 10, 3, 'uint8'", "300, dtype='int8'", "np.float32(3)", "np.int64(3)", "np.float64(3)", "2.0, 5", "nan", "f64[()]", "u8.positive[()]", ulps=2)
 NUMPY.add("linspace", "0, 1", "0, 1, 5", "0, 1, 5, endpoint=False", "0, 1, 5, retstep=True", "f32[3], 2.0, 4", "f32[3], f32[3], 4, axis=-1", "0, 10, 4, dtype='int32'", "0, 1, 0", "0, 1, 1", "0, 1, -1", "{d}[()], {d}[()], 5", "1j, 2, 3", "0, 1, 1, endpoint=False, retstep=True",

@@ -25,6 +25,7 @@ SPECIAL.unary("sici fresnel wofz", [*REAL, "c64"], kind="positive", ulps=4096, o
 SPECIAL.binary("xlogy xlog1py rel_entr kl_div", ["b", "i8", "i32", *FLOATS, "c64"], kind="positive", special=FLOATS, ulps=32)
 SPECIAL.binary("gammainc gammaincc", ["i8", "i32", *FLOATS], kind="positive", special=[], **LOOSE)
 SPECIAL.binary("betaln beta zeta polygamma poch boxcox boxcox1p comb owens_t", ["i8", "i32", *FLOATS], kind="positive", special=["f32", "f64"], **LOOSE)
+SPECIAL.add("betaln", "3e4 * {d}.positive[3], {d}.positive[3]", "3e4 * {d}.positive[3], 2e4 * {d}.positive[3]", "{d}.positive[3], 3e6 * {d}.positive[3]", d=["f32", "f64"])
 SPECIAL.add("betainc", "{d}.positive[3], {d}.positive[3], {d}.probability[3]", "f32.positive[2, 1], 2, f32.probability[3]", "f32.positive[3], f32.positive[3], f32.special[3]", "f32[0], f32[0], f32[0]", d=REAL, **LOOSE)
 SPECIAL.add("expn", "2, {d}.positive[3]", "i32.count[3], f32.positive[3]", "0, f32.positive[3]", "5, 2.0", "2.5, f32.positive[3]", d=["i32", "f32", "f64"], **LOOSE)
 SPECIAL.add("multigammaln", "{d}.positive[3] + 3, 2", "f32.positive[3], 0", "f32.positive[3], 2.5", "7.0, 3", "f32.positive[3] + 3, i32[3]", d=REAL, **LOOSE)
