@@ -324,6 +324,22 @@ class NDArray(WithoutValue, Handle):
         """Its strides in elements; None where they are not known."""
         return find_strides(self.storage.shape, self.steps) if self.storage.is_c_order else None
 
+    def rank_axes(self) -> tuple | None:
+        """Numbers in the order of its strides; None where that is not known."""
+        is_known = self.storage.is_c_order or self.storage.has_gaps
+        return find_strides(self.storage.shape, self.steps) if is_known else None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a new array of which nobody has said how it lies in memory."""
+        storage = self.storage
+        is_told = storage.is_c_order or storage.has_gaps or storage.source is not None
+        return not (is_told or storage.is_shared or self.steps)
+
+    def lie_in(self, order: Order) -> NDArray:
+        """The same as another new array, its axes in an order."""
+        return new_array(self.read(), order)
+
     @property
     def order(self) -> Order | None:
         """The order of its axes in memory, if it fills that without gaps; None for others."""
@@ -342,7 +358,7 @@ class NDArray(WithoutValue, Handle):
         """Whether its axes are known to lie in memory in their order; then those of results do."""
         if self.ndim < 2:
             return True
-        strides = self.find_strides()
+        strides = self.rank_axes()
         if strides is None:
             return False
         steps = [abs(stride) for stride, extent in zip(strides, self._shape) if extent > 1 and stride]
