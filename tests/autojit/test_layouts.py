@@ -77,3 +77,29 @@ def test_a_program_serves_the_order_that_it_was_made_for():
     compiled = autojit(lambda x: x + 1, strict=True)
     for kind, make in [*ARGUMENTS.items()] * 2:
         assert describe(compiled(make())) == describe(make() + 1), kind
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x[:, [True, False, True]], lambda x: np.delete(x, np.array([True, False, True]), 1),
+    lambda x: np.compress([True, False, True], x, 1), lambda x: np.take(x, [0, 2], 1), lambda x: np.imag(x),
+    lambda x: x.T.imag, lambda x: (x + 1j).imag, lambda x: np.cumsum(x.T, 0)])
+def test_orders_that_functions_choose(function):
+    for x in (np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2).T):
+        expected, found = function(x), autojit(lambda x: function(x), strict=True)(x)
+        assert describe(found) == describe(expected)
+        assert found.flags.writeable == expected.flags.writeable
+
+
+def store_nothing(x, y):
+    made = np.zeros(2, int)
+    if x[0] > 0:
+        made[2:] = y[made[2:]].argsort() + 1
+    else:
+        made[:0] = made[1:1] + 1
+    made[2:] += 1
+    return made[2:] * 2, made
+
+
+def test_stores_of_no_elements():
+    for x in (np.ones(3), -np.ones(3)):
+        assert describe(autojit(store_nothing, strict=True)(x, x)) == describe(store_nothing(x, x))

@@ -70,8 +70,8 @@ class _Example:
 
 def rehearsed(function: Callable, implementation: Callable, is_view: bool = False) -> Callable:
     """An implementation of a function of NumPy that raises what NumPy raises about types and options, and
-    whose results have NumPy's types, and their axes in the order of NumPy's where it left that open. is_view:
-    whether NumPy looks at no element; then examples have the shapes of the call, however large these are.
+    whose results have NumPy's types, and their axes in the order of NumPy's. is_view: whether NumPy looks at
+    no element; then examples have the shapes of the call, however large these are.
 
     Raises: what NumPy raises; NotTraceable for a result of another type, and for errors that NumPy does not
     raise."""
@@ -200,14 +200,14 @@ def _describe(value: Any) -> Any:
 
 
 def _settle_order(found: Any, expected: Any, operands: dict[int, Any]) -> Any:
-    """A result with the axes of new arrays in the order of NumPy's, where the function left that open.
+    """A result with the axes of new arrays in the order of NumPy's.
 
     operands: by the ids of their storages."""
     if isinstance(expected, list):
         if type(found) not in (list, tuple):
             return found
         return type(found)(_settle_order(part, one, operands) for part, one in zip(found, expected))
-    if not hasattr(found, "storage") or id(found.storage) in operands or not found.is_open:
+    if not hasattr(found, "storage") or id(found.storage) in operands:
         return found
     is_known = expected and all(x.rank_axes() is not None for x in operands.values())
     return found.lie_in(expected[-1]) if is_known else found

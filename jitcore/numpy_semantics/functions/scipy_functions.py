@@ -81,6 +81,13 @@ def _check_matrices(raws: Sequence[Array], check_finite: bool, is_square: bool =
         _check_finite(*raws)
 
 
+def _to_matrices(*operands: Any) -> list[Array]:
+    """Bools are single-precision numbers for some functions, which is not worth a program."""
+    if any(dtype_of(x) == np.bool_ for x in operands):
+        raise not_traceable("scipy.linalg of bools")
+    return to_common_inexact(*operands)
+
+
 def _of_matrices(name: str, compute: Callable, count: int = 1, *, is_square: bool = False, error: str = "",
                  checks_finite: bool = True, **only: Sequence) -> None:
     """Makes a row. error: that SciPy raises where the result is not finite. only: as `Row` has it."""
@@ -92,7 +99,7 @@ def _of_matrices(name: str, compute: Callable, count: int = 1, *, is_square: boo
             fail(~jnp.all(jnp.isfinite(found)), np.linalg.LinAlgError(error))
         return found
 
-    adapts_scipy(f"linalg.{name}", count=count, convert=to_common_inexact, only=only)(call)
+    adapts_scipy(f"linalg.{name}", count=count, convert=_to_matrices, only=only)(call)
 
 
 def _solve(a, b, lower=False, assume_a=None):
@@ -117,8 +124,10 @@ def _lu_factor(a):
     return factors, cast_raw(pivots, dtypes.int32)
 
 
-def _eigh(a, lower=True, eigvals_only=False, type=1):
-    """Of one triangle, the only one that LAPACK reads."""
+def _eigh(a, lower=True, eigvals_only=False, type=1, driver=None):
+    """Of one triangle, the only one that LAPACK reads. Signs of eigenvectors are those of one driver."""
+    if driver != "evd" and not eigvals_only:
+        raise not_traceable("scipy.linalg.eigh without driver='evd', with eigenvectors")
     kept, rest = (jnp.tril(a), jnp.tril(a, -1)) if lower else (jnp.triu(a), jnp.triu(a, 1))
     is_complex = dtypes.is_complex(a.dtype)
     if is_complex:  # of the diagonal the real part
@@ -148,7 +157,7 @@ _of_matrices("solve_triangular", _solve_triangular, 2, is_square=True)
 _of_matrices("lu_factor", _lu_factor)
 _of_matrices("lu", scipy.linalg.lu, p_indices=(False,))
 _of_matrices("qr", scipy.linalg.qr, pivoting=(False,), mode=("full", "economic", "r"))
-_of_matrices("svd", jnp.linalg.svd)
+_of_matrices("svd", jnp.linalg.svd, lapack_driver=("gesdd",))
 _of_matrices("svdvals", functools.partial(jnp.linalg.svd, compute_uv=False))
 _of_matrices("eigh", _eigh, is_square=True, **_ONE_MATRIX)
 _of_matrices("eigvalsh", functools.partial(_eigh, eigvals_only=True), is_square=True, **_ONE_MATRIX)

@@ -20,8 +20,8 @@ from jitcore.lax.control_flow.cond import cond, join_consts
 from jitcore.lax.control_flow.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.process.effort import spend
-from jitcore.rewriter.control_flow.raising import (check_callers, fail, is_explicit, make_conditional,
-                                                   note_place)
+from jitcore.rewriter.control_flow.raising import (check_callers, fail, is_explicit, is_left_to_python,
+                                                   make_conditional, note_place)
 from jitcore.rewriter.errors import iterator_error, name_container, reordered_error
 from jitcore.rewriter.handles import UNDEFINED, LeafType, current
 from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, ContainerLocation, GlobalLocation,
@@ -122,7 +122,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
             for written in map(ArrayLocation, snapshot.find_written()):
                 arm.stores[written.key] = (written, Flat(None))
     except Exception as error:
-        if not is_explicit(error):
+        if not (is_explicit(error) or is_left_to_python(error)):
             make_conditional(error)
             failure = error
             raise
