@@ -194,10 +194,16 @@ def _read_triangle(compute: Callable) -> Callable:
     return functools.partial(compute, symmetrize_input=False)
 
 
+#: Rows up to which LAPACK finds one eigenvalue after the other; of larger matrices it finds many at a time.
+_FEW_ROWS = 75
+
+
 def _check_real(compute: Callable) -> Callable:
     """Of a real matrix the results are real where all eigenvalues are: other calls are Python's."""
 
     def decompose(raw):
+        if raw.shape[-1] > _FEW_ROWS:
+            raise not_traceable("eigenvalues of so large a matrix, whose order depends on rounding")
         found = compute(raw)
         if raw.dtype.kind == "c":
             return found
@@ -208,7 +214,7 @@ def _check_real(compute: Callable) -> Callable:
     return decompose
 
 
-def _check_moderate(raw: Array) -> None:
+def check_moderate(raw: Array) -> None:
     """Leaves a matrix to Python that is not finite, or whose numbers are so large or small that their squares
     leave the dtype: LAPACK does not converge for the one, and scales the other."""
     limits, highest = np.finfo(raw.dtype), jnp.max(jnp.abs(raw), initial=0)
@@ -223,7 +229,7 @@ _MODERATE = 0.4
 def _of_moderate(compute: Callable) -> Callable:
     @functools.wraps(compute)
     def decompose(raw, *args, **options):
-        _check_moderate(raw)
+        check_moderate(raw)
         return compute(raw, *args, **options)
 
     return decompose
@@ -235,7 +241,7 @@ def _norm(compute: Callable) -> Callable:
     @functools.wraps(compute)
     def measure(raw, ord=None, **options):  # noqa: A002
         if ord == "nuc" or ord in (2, -2) and raw.ndim > 1 and not isinstance(options.get("axis"), int):
-            _check_moderate(raw)
+            check_moderate(raw)
         return compute(raw, **options) if ord is None else compute(raw, ord=ord, **options)
 
     return measure
@@ -243,7 +249,7 @@ def _norm(compute: Callable) -> Callable:
 
 def _cond(raw, p=None):
     """NumPy's are infinite where ours divide by zero."""
-    _check_moderate(raw)
+    check_moderate(raw)
     found = jnp.linalg.cond(raw, p)
     fail(~jnp.all(jnp.isfinite(found)), np.linalg.LinAlgError("Singular matrix"))
     return found
@@ -273,8 +279,8 @@ def lstsq(one, other, rcond=None):
         raise np.linalg.LinAlgError("Incompatible dimensions")
     if 0 in (*one.shape, *other.shape):
         raise not_traceable("np.linalg.lstsq of empty arrays")
-    _check_moderate(one)
-    _check_moderate(other)
+    check_moderate(one)
+    check_moderate(other)
     x, residuals, rank, values = jnp.linalg.lstsq(one, other, rcond)
     height, width = one.shape
     if height <= width:
@@ -292,7 +298,7 @@ def tensorsolve(one, other, axes=None):
 
 @adapts(np.linalg.pinv, convert=to_inexacts)
 def pinv(raw, rcond=None, hermitian=False, rtol=1e-15):
-    _check_moderate(raw)
+    check_moderate(raw)
     bound = rtol if rcond is None else rcond
     return jnp.linalg.pinv(raw, max(raw.shape[-2:]) * np.finfo(raw.dtype).eps if bound is None else bound)
 
