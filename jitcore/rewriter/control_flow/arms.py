@@ -35,6 +35,7 @@ from jitcore.rewriter.writing.resumable import Point
 _ARM = 100
 
 KIND = LeafType(ShapedArray((), dtypes.int32))
+FLAG = LeafType(ShapedArray((), dtypes.bool_))
 
 
 class Outcome(NamedTuple):
