@@ -28,7 +28,7 @@ from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, Containe
                                       ItemLocation, Location, Snapshot, find_container, find_variables, logs,
                                       watch_captures)
 from jitcore.rewriter.objects import Place
-from jitcore.rewriter.values import Flat, is_made_in
+from jitcore.rewriter.values import Flat, as_flag, is_made_in
 from jitcore.rewriter.writing.resumable import Point
 
 #: Steps of a side, apart from what is done in it.
@@ -152,6 +152,26 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
                       if id(find_container(store[0])) not in arm.changes}
         arm.stores |= {location.key: (location, Flat(value)) for location, value in attributes}
     return arm
+
+
+def find_outer_memory(arm: Arm, leaf: Any, predicate: Any) -> list[tuple[Any, Any]] | None:
+    """Arrays from outside of an arm whose memory a leaf of the arm's may have, and when; None where that is
+    not known. predicate: under which the leaf is asked about."""
+    aliases = leaf.memory.aliases
+    if aliases is None:
+        return None
+    found = []
+    for alias in aliases:
+        if alias.handle is None:  # what took this memory
+            continue
+        both = alias.predicate if predicate is True else as_flag(predicate) & as_flag(alias.predicate)
+        inner: Any = [(both, alias.handle)]
+        if arm.made(alias.handle):
+            inner = find_outer_memory(arm, alias.handle, both)
+        if inner is None:
+            return None
+        found += inner
+    return found
 
 
 def make_final(error: BaseException) -> None:

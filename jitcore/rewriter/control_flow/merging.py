@@ -19,8 +19,8 @@ from jitcore.lax.control_flow.cond import cond, join_consts
 from jitcore.lax.control_flow.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter import errors
-from jitcore.rewriter.control_flow.arms import (FLAG, KIND, Arm, Outcome, Scope, raise_where, refuse_advanced,
-                                                refuse_reordered)
+from jitcore.rewriter.control_flow.arms import (FLAG, KIND, Arm, Outcome, Scope, find_outer_memory,
+                                                raise_where, refuse_advanced, refuse_reordered)
 from jitcore.rewriter.control_flow.growing import note_growth
 from jitcore.rewriter.control_flow.iterators import join_iterators
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
@@ -279,7 +279,7 @@ class _Merge:
                 continue
             (number, leaf), = made
             with arm.resume():
-                aliases = _find_outer(arm, leaf, True)
+                aliases = find_outer_memory(arm, leaf, True)
             if aliases is not None:
                 pairs = [((predicate, False)[:: -1 if place else 1], handle) for predicate, handle in aliases]
                 found[number, place] = [(self.add_output(*pair, FLAG), handle) for pair, handle in pairs]
@@ -319,24 +319,6 @@ def _have_same_keys(one: Any, other: Any) -> bool:
     if type(one) is not type(other) or type(one) not in _CONTAINERS:
         return False
     return list(one) == list(other) if isinstance(one, dict) else len(one) == len(other)
-
-
-def _find_outer(arm: Arm, leaf: Any, predicate: Any) -> list[tuple[Any, Any]] | None:
-    """Arrays from outside of an arm whose memory a leaf of the arm's may have, and when; None where that is
-    not known. predicate: under which the leaf is asked about."""
-    aliases = leaf.memory.aliases
-    if aliases is None:
-        return None
-    found = []
-    for alias in aliases:
-        if alias.handle is None:  # what took this memory
-            continue
-        both = alias.predicate if predicate is True else as_flag(predicate) & as_flag(alias.predicate)
-        inner = _find_outer(arm, alias.handle, both) if arm.made(alias.handle) else [(both, alias.handle)]
-        if inner is None:
-            return None
-        found += inner
-    return found
 
 
 def _list_items(container: Any) -> list[tuple[Any, Any]]:
