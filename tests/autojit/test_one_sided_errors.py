@@ -89,11 +89,25 @@ def number(x, n):
     return n[0] if x[0] > LARGE else n + 1
 
 
+def float_as_index(x, n):
+    i = 2 if x[0] < LARGE else 1.0
+    x[i] += 5
+    return x[i], i
+
+
+def float_as_count(x, n):
+    total = 0.0
+    for i in range(3 if x[0] < LARGE else 3.0):
+        total += x[i]
+    return total
+
+
 def both_sides(x, n):
     return x[10] if x[0] > LARGE else x.foo
 
 
-COMPILED = [index, store, shapes, in_a_loop, in_a_while, attribute, length, matrix, key, name, after_writes, number]
+COMPILED = [index, store, shapes, in_a_loop, in_a_while, attribute, length, matrix, key, name, after_writes, number,
+            float_as_index, float_as_count]
 
 
 def run(function, x):
