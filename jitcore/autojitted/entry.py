@@ -102,7 +102,7 @@ def _choose_donated(recording: Recording) -> set[int]:
     found = set()
     for place in recording.effects.written:
         spec = recording.places[place]
-        if (spec.is_contiguous or spec.is_fortran) and spec.is_writeable:
+        if spec.is_dense and spec.is_writeable:
             found.add(place)
     return found
 
@@ -217,7 +217,7 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
     written = recording.effects.written
     for place in written:
         spec = recording.places[place]
-        if not (spec.is_contiguous or spec.is_fortran):
+        if not spec.is_dense:
             meets = recording.effects.constants.add(SelfOverlaps(spec.shape, spec.dtype.itemsize))
             lines.append(f"if {meets}[x{place}.strides]: return plain({parameters})")
     read = [place for place in arrays if place not in written]
@@ -236,11 +236,11 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
         elif isinstance(spec, ScalarSpec):
             dtype = recording.effects.constants.add(spec.dtype)
             lines.append(f"v{place} = array(x{place}, {dtype})")
-        elif spec.is_contiguous or spec.is_fortran:
-            lines.append(f"v{place} = x{place}{'' if spec.is_contiguous else '.T'}")
+        elif spec.is_dense:
+            lines.append(f"v{place} = x{place}{spec.turn}")
         else:
-            is_written = place in written
-            lines.append(f"v{place} = np.{'array' if is_written else 'asarray'}(x{place}, order='C')")
+            copy = "array" if place in written else "asarray"
+            lines.append(f"v{place} = np.{copy}(x{place}{spec.turn}, order='C')")
     return lines
 
 
@@ -254,8 +254,7 @@ def _write_arrays(recording: Recording, donated: set[int]) -> list[str]:
         lines.append(f"if not ({found}): outs = settle(outs, ({pairs}))")
     for place, output in written.items():
         if place not in donated:
-            turn = ".T" if recording.places[place].is_fortran else ""
-            lines.append(f"copyto(x{place}{turn}, outs[{output}])")
+            lines.append(f"copyto(x{place}{recording.places[place].turn}, outs[{output}])")
     return lines
 
 

@@ -143,7 +143,7 @@ class _Writer(NativeCaller):
         if isinstance(spec, ScalarSpec):
             self.lines.append(f"v{place} = np.array({name})")
         else:
-            self.lines.append(f"v{place} = np.ascontiguousarray({name}{'.T' if spec.is_fortran else ''})")
+            self.lines.append(f"v{place} = np.ascontiguousarray({name}{spec.turn})")
         return f"v{place}"
 
     def _raise_failures(self, failed: int) -> None:
@@ -156,7 +156,7 @@ class _Writer(NativeCaller):
 
     def _write_arrays(self) -> None:
         for place, output in self.recording.effects.written.items():
-            turn = ".T" if self.recording.places[place].is_fortran else ""
+            turn = self.recording.places[place].turn
             if place in self.captured:
                 raise NotImplementedError(f"{self.title} changes a captured array: pass it as an argument")
             self.lines.append(f"{self.arguments[place]}{turn}[...] = o{output}")

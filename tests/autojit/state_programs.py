@@ -738,3 +738,12 @@ def f(a, b):
     except Exception as error: return type(error).__name__, str(error)
     return a, b
 """, *(("np.array([3, 1, 2, 0]), np.array([True, False])",) * 3))
+for name, lines in {"read": "y = x * N", "not read": "y = x + 1", "set before": "N = x.sum(); y = x", "in a branch": "y = x\n    if x[0] > 5: N = 3"}.items():
+    define(f"a global variable deleted: {name}", f"""
+N = 1
+def f(x):
+    global N
+    {lines}
+    del N
+    return y
+""", *BOTH[:3], "!N = 4", *BOTH[:2], "!N = 2.5", *BOTH[:1])

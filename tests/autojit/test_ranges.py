@@ -51,10 +51,9 @@ def test_answers_are_those_of_python(name):
             assert compiled(X.copy(), n) == function(X, n)
 
 
-@pytest.mark.parametrize("name", ["text that becomes a number", "error where it is not met"])
-def test_what_python_does_not_raise_is_a_refusal(name):
+def test_what_python_does_not_raise_is_a_refusal():
     with pytest.raises(NotTraceable):
-        autojit(USES[name], strict=True)(X.copy(), 2)
+        autojit(USES["text that becomes a number"], strict=True)(X.copy(), 2)
 
 
 @pytest.mark.parametrize("use", [str, bool, lambda r: r == 3, lambda r: r[0], lambda r: r.stop])

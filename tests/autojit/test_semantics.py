@@ -98,8 +98,7 @@ def test_results_lie_in_memory_as_those_of_numpy(x):
 
     expected, found = make(x), autojit(make)(x)
     assert [a.flags.c_contiguous for a in found] == [a.flags.c_contiguous for a in expected]
-    if x.ndim == 2:
-        assert [a.strides for a in found] == [a.strides for a in expected]
+    assert [a.strides for a in found] == [a.strides for a in expected]
 
 
 # -- attributes ---------------------------------------------------------------------------------------------------

@@ -342,7 +342,7 @@ class Namespace(dict):
     __delitem__ = pop
 
     def __contains__(self, name: object) -> bool:
-        return name in self.variables or name in self.given
+        return self.get(name, ABSENT) is not ABSENT
 
     def get(self, name: str, default: Any = None) -> Any:
         try:

@@ -27,6 +27,7 @@ from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, G
 from jitcore.config import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
+from jitcore.numpy_semantics.values.storage import describe_order
 from jitcore.process.lists import MIXED, describe as describe_list
 from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
@@ -301,7 +302,8 @@ class Reader:
             raise Unreadable(f"{describe_path(path)} is an array of dtype {value.dtype}")
         self._add(value, path)
         is_own = len(path) == 1 and path[0] in self.own
-        return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS, is_own)
+        order, is_dense = describe_order(value)
+        return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS, is_own, order, is_dense)
 
     def _read_generator(self, value: Any, path: tuple) -> Spec:
         form = describe_generator(value)

@@ -25,6 +25,7 @@ from jitcore.numpy_semantics.functions.streams import make_stream
 from jitcore.numpy_semantics.values.letters import Letters
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
+from jitcore.numpy_semantics.values.storage import C_ORDER, Order
 from jitcore.process import lists
 from jitcore.process.generated import Constants
 from jitcore.process.streams import count_words, find_words
@@ -52,12 +53,15 @@ class Spec:
 @dataclass(frozen=True, slots=True)
 class ArraySpec(Spec):
     """An ndarray. flags: those of `FLAGS` that it has. is_own: whether nobody but the caller's variable has
-    it, so that its memory is the program's, as if made there: who calls sees to that."""
+    it, so that its memory is the program's, as if made there: who calls sees to that. order: of its axes in
+    memory (`values.storage`), None where strides are equal or 0. is_dense: whether there are no gaps."""
 
     dtype: np.dtype
     shape: tuple
     flags: int
     is_own: bool = False
+    order: Order | None = C_ORDER
+    is_dense: bool = True
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -67,21 +71,42 @@ class ArraySpec(Spec):
         return self.flags & CONTIGUOUS == CONTIGUOUS
 
     @property
-    def is_fortran(self) -> bool:
-        """Whether its transpose is C-contiguous, and it is not itself."""
-        return self.flags & FORTRAN == FORTRAN and not self.is_contiguous
+    def turn(self) -> str:
+        """Code that follows its name, and gives the view whose axes lie in memory in C order."""
+        return f".transpose({self.order})" if self.order else ""
 
     @property
     def is_writeable(self) -> bool:
         return self.flags & WRITEABLE != 0
 
     def write(self, matcher, value):
-        matcher.arrays[matcher.name(value, self)] = self
+        x = matcher.name(value, self)
+        matcher.arrays[x] = self
+        if not self._is_told_by_flags:
+            self._check_order(matcher, x)
+
+    @property
+    def _is_told_by_flags(self) -> bool:
+        return self.flags & CONTIGUOUS == CONTIGUOUS or self.flags & FORTRAN == FORTRAN
+
+    def _check_order(self, matcher: Matcher, x: str) -> None:
+        """What flags do not tell: the order of the axes, and whether there are gaps."""
+        axes = [axis for axis in self.order or range(len(self.shape)) if self.shape[axis] > 1]
+        if len(axes) < 2:
+            return
+        matcher.check(f"{x}.__class__ is ndarray and {x}.ndim == {len(self.shape)}")
+        if self.is_dense:
+            matcher.check(f"{x}{self.turn}.flags.c_contiguous")
+            return
+        strides = matcher.temporary(f"{x}.strides")
+        terms = [*(f"abs({strides}[{axis}])" for axis in axes), "0"]
+        is_ordered = " > ".join(terms)
+        matcher.check(is_ordered if self.order is not None else f"len({{{', '.join(terms)}}}) < {len(terms)}")
 
     def check(self, matcher: Matcher, x: str, is_written: bool) -> None:
-        """What is in no order, and only read, may be in C's as well: the same results are."""
+        """What has gaps, and is only read, may have none as well: the same results are."""
         add, flags = matcher.constants.add, FLAGS
-        if not (is_written or self.is_contiguous or self.is_fortran):
+        if not (is_written or self._is_told_by_flags):
             flags &= ~(_ORDERS if len(self.shape) == 1 else _C_ORDER)
         matcher.check(f"{x}.__class__ is ndarray and {x}.shape == {add(self.shape)}")
         dtype = add(self.dtype)  # which compares more slowly than objects do

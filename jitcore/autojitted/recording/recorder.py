@@ -49,7 +49,7 @@ from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.number_lists import NeedsMixed
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.storage import Storage
+from jitcore.numpy_semantics.values.storage import C_ORDER, Storage
 from jitcore.process.effort import counters, spend
 from jitcore.rewriter.functions import resolve, rewrite_function
 from jitcore.rewriter.handles import Handle, current
@@ -180,19 +180,19 @@ class Session:
     def _make_leaf(self, spec: ArraySpec | ScalarSpec) -> Any:
         place = len(self.builder.places)
         shape = spec.shape if isinstance(spec, ArraySpec) else ()
-        is_fortran = isinstance(spec, ArraySpec) and spec.is_fortran
-        shape = shape[::-1] if is_fortran else shape  # its memory is that of its transpose, in C order
+        order = spec.order if isinstance(spec, ArraySpec) else C_ORDER
+        shape = tuple([shape[axis] for axis in order]) if order else shape  # as it lies in memory
         tracer = self.initial[place] = self.trace.new_arg(ShapedArray(shape, spec.dtype))
         if isinstance(spec, ScalarSpec):
             return Number(spec.kind, tracer) if spec.is_number else Scalar(tracer)
-        is_c_order = spec.is_contiguous or spec.is_fortran
         source = None if spec.is_own else place
-        storage = Storage(tracer, source, is_c_order=is_c_order, is_read_only=not spec.is_writeable)
+        storage = Storage(tracer, source, is_c_order=spec.is_dense, is_read_only=not spec.is_writeable)
+        storage.has_gaps = not spec.is_dense and order is not None
         storage.trace = self.trace
         storage.is_moved = spec.is_own
         if not spec.is_own:
             self.storages[place] = storage
-        return NDArray(storage).transpose() if is_fortran else NDArray(storage)
+        return NDArray(storage).transpose(*map(int, np.argsort(order))) if order else NDArray(storage)
 
     def find_origins(self, error: BaseException) -> list[tuple]:
         """Paths of the traced numbers whose values tracing lacked; all of them where nothing says more."""

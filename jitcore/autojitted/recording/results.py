@@ -93,8 +93,7 @@ class ResultWriter:
         for place, stand_in in enumerate(session.builder.stand_ins):
             self._name(stand_in, f"x{place}")
         for place, storage in session.storages.items():
-            turn = ".T" if session.builder.places[place].is_fortran else ""
-            self._bases[id(storage)] = f"x{place}{turn}"
+            self._bases[id(storage)] = f"x{place}{session.builder.places[place].turn}"
 
     def write(self, result: Any, mode: Any) -> Effects:
         """Raises: NotTraceable for a result that cannot be made again in later calls."""

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
 from jitcore.numpy_semantics.values.promotion import (as_operand, cast_raw, promotion_type, result_dtype,
                                                       to_raw)
@@ -47,6 +49,13 @@ def finish(raw: Array, out: Any = None, is_scalar: bool = True) -> Any:
                         "with casting rule 'same_kind'")
     out.write(cast_raw(raw, out.dtype))
     return out
+
+
+def require_finite(*raws: Array) -> None:
+    """Leaves calls with NaN or infinity to Python, where the library refuses these or goes another way."""
+    for raw in raws:
+        if raw.dtype.kind in "fc":
+            fail(~jnp.all(jnp.isfinite(raw)), ValueError("array must not contain infs or NaNs"))
 
 
 @functools.cache

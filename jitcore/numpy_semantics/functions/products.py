@@ -194,10 +194,16 @@ def _read_triangle(compute: Callable) -> Callable:
     return functools.partial(compute, symmetrize_input=False)
 
 
+#: Rows up to which LAPACK finds one eigenvalue after the other; of larger matrices it finds many at a time.
+_FEW_ROWS = 75
+
+
 def _check_real(compute: Callable) -> Callable:
     """Of a real matrix the results are real where all eigenvalues are: other calls are Python's."""
 
     def decompose(raw):
+        if raw.shape[-1] > _FEW_ROWS:
+            raise not_traceable("eigenvalues of so large a matrix, whose order depends on rounding")
         found = compute(raw)
         if raw.dtype.kind == "c":
             return found
@@ -208,12 +214,56 @@ def _check_real(compute: Callable) -> Callable:
     return decompose
 
 
-rows("linalg.det linalg.slogdet", convert=_squares)
-rows("linalg.qr linalg.svd linalg.svdvals linalg.cond linalg.tensorinv", convert=to_inexacts)
-rows("linalg.eigh linalg.eigvalsh", _read_triangle, convert=_squares)
-rows("linalg.eig linalg.eigvals", _check_real, convert=_squares)
-rows("linalg.norm linalg.matrix_norm linalg.vector_norm", convert=to_inexacts)
-rows("linalg.tensorsolve", count=2, convert=to_common_inexact)
+def check_moderate(raw: Array) -> None:
+    """Leaves a matrix to Python that is not finite, or whose numbers are so large or small that their squares
+    leave the dtype: LAPACK does not converge for the one, and scales the other."""
+    limits, highest = np.finfo(raw.dtype), jnp.max(jnp.abs(raw), initial=0)
+    is_moderate = (highest > float(limits.tiny) ** _MODERATE) & (highest < float(limits.max) ** _MODERATE)
+    fail(~(is_moderate | (highest == 0)), np.linalg.LinAlgError("SVD did not converge"))
+
+
+#: The power of the largest number of a dtype, and of the smallest, up to which numbers are moderate.
+_MODERATE = 0.4
+
+
+def _of_moderate(compute: Callable) -> Callable:
+    @functools.wraps(compute)
+    def decompose(raw, *args, **options):
+        check_moderate(raw)
+        return compute(raw, *args, **options)
+
+    return decompose
+
+
+def _norm(compute: Callable) -> Callable:
+    """Norms that are made of singular values are those of moderate matrices."""
+
+    @functools.wraps(compute)
+    def measure(raw, ord=None, **options):  # noqa: A002
+        if ord == "nuc" or ord in (2, -2) and raw.ndim > 1 and not isinstance(options.get("axis"), int):
+            check_moderate(raw)
+        return compute(raw, **options) if ord is None else compute(raw, ord=ord, **options)
+
+    return measure
+
+
+def _cond(raw, p=None):
+    """NumPy's are infinite where ours divide by zero."""
+    check_moderate(raw)
+    found = jnp.linalg.cond(raw, p)
+    fail(~jnp.all(jnp.isfinite(found)), np.linalg.LinAlgError("Singular matrix"))
+    return found
+
+
+rows("linalg.det", convert=_squares)
+rows("linalg.slogdet", _of_moderate, convert=_squares)
+rows("linalg.qr linalg.tensorinv", convert=to_inexacts)
+rows("linalg.svd linalg.svdvals", _of_moderate, convert=to_inexacts)
+adapts(np.linalg.cond, convert=to_inexacts)(_cond)
+rows("linalg.eigh linalg.eigvalsh", lambda compute: _of_moderate(_read_triangle(compute)), convert=_squares)
+rows("linalg.eig linalg.eigvals", lambda compute: _of_moderate(_check_real(compute)), convert=_squares)
+rows("linalg.norm linalg.matrix_norm", _norm, convert=to_inexacts)
+rows("linalg.vector_norm", convert=to_inexacts)
 rows("linalg.multi_dot", count=0, convert=to_common)
 
 
@@ -229,18 +279,26 @@ def lstsq(one, other, rcond=None):
         raise np.linalg.LinAlgError("Incompatible dimensions")
     if 0 in (*one.shape, *other.shape):
         raise not_traceable("np.linalg.lstsq of empty arrays")
+    check_moderate(one)
+    check_moderate(other)
     x, residuals, rank, values = jnp.linalg.lstsq(one, other, rcond)
     height, width = one.shape
-    _check_finite(x, jnp.concatenate([one.reshape(-1), other.reshape(-1)]),
-                  "SVD did not converge in Linear Least Squares")
     if height <= width:
         return x, residuals[:0], cast_raw(rank, dtypes.int32), values
     fail(~(rank == width), np.linalg.LinAlgError("columns that depend on each other"))
     return x, residuals, np.int32(width), values
 
 
+@adapts(np.linalg.tensorsolve, count=2, convert=to_common_inexact)
+def tensorsolve(one, other, axes=None):
+    found = jnp.linalg.tensorsolve(one, other, axes)
+    _check_solution(found, one, other)
+    return found
+
+
 @adapts(np.linalg.pinv, convert=to_inexacts)
 def pinv(raw, rcond=None, hermitian=False, rtol=1e-15):
+    check_moderate(raw)
     bound = rtol if rcond is None else rcond
     return jnp.linalg.pinv(raw, max(raw.shape[-2:]) * np.finfo(raw.dtype).eps if bound is None else bound)
 
@@ -254,7 +312,7 @@ def matrix_power(raw, n):
     return found
 
 
-rows("linalg.matrix_rank", convert=to_inexacts, dtype=dtypes.int64,
+rows("linalg.matrix_rank", _of_moderate, convert=to_inexacts, dtype=dtypes.int64,
      only={"tol": (None,), "hermitian": (False,)})
 
 

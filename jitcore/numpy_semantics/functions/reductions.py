@@ -72,7 +72,17 @@ def _begin(compute: Callable) -> Callable:
 
 rows("max amax min amin nanmax nanmin", _begin)
 rows("ptp")
-rows("argmax argmin nanargmax nanargmin", dtype=dtypes.int64)
+def _find_known(compute: Callable) -> Callable:
+    def reduce(raw, axis=None, **options):
+        if raw.dtype.kind in "fc" and raw.size:
+            fail(jnp.any(jnp.all(jnp.isnan(raw), axis=axis)), ValueError("All-NaN slice encountered"))
+        return compute(raw, axis=axis, **options)
+
+    return reduce
+
+
+rows("argmax argmin", dtype=dtypes.int64)
+rows("nanargmax nanargmin", _find_known, dtype=dtypes.int64)
 rows("all any", convert=to_flags)
 adapts(np.count_nonzero, convert=to_flags)(functools.partial(jnp.sum, dtype=dtypes.int64))
 

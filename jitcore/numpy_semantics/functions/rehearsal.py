@@ -1,8 +1,8 @@
 """NumPy's own word on a call: the call is rehearsed on a few ones.
 
 In: a function of NumPy, or a method of arrays, and arguments of which some are traced. Out: what NumPy itself
-gives for small arrays of the same dtypes and ranks: the errors of that, and the types that the traced results
-must have.
+gives for small arrays of the same dtypes, ranks and orders in memory: the errors of that, the types that the
+traced results must have, and the order in which their axes lie.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.numpy_semantics.errors import NotTraceable, not_traceable
+from jitcore.numpy_semantics.values.storage import C_ORDER, Order, list_arrays, sort_axes
 from jitcore.rewriter.handles import Handle
 
 #: Elements up to which an example has the shape of what it stands for. Larger axes are cut.
@@ -32,16 +33,20 @@ class _Unknown(Exception):
 
 
 class _Example:
-    """An array or a number that stands for a traced one. is_view: it is not written to."""
+    """An array or a number that stands for a traced one. is_view: it is not written to. order: of the axes in
+    memory, None where it is not known; has_gaps: whether there are other elements between those of the
+    array."""
 
-    __slots__ = ("kind", "shape", "is_array", "is_view")
+    __slots__ = ("kind", "shape", "is_array", "is_view", "order", "has_gaps")
 
-    def __init__(self, kind: Any, shape: tuple, is_array: bool, is_view: bool = False):
+    def __init__(self, kind: Any, shape: tuple, is_array: bool, is_view: bool = False,
+                 order: Order | None = C_ORDER, has_gaps: bool = False):
         self.kind, self.shape, self.is_array, self.is_view = kind, shape, is_array, is_view
+        self.order, self.has_gaps = order, has_gaps
 
     @property
     def key(self) -> tuple:
-        return self.kind, self.shape, self.is_array
+        return self.kind, self.shape, self.is_array, self.order, self.has_gaps
 
     def make(self, fill: int) -> Any:
         if not self.is_array:
@@ -49,14 +54,24 @@ class _Example:
             return kind(2 if fill < 0 else fill)
         if self.is_view:  # as large as the array, but of one element
             return np.broadcast_to(np.zeros((), self.kind), self.shape)
-        return (np.arange(math.prod(self.shape)) if fill < 0 else np.full(self.shape, fill)).reshape(
+        values = (np.arange(math.prod(self.shape)) if fill < 0 else np.full(self.shape, fill)).reshape(
             self.shape).astype(self.kind)
+        return self._lay_out(values) if self.order or self.has_gaps else values
+
+    def _lay_out(self, values: np.ndarray) -> np.ndarray:
+        """The same values in memory of this kind."""
+        order = self.order or tuple(range(len(self.shape)))
+        step = 2 if self.has_gaps else 1
+        memory = np.zeros([step * self.shape[axis] for axis in order], self.kind)
+        laid = memory[(slice(None, None, step),) * len(order)].transpose(np.argsort(order))
+        laid[...] = values
+        return laid
 
 
 def rehearsed(function: Callable, implementation: Callable, is_view: bool = False) -> Callable:
     """An implementation of a function of NumPy that raises what NumPy raises about types and options, and
-    whose results have NumPy's types. is_view: whether NumPy looks at no element; then examples have the
-    shapes of the call, however large these are.
+    whose results have NumPy's types, and their axes in the order of NumPy's. is_view: whether NumPy looks at
+    no element; then examples have the shapes of the call, however large these are.
 
     Raises: what NumPy raises; NotTraceable for a result of another type, and for errors that NumPy does not
     raise."""
@@ -72,7 +87,10 @@ def rehearsed(function: Callable, implementation: Callable, is_view: bool = Fals
             raise not_traceable(f"np.{function.__name__} of such operands is not supported") from error
         if expected is not None and function not in _BY_VALUE and not _is_alike(expected, found):
             raise not_traceable(f"np.{function.__name__} of operands of these types is not supported")
-        return found
+        if expected is None or is_view:
+            return found
+        operands = list_arrays((*args, *kwargs.values()))
+        return _settle_order(found, expected, {id(x.storage): x for x in operands})
 
     return call
 
@@ -129,7 +147,11 @@ def _outline(value: Any, is_cut: list | None) -> Any:
         kind = getattr(value, "python_type", None)
         if kind is not None:
             return _Example(kind, (), False)
-        return _Example(*_cut(dtype, shape, is_cut), hasattr(value, "storage"), is_cut is None)
+        if not hasattr(value, "storage"):
+            return _Example(*_cut(dtype, shape, is_cut), False, is_cut is None)
+        ranks = value.rank_axes()
+        order = None if ranks is None else sort_axes(shape, ranks)
+        return _Example(*_cut(dtype, shape, is_cut), True, is_cut is None, order, value.order is None)
     if isinstance(value, np.ndarray) and value.size > _MAX_SIZE:
         return _Example(*_cut(value.dtype, value.shape, is_cut), True, is_cut is None)
     if type(value) in (list, tuple):
@@ -167,12 +189,28 @@ def _name(outline: Any) -> Any:
 
 # -- results ------------------------------------------------------------------------------------------------
 def _describe(value: Any) -> Any:
-    """The types of a result: (type, dtype, rank) of arrays and numbers, lists of these; else ()."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return type(value) if isinstance(value, np.ndarray) else np.generic, value.dtype, value.ndim
+    """The types of a result: (type, dtype, rank, order) of arrays and numbers, lists of these; else ()."""
+    if isinstance(value, np.ndarray):
+        return type(value), value.dtype, value.ndim, sort_axes(value.shape, value.strides)
+    if isinstance(value, np.generic):
+        return np.generic, value.dtype, 0, C_ORDER
     if isinstance(value, (list, tuple)):
         return [_describe(part) for part in value]
-    return (type(value), None, 0) if type(value) in (bool, int, float, complex) else ()
+    return (type(value), None, 0, C_ORDER) if type(value) in (bool, int, float, complex) else ()
+
+
+def _settle_order(found: Any, expected: Any, operands: dict[int, Any]) -> Any:
+    """A result with the axes of new arrays in the order of NumPy's.
+
+    operands: by the ids of their storages."""
+    if isinstance(expected, list):
+        if type(found) not in (list, tuple):
+            return found
+        return type(found)(_settle_order(part, one, operands) for part, one in zip(found, expected))
+    if not hasattr(found, "storage") or id(found.storage) in operands:
+        return found
+    is_known = expected and all(x.rank_axes() is not None for x in operands.values())
+    return found.lie_in(expected[-1]) if is_known else found
 
 
 def _is_alike(expected: Any, found: Any) -> bool:
@@ -181,7 +219,7 @@ def _is_alike(expected: Any, found: Any) -> bool:
             map(_is_alike, expected, found))
     if not expected or getattr(found, "is_padded", False) or not hasattr(found, "dtype"):
         return True
-    kind, dtype, rank = expected
+    kind, dtype, rank, _ = expected
     if getattr(found, "python_type", None) is not None:
         return dtype is None and found.python_type is kind
     return dtype == found.dtype and rank == len(found.shape) and (

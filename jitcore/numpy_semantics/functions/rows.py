@@ -26,7 +26,7 @@ from jitcore.numpy_semantics.values.promotion import cast_raw
 
 #: Options that say how something is computed, and not what.
 WAYS = frozenset("""overwrite_input overwrite_a overwrite_b overwrite_x casting subok device kind stable
-    workers plan lwork lapack_driver driver""".split())
+    workers plan lwork""".split())
 #: Parameters of functions written in C, which NumPy before 2.4 does not tell.
 IN_C = {"dot": "a b out", "vdot": "a b", "inner": "a b", "concatenate": "arrays axis out dtype casting",
         "lexsort": "keys axis", "putmask": "a mask values", "unpackbits": "a axis count bitorder"}

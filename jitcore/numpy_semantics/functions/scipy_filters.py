@@ -19,7 +19,8 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import as_arrays, dtype_of, to_common, to_common_inexact, to_own
+from jitcore.numpy_semantics.functions.calls import (as_arrays, dtype_of, require_finite, to_common,
+                                                     to_common_inexact, to_own)
 from jitcore.numpy_semantics.functions.rows import adapts_scipy
 from jitcore.numpy_semantics.values.promotion import cast_raw, to_raw
 from jitcore.numpy_semantics.values.sequences import has_handle
@@ -48,6 +49,7 @@ def _convolve(one: Array, other: Array, mode: str = "full", method: str = "auto"
         raise not_traceable("a convolution of scipy.signal of arrays of such shapes")
     if one.dtype.kind == "b" or one.dtype.itemsize == 2 and one.dtype.kind == "f":
         raise not_traceable(f"a convolution of scipy.signal of {one.dtype.name}")
+    require_finite(one, other)
     if mode == "valid" and any(a < b for a, b in zip(one.shape, other.shape)):
         if any(a > b for a, b in zip(one.shape, other.shape)):
             raise ValueError("For 'valid' mode, one must be at least as large as the other in every "
@@ -147,6 +149,7 @@ def _to_double(x: Any) -> list[Array]:
 def savgol_filter(x, window_length, polyorder, deriv=0, delta=1.0, axis=-1, cval=0.0):
     """Weights do not depend on values: they are what SciPy's own filter makes of unit vectors."""
     options = (window_length, polyorder, deriv, delta)
+    require_finite(x)
     rows = jnp.moveaxis(x, axis, 0)
     is_traced = any(isinstance(option, Handle) for option in options)
     if is_traced or window_length % 2 == 0 or window_length > rows.shape[0]:
@@ -186,7 +189,9 @@ def _filters(name: str) -> Callable[[Callable], Callable]:
                 raise not_traceable(f"scipy.ndimage.{name} with traced options")
             if dtype_of(image).kind != "f" or dtype_of(image).itemsize < 4:
                 raise not_traceable(f"scipy.ndimage.{name} of {dtype_of(image).name}")
-            found = compute(to_raw(image, dtypes.float64), (mode, cval), **options)
+            raw = to_raw(image, dtypes.float64)
+            require_finite(raw)
+            found = compute(raw, (mode, cval), **options)
             return cast_raw(found, dtype_of(image))
 
         only = {"output": (None,), "mode": tuple(_PADS)}

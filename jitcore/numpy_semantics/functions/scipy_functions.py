@@ -15,8 +15,10 @@ import jitcore.numpy as jnp
 from jitcore import dtypes, scipy
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.calls import (as_arrays, as_given, as_operands, dtype_of, to_common,
-                                                     to_common_inexact, to_inexact, to_own)
+from jitcore.numpy_semantics.functions.calls import (as_arrays, as_given, as_operands, dtype_of,
+                                                     require_finite, to_common, to_common_inexact, to_inexact,
+                                                     to_own)
+from jitcore.numpy_semantics.functions.products import check_moderate
 from jitcore.numpy_semantics.functions.rows import adapts_scipy
 from jitcore.numpy_semantics.functions.scipy_table import UFUNCS, implements_scipy
 from jitcore.numpy_semantics.functions.shaping import as_array
@@ -36,18 +38,35 @@ def _logit(x):
     return jnp.where(is_near, near, jnp.log(jnp.divide(x, jnp.subtract(x.dtype.type(1), x))))
 
 
-for _name in "ndtr log_ndtr i0 i1 xlogy xlog1py entr erfcx rel_entr kl_div".split():
+def _rel_entr(x, y):
+    return jnp.where(jnp.isnan(x) | jnp.isnan(y), np.nan, scipy.special.rel_entr(x, y))
+
+
+def _kl_div(x, y):
+    found = _rel_entr(x, y)
+    return jnp.where(jnp.isposinf(found), found, found - x + y)
+
+
+for _name in "ndtr log_ndtr i0 i1 xlogy xlog1py entr erfcx".split():
     UFUNCS[_name] = getattr(scipy.special, _name)
 UFUNCS |= scipy.special.PRIMITIVES | {
-    "psi": scipy.special.digamma, "logit": _logit, "exp2": jnp.exp2,
+    "psi": scipy.special.digamma, "logit": _logit, "exp2": jnp.exp2, "rel_entr": _rel_entr, "kl_div": _kl_div,
     "expm1": jnp.expm1, "log1p": jnp.log1p, "cbrt": jnp.cbrt, "sinc": jnp.sinc}
 
 
 # -- special: functions -------------------------------------------------------------------------------------
+def _refuse_small(operands: Sequence[Any]) -> None:
+    """Bools and ints of few bits are numbers of half or single precision for some functions of SciPy."""
+    dtypes_of = [dtype_of(x) for x in operands if not isinstance(x, (int, float, complex))]
+    if any(dtype.kind in "biu" and np.result_type(dtype, np.float32) == np.float32 for dtype in dtypes_of):
+        raise not_traceable("a function of scipy.special or scipy.linalg of bools or of ints of few bits")
+
+
 def _to_reals(*operands: Any) -> list[Array]:
+    _refuse_small(operands)
     raws = to_common_inexact(*operands)
-    if any(raw.dtype.kind == "c" for raw in raws):
-        raise not_traceable("scipy.special of complex numbers")
+    if any(raw.dtype.kind == "c" or 0 in raw.shape for raw in raws):
+        raise not_traceable("scipy.special of complex numbers or of no numbers")
     return raws
 
 
@@ -57,17 +76,10 @@ for _name in ("softmax", "log_softmax"):
 
 @adapts_scipy("special.logsumexp", convert=_to_reals, also=["b"])
 def logsumexp(raw, **options):
-    if 0 in raw.shape:
-        raise not_traceable("scipy.special.logsumexp of an empty array")
     return scipy.special.logsumexp(raw, **options)
 
 
 # -- linalg -------------------------------------------------------------------------------------------------
-def _check_finite(*raws: Array) -> None:
-    for raw in raws:
-        fail(~jnp.all(jnp.isfinite(raw)), ValueError("array must not contain infs or NaNs"))
-
-
 def _check_matrices(raws: Sequence[Array], check_finite: bool, is_square: bool = True) -> None:
     if any(0 in raw.shape for raw in raws) or raws[0].dtype == dtypes.float16:
         raise not_traceable("scipy.linalg of empty arrays or of float16")
@@ -78,7 +90,12 @@ def _check_matrices(raws: Sequence[Array], check_finite: bool, is_square: bool =
     if len(raws) > 1 and raws[0].shape[0] != raws[1].shape[0]:
         raise not_traceable("scipy.linalg of shapes that do not fit")
     if check_finite:
-        _check_finite(*raws)
+        require_finite(*raws)
+
+
+def _to_matrices(*operands: Any) -> list[Array]:
+    _refuse_small(operands)
+    return to_common_inexact(*operands)
 
 
 def _of_matrices(name: str, compute: Callable, count: int = 1, *, is_square: bool = False, error: str = "",
@@ -92,7 +109,7 @@ def _of_matrices(name: str, compute: Callable, count: int = 1, *, is_square: boo
             fail(~jnp.all(jnp.isfinite(found)), np.linalg.LinAlgError(error))
         return found
 
-    adapts_scipy(f"linalg.{name}", count=count, convert=to_common_inexact, only=only)(call)
+    adapts_scipy(f"linalg.{name}", count=count, convert=_to_matrices, only=only)(call)
 
 
 def _solve(a, b, lower=False, assume_a=None):
@@ -117,8 +134,10 @@ def _lu_factor(a):
     return factors, cast_raw(pivots, dtypes.int32)
 
 
-def _eigh(a, lower=True, eigvals_only=False, type=1):
-    """Of one triangle, the only one that LAPACK reads."""
+def _eigh(a, lower=True, eigvals_only=False, type=1, driver=None):
+    """Of one triangle, the only one that LAPACK reads. Signs of eigenvectors are those of one driver."""
+    if driver != "evd" and not eigvals_only:
+        raise not_traceable("scipy.linalg.eigh without driver='evd', with eigenvectors")
     kept, rest = (jnp.tril(a), jnp.tril(a, -1)) if lower else (jnp.triu(a), jnp.triu(a, 1))
     is_complex = dtypes.is_complex(a.dtype)
     if is_complex:  # of the diagonal the real part
@@ -148,7 +167,7 @@ _of_matrices("solve_triangular", _solve_triangular, 2, is_square=True)
 _of_matrices("lu_factor", _lu_factor)
 _of_matrices("lu", scipy.linalg.lu, p_indices=(False,))
 _of_matrices("qr", scipy.linalg.qr, pivoting=(False,), mode=("full", "economic", "r"))
-_of_matrices("svd", jnp.linalg.svd)
+_of_matrices("svd", jnp.linalg.svd, lapack_driver=("gesdd",))
 _of_matrices("svdvals", functools.partial(jnp.linalg.svd, compute_uv=False))
 _of_matrices("eigh", _eigh, is_square=True, **_ONE_MATRIX)
 _of_matrices("eigvalsh", functools.partial(_eigh, eigvals_only=True), is_square=True, **_ONE_MATRIX)
@@ -174,7 +193,9 @@ def lu_solve(lu_and_piv, b, trans=0, check_finite=True):
 def norm(array, ord=None, axis=None, keepdims=False, check_finite=True):
     raw = to_inexact(array)
     if check_finite:
-        _check_finite(raw)
+        require_finite(raw)
+    if array.size:  # BLAS scales others
+        check_moderate(raw)
     found = jnp.linalg.norm(raw, ord=ord, axis=axis, keepdims=keepdims)
     if axis is None and not keepdims and _is_python_norm(array, ord):
         return Number(float, cast_raw(found, dtypes.float64))
@@ -217,9 +238,10 @@ def circulant(raw):
 
 # -- fft ----------------------------------------------------------------------------------------------------
 def _to_long(x: Any) -> list[Array]:
-    if dtype_of(x) == dtypes.float16:
-        raise not_traceable("scipy.fft of float16")
-    return [to_inexact(x)]
+    raw = to_inexact(x)
+    if dtype_of(x) == dtypes.float16 or 0 in raw.shape:
+        raise not_traceable("scipy.fft of float16 or of no numbers")
+    return [raw]
 
 
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn",
@@ -230,7 +252,11 @@ adapts_scipy("fft.ifftshift")(jnp.fft.ifftshift)
 
 
 # -- integrate ----------------------------------------------------------------------------------------------
-adapts_scipy("integrate.trapezoid", convert=as_given)(np.trapezoid)
+@adapts_scipy("integrate.trapezoid", convert=as_given)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    if x is not None and dtype_of(x) == np.bool_:
+        raise not_traceable("scipy.integrate.trapezoid at places that are bools")
+    return np.trapezoid(y, x, dx, axis)
 
 
 @adapts_scipy("integrate.cumulative_trapezoid", convert=as_arrays, only={"initial": (None, 0)})
@@ -341,7 +367,7 @@ def _between_vectors(name: str) -> Callable:
         found = _MEASURES[name](to_raw(u), to_raw(v))
         if name != "euclidean":
             return found
-        _check_finite(found)
+        require_finite(found)
         return Number(float, found)
 
     return measure

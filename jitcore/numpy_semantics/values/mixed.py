@@ -172,10 +172,15 @@ class Mixed(WithoutValue, CompoundHandle):
         return kind.kind.wrap(cast_raw(self.whole if is_whole else self.raw, kind.aval.dtype), kind.aval)
 
     def as_index(self) -> Any:
-        """As an index of an axis: ints of every type are one. Raises: NotTraceable for others."""
-        if any(kind.aval.dtype.kind not in "iu" for kind in self.kinds):
+        """As an index of an axis: ints of every type are one, floats an error where it is one. Raises:
+        NotTraceable for others."""
+        letters = [kind.aval.dtype.kind for kind in self.kinds]
+        if not set(letters) & set("iu") or not set(letters) <= set("iuf"):
             raise not_traceable("a number is an int on one way only, and used as an index")
-        return Number(int, cast_raw(self.raw, dtypes.int64))
+        for place, letter in enumerate(letters):
+            if letter == "f":
+                fail(self.is_kind(place), IndexError("only integers are valid indices"))
+        return Number(int, cast_raw(self.raw if self.whole is None else self.whole, dtypes.int64))
 
 
     def __repr__(self) -> str:

@@ -110,8 +110,9 @@ class NDArray(WithoutValue, Handle):
         is_needed = store is None or storage.is_observed or store.trace is not context.trace
         before = storage.value if is_needed else store.before
         storage.write(write_steps(self.steps, before, value))
-        storage.note_store(before, self.steps, value)
-        self._memo = (storage.value, value)
+        if storage.value is not before:  # else it has no elements
+            storage.note_store(before, self.steps, value)
+            self._memo = (storage.value, value)
 
     def _find_last_store(self) -> Store | None:
         """The storage's last store, if it still tells what this very part holds."""
@@ -252,7 +253,7 @@ class NDArray(WithoutValue, Handle):
     def imag(self) -> NDArray:
         if self.dtype.kind == "c":
             return self.add_view(Part(self._shape, is_real=False))
-        zeros = new_array(lax.full(self._shape, 0, self.dtype))
+        zeros = new_array(lax.full(self._shape, 0, self.dtype), find_own_order(self, "A"))
         zeros.storage.is_read_only = True
         return zeros
 
@@ -324,6 +325,21 @@ class NDArray(WithoutValue, Handle):
         """Its strides in elements; None where they are not known."""
         return find_strides(self.storage.shape, self.steps) if self.storage.is_c_order else None
 
+    def rank_axes(self) -> tuple | None:
+        """Numbers in the order of its strides; None where that is not known."""
+        is_known = self.storage.is_c_order or self.storage.has_gaps
+        return find_strides(self.storage.shape, self.steps) if is_known else None
+
+    def lie_in(self, order: Order) -> NDArray:
+        """The same with its axes in an order, for what a function has made. Others stay as they are."""
+        storage = self.storage
+        is_new = not (storage.has_gaps or storage.source is not None or storage.is_shared or self.steps)
+        if not is_new or storage.is_c_order and not order:
+            return self
+        made = new_array(self.read(), order)
+        made.storage.is_read_only = storage.is_read_only
+        return made
+
     @property
     def order(self) -> Order | None:
         """The order of its axes in memory, if it fills that without gaps; None for others."""
@@ -342,7 +358,7 @@ class NDArray(WithoutValue, Handle):
         """Whether its axes are known to lie in memory in their order; then those of results do."""
         if self.ndim < 2:
             return True
-        strides = self.find_strides()
+        strides = self.rank_axes()
         if strides is None:
             return False
         steps = [abs(stride) for stride, extent in zip(strides, self._shape) if extent > 1 and stride]

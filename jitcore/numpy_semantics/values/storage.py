@@ -52,6 +52,7 @@ class Storage:
         is_shared: whether it may share memory with another array; aliases: when, and with which, or None
             where that is not known.
         is_c_order: whether the memory that it stands for is C-contiguous, so that reshaping gives views.
+        has_gaps: whether it is not, but its axes lie in memory in their order.
         home: the steps that lead to the array that was made, where its axes lie in memory in another order.
         is_read_only: whether NumPy's array is not writeable.
         last_store: the last one; it tells what a part holds as long as its `after` is the value.
@@ -59,12 +60,13 @@ class Storage:
         stores: by the id of what the storage held behind them.
     """
 
-    __slots__ = ("value", "trace", "source", "is_shared", "aliases", "is_c_order", "home", "is_read_only",
-                 "last_store", "is_observed", "stores", "is_moved")
+    __slots__ = ("value", "trace", "source", "is_shared", "aliases", "is_c_order", "has_gaps", "home",
+                 "is_read_only", "last_store", "is_observed", "stores", "is_moved")
 
     def __init__(self, value: Array, source: Any = None, *, is_c_order: bool = True, is_read_only=False):
         self.value, self.trace, self.source = value, context.trace, source
         self.is_shared, self.is_c_order, self.is_read_only = False, is_c_order, is_read_only
+        self.has_gaps = False
         self.home: tuple = ()
         self.is_moved = False
         self.aliases: tuple[Alias, ...] | None = ()
@@ -257,12 +259,25 @@ def find_dense_order(shape: Sequence[int], strides: Sequence[int]) -> Order | No
     return order
 
 
+def describe_order(array: np.ndarray) -> tuple[Order | None, bool]:
+    """(order of the axes, whether there are no gaps) of the caller's array. The order is unknown where
+    elements share memory: as NumPy, what lies in two orders at once has that of its axes."""
+    is_aligned = array.flags.aligned
+    if array.flags.c_contiguous and is_aligned:
+        return C_ORDER, True
+    steps = [abs(stride) for stride, extent in zip(array.strides, array.shape) if extent > 1]
+    if len({0, *steps}) <= len(steps):
+        return None, False
+    order = sort_axes(array.shape, array.strides)
+    return order, is_aligned and (array.transpose(order) if order else array).flags.c_contiguous
+
+
 def find_joint_order(arrays: Iterable[Any]) -> Order | None:
     """The order of what a ufunc makes of some operands, one of which has the result's rank."""
     arrays = [x for x in arrays if x.ndim > 1]
     if all(x.is_in_order for x in arrays):
         return C_ORDER
-    found = [_make_small(x.shape, x.find_strides()) for x in arrays]
+    found = [_make_small(x.shape, x.rank_axes()) for x in arrays]
     if any(x is None for x in found):
         return None
     flags = [["readonly"]] * len(found) + [["writeonly", "allocate"]]
@@ -277,13 +292,13 @@ def find_own_order(array: Any, order: str | None = "K", ndim: int | None = None)
         return name_order(order, ndim)
     if array.ndim < 2 or ndim != array.ndim:
         return C_ORDER
-    small = _make_small(array.shape, array.find_strides())
-    if small is None:
+    strides = array.find_strides() if order == "A" else array.rank_axes()
+    if strides is None:
         return None
     if order == "A":
-        is_fortran = find_dense_order(array.shape[::-1], array.find_strides()[::-1]) == C_ORDER
+        is_fortran = find_dense_order(array.shape[::-1], strides[::-1]) == C_ORDER
         return name_order("F" if is_fortran and not array.is_contiguous else "C", ndim)
-    made = np.empty_like(small)
+    made = np.empty_like(_make_small(array.shape, strides))
     return sort_axes(made.shape, made.strides)
 
 
@@ -294,7 +309,7 @@ def name_order(order: str | None, ndim: int) -> Order:
 
 def find_item_order(array: Any, index: Sequence[Any]) -> Order | None:
     """The order of an item by arrays. index: of all axes; arrays as their shapes."""
-    strides = array.find_strides()
+    strides = array.rank_axes()
     orders = [C_ORDER, name_order("F", array.ndim)] if strides is None else [sort_axes(array.shape, strides)]
     small = [min(extent, 2) for extent in array.shape]
     entries = tuple([np.zeros([min(n, 2) for n in entry], np.intp) if isinstance(entry, tuple) else entry
@@ -327,10 +342,10 @@ def leaves_order_open(implementation: Callable) -> Callable:
     @functools.wraps(implementation)
     def call(*args: Any, **kwargs: Any) -> Any:
         found = implementation(*args, **kwargs)
-        operands = list(_list_arrays((*args, *kwargs.values())))
+        operands = list(list_arrays((*args, *kwargs.values())))
         if not all(x.is_in_order for x in operands):
             known = {id(x.storage) for x in operands}
-            for made in _list_arrays((found,)):
+            for made in list_arrays((found,)):
                 if made.ndim > 1 and not made.steps and id(made.storage) not in known:
                     made.storage.is_c_order = False
         return found
@@ -338,11 +353,11 @@ def leaves_order_open(implementation: Callable) -> Callable:
     return call
 
 
-def _list_arrays(values: Iterable[Any]) -> Iterable[Any]:
+def list_arrays(values: Iterable[Any]) -> Iterable[Any]:
     """The traced arrays among some values, and in lists and tuples among them."""
     for value in values:
         if type(value) in (list, tuple):
             spend(_ITEM * len(value))
-            yield from _list_arrays(value)
+            yield from list_arrays(value)
         elif hasattr(type(value), "is_in_order") and not value.is_padded:
             yield value

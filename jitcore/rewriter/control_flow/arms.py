@@ -20,21 +20,22 @@ from jitcore.lax.control_flow.cond import cond, join_consts
 from jitcore.lax.control_flow.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.process.effort import spend
-from jitcore.rewriter.control_flow.raising import (check_callers, fail, is_explicit, make_conditional,
-                                                   note_place)
+from jitcore.rewriter.control_flow.raising import (check_callers, fail, is_explicit, is_left_to_python,
+                                                   make_conditional, note_place)
 from jitcore.rewriter.errors import iterator_error, name_container, reordered_error
 from jitcore.rewriter.handles import UNDEFINED, LeafType, current
 from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, ContainerLocation, GlobalLocation,
                                       ItemLocation, Location, Snapshot, find_container, find_variables, logs,
                                       watch_captures)
 from jitcore.rewriter.objects import Place
-from jitcore.rewriter.values import Flat, is_made_in
+from jitcore.rewriter.values import Flat, as_flag, is_made_in
 from jitcore.rewriter.writing.resumable import Point
 
 #: Steps of a side, apart from what is done in it.
 _ARM = 100
 
 KIND = LeafType(ShapedArray((), dtypes.int32))
+FLAG = LeafType(ShapedArray((), dtypes.bool_))
 
 
 class Outcome(NamedTuple):
@@ -122,7 +123,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
             for written in map(ArrayLocation, snapshot.find_written()):
                 arm.stores[written.key] = (written, Flat(None))
     except Exception as error:
-        if not is_explicit(error):
+        if not (is_explicit(error) or is_left_to_python(error)):
             make_conditional(error)
             failure = error
             raise
@@ -151,6 +152,26 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
                       if id(find_container(store[0])) not in arm.changes}
         arm.stores |= {location.key: (location, Flat(value)) for location, value in attributes}
     return arm
+
+
+def find_outer_memory(arm: Arm, leaf: Any, predicate: Any) -> list[tuple[Any, Any]] | None:
+    """Arrays from outside of an arm whose memory a leaf of the arm's may have, and when; None where that is
+    not known. predicate: under which the leaf is asked about."""
+    aliases = leaf.memory.aliases
+    if aliases is None:
+        return None
+    found = []
+    for alias in aliases:
+        if alias.handle is None:  # what took this memory
+            continue
+        both = alias.predicate if predicate is True else as_flag(predicate) & as_flag(alias.predicate)
+        inner: Any = [(both, alias.handle)]
+        if arm.made(alias.handle):
+            inner = find_outer_memory(arm, alias.handle, both)
+        if inner is None:
+            return None
+        found += inner
+    return found
 
 
 def make_final(error: BaseException) -> None:

@@ -301,7 +301,9 @@ class Driver:
             return self.drive(site, state, region, is_inside=True)
         try:
             with attempt():
-                if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
+                # A `for` whose body always leaves is no loop: a decision of the one around it.
+                is_head = site.number == loop.header or not isinstance(site.block.terminator, ForIter)
+                if is_head and all(self.flow.dominates(site.number, latch) for latch in loop.latches):
                     return self.trace_loop(site, dict(state), region)
                 return self._peel(site, dict(state), region, loop)
         except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError) as error:

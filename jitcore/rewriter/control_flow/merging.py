@@ -19,8 +19,8 @@ from jitcore.lax.control_flow.cond import cond, join_consts
 from jitcore.lax.control_flow.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter import errors
-from jitcore.rewriter.control_flow.arms import (KIND, Arm, Outcome, Scope, raise_where, refuse_advanced,
-                                                refuse_reordered)
+from jitcore.rewriter.control_flow.arms import (FLAG, KIND, Arm, Outcome, Scope, find_outer_memory,
+                                                raise_where, refuse_advanced, refuse_reordered)
 from jitcore.rewriter.control_flow.growing import note_growth
 from jitcore.rewriter.control_flow.iterators import join_iterators
 from jitcore.rewriter.control_flow.raising import MaybeUnbound, negate
@@ -179,9 +179,11 @@ class _Merge:
             read = self._merge_joint(one.value, other.value, name) if joint is None else None
             if read is not None:
                 return read
-            if joint is None:
+            if joint is not None:
+                return self.merge(*map(Flat, joint), name)
+            if not _have_same_keys(one.value, other.value):
                 return self._conflict(errors.branch_structures_error, name, one.value, other.value)
-            return self.merge(*map(Flat, joint), name)
+            return self._merge_container(one.value, other.value, name)
         elif type(one.value) in _CONTAINERS:
             return self._merge_container(one.value, other.value, name)
         else:
@@ -236,8 +238,9 @@ class _Merge:
                read_kind: Read | None) -> Outcome:
         """Binds the `cond`, and stores what its outputs are for. Two names of one iterator are that too where
         one arm alone has the second."""
+        inner = self._export_aliases()
         values = self.bind()
-        self.mark_shared(values, self.scope.list_outer())
+        self.mark_shared(values, self.scope.list_outer(), inner)
         for location, read in stores:
             record(location)  # first: to make the value may change what is there
             location.write(read(values))
@@ -264,9 +267,27 @@ class _Merge:
         found = cond.primitive.bind(index, *consts, branches=branches)
         return [wrap(raw, output[2]) for raw, output in zip(found, self.outputs)]
 
-    def mark_shared(self, values: list, outer: Iterable[Any]) -> None:
+    def _export_aliases(self) -> dict[tuple[int, int], list[tuple[Read, Any]]]:
+        """When memory of an arm's is that of an array from outside, by a decision in that arm: outputs that
+        tell it, and the arrays, by the number of the output and that of the arm."""
+        found = {}
+        for place, arm in enumerate(self.arms):
+            leaves = [(number, output[place]) for number, output in enumerate(self.outputs)]
+            made = [(number, leaf) for number, leaf in leaves
+                    if memory_of(leaf) is not None and leaf.is_shared and arm.made(leaf)]
+            if len(made) != 1:  # several may share memory with each other too
+                continue
+            (number, leaf), = made
+            with arm.resume():
+                aliases = find_outer_memory(arm, leaf, True)
+            if aliases is not None:
+                pairs = [((predicate, False)[:: -1 if place else 1], handle) for predicate, handle in aliases]
+                found[number, place] = [(self.add_output(*pair, FLAG), handle) for pair, handle in pairs]
+        return found
+
+    def mark_shared(self, values: list, outer: Iterable[Any], inner: Mapping[tuple[int, int], list]) -> None:
         """Marks memory that became one by value, while one of the two may be seen under another name: of the
-        arm's, from outside, or by a decision before it."""
+        arm's, from outside, or by a decision before it. inner: as `_export_aliases` has it."""
         if not any(memory_of(value) is not None for value in values):
             return
         elsewhere = count_memory([*outer, *self.kept])
@@ -274,19 +295,30 @@ class _Merge:
             holders = count_memory(arm.list_values())
             names = Counter(id(memory_of(output[place])) for output in self.outputs)
             is_taken = negate(self.predicate) if place else self.predicate
-            for output, value in zip(self.outputs, values):
+            for number, (output, value) in enumerate(zip(self.outputs, values)):
                 leaf = output[place]
                 memory = memory_of(leaf)
                 if memory is None:
                     continue
                 has_names = holders[id(memory)] > 1 or names[id(memory)] > 1
-                if has_names or leaf.is_shared or id(memory) in elsewhere:
+                if not has_names and (number, place) in inner:
+                    for read, handle in inner[number, place]:
+                        handle.mark_shared(Alias(read(values), None))
+                        value.mark_shared(Alias(read(values), handle))
+                elif has_names or leaf.is_shared or id(memory) in elsewhere:
                     is_known = not arm.made(leaf)
                     leaf.mark_shared(Alias(is_taken, None) if is_known else None)
                     value.mark_shared(Alias(is_taken, leaf) if is_known else None)
 
 
 _CONTAINERS = (tuple, list, dict)
+
+
+def _have_same_keys(one: Any, other: Any) -> bool:
+    """Whether two containers are of one type, and have the same keys, or as many items."""
+    if type(one) is not type(other) or type(one) not in _CONTAINERS:
+        return False
+    return list(one) == list(other) if isinstance(one, dict) else len(one) == len(other)
 
 
 def _list_items(container: Any) -> list[tuple[Any, Any]]:

@@ -129,6 +129,21 @@ def is_raised_defect(error: BaseException) -> bool:
     return isinstance(error, _ALWAYS_DEFECTS) or NAMES[code.co_code[entry.tb_lasti]] not in _RAISES
 
 
+def is_left_to_python(error: BaseException) -> bool:
+    """Whether a side of a traced condition that an error ended is left to who runs the call instead, where
+    the program comes there: under a mode, for what Python or NumPy raise too."""
+    if current.mode is None or isinstance(error, (RecursionError, MemoryError)) or is_raised_defect(error):
+        return False
+    if isinstance(error, TypeError) and _NAMED.search(str(error)):
+        return False
+    cause: BaseException | None = error
+    while cause is not None:
+        if type(cause).__module__.startswith("jitcore."):
+            return False
+        cause = cause.__context__
+    return True
+
+
 def make_conditional(error: BaseException) -> None:
     """Marks an error that ended a side of a traced condition: it is not known whether Python would come
     there."""

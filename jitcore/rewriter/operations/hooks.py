@@ -388,6 +388,8 @@ def _delete_global(name):
     namespace = sys._getframe(2).f_globals
     location = GlobalLocation(namespace, name)
     check_there(location)
+    if name not in namespace:
+        raise NameError(f"name {name!r} is not defined", name=name)
     record(location)
     del namespace[name]
 
