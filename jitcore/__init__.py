@@ -102,8 +102,8 @@ _EXPORTS = {
                     "device_get",
                     "device_put", "ds", "effects_barrier", "eval_shape", "fwd_and_bwd", "grad", "hessian",
                     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linear_transpose", "linearize",
-                    "make_jaxpr", "named_call", "named_scope", "remat", "reshard", "rewrite", "typeof",
-                    "value_and_grad", "vjp", "vmap"),
+                    "make_jaxpr", "named_call", "named_scope", "pmap", "remat", "reshard", "rewrite",
+                    "typeof", "value_and_grad", "vjp", "vmap"),
     "jitcore.array": ("Array",),
     "jitcore.autojitted": ("AutojitWarning",),
     "jitcore.jitted.comparison": ("compare",),
@@ -148,9 +148,9 @@ if TYPE_CHECKING:
         effects_barrier as effects_barrier, eval_shape as eval_shape, fwd_and_bwd as fwd_and_bwd,
         grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
         jit as jit, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize,
-        make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, remat as remat,
-        reshard as reshard, rewrite as rewrite, typeof as typeof, value_and_grad as value_and_grad,
-        vjp as vjp, vmap as vmap,
+        make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, pmap as pmap,
+        remat as remat, reshard as reshard, rewrite as rewrite, typeof as typeof,
+        value_and_grad as value_and_grad, vjp as vjp, vmap as vmap,
     )
     from jitcore.array import Array as Array
     from jitcore.autojitted import AutojitWarning as AutojitWarning

@@ -73,6 +73,7 @@ FUNCTIONS_IMPORT = {
     "jitcore.__main__": "a script that is run needs no parser of arguments",
     "jitcore.api": "autojit and rewrite read bytecode, and are loaded where they are asked for",
     "jitcore.array": "an Array knows the device that it is on",
+    "jitcore.jax": "flags are loaded where the environment sets one by JAX's name",
     "jitcore.cli.run": "a script of which nothing is told needs neither",
     "jitcore.core.trace": "an operation on a device is a program of dispatch",
     "jitcore.dispatch.backend": "entry points take long to load",

@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -140,6 +141,28 @@ def test_many_threads_override_at_once():
 def test_aliases_of_jax(name, flag, value):
     config.update(name, value)
     assert getattr(config, flag) == getattr(config, name) == value
+
+
+@pytest.mark.parametrize("name, value, flag, kept", [
+    ("jax_platforms", "cuda,cpu", "default_backend", "cuda,cpu"),
+    ("jax_platforms", None, "default_backend", ""),
+    ("jax_default_device", SimpleNamespace(backend="cpu"), "default_backend", "cpu"),
+    ("jax_default_matmul_precision", None, "default_matmul_precision", ""),
+    ("jax_traceback_filtering", "off", "traceback_filtering", False),
+    ("jax_traceback_filtering", "auto", "traceback_filtering", True),
+    ("jax_num_cpu_devices", 8, "num_cpu_devices", 8),
+])
+def test_values_of_jax(name, value, flag, kept):
+    config.update(name, value)
+    assert getattr(config, flag) == kept
+
+
+@pytest.mark.parametrize("name", ["jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs",
+                                  "jax_cpu_enable_async_dispatch", "jax_transfer_guard"])
+def test_options_on_which_no_value_depends_are_accepted(name):
+    before = config.values()
+    config.update(name, "anything")
+    assert config.values() == before
 
 
 @pytest.mark.parametrize("change", [config.update, lambda name, value: config.override(**{name: value})])

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.config import config
+
 #: The oldest version that this was made for.
 OLDEST = (0, 6, 2)
 #: What is used of it, and `import jax` does not bring.
@@ -34,6 +36,8 @@ def load_jax() -> Any:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(f"the XLA bridge needs JAX {oldest} or later, this is {jax.__version__}: "
                           'pip install --upgrade "jitcore[xla]"')
+    if config.num_cpu_devices > 1 and hasattr(jax.config, "jax_num_cpu_devices"):
+        jax.config.update("jax_num_cpu_devices", config.num_cpu_devices)
     return jax
 
 
