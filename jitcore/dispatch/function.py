@@ -273,6 +273,12 @@ def run_on_device(primitive: Any, args: tuple, params: dict) -> Any:
     return find_function(fun, DEFAULT_OPTIONS).call(fun, None, args, {})
 
 
+def run_compiled(primitive: Any, args: Sequence, params: dict) -> list:
+    """The results of an application that is compiled for itself: its jaxprs are those of one call."""
+    fun = _make_application(primitive, tuple(params.items()))
+    return find_function(fun, DEFAULT_OPTIONS).call(fun, None, tuple(args), {})
+
+
 def _make_application(primitive: Any, params: tuple) -> Callable:
     given = dict(params)
 

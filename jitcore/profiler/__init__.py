@@ -13,5 +13,5 @@ from __future__ import annotations
 from jitcore.profiler.timeline import (ProfileOptions, StepTraceAnnotation, TraceAnnotation,
                                        annotate_function, start_trace, stop_trace, trace)
 
-__all__ = ["ProfileOptions", "StepTraceAnnotation", "TraceAnnotation", "annotate_function", "start_trace", "stop_trace",
-           "trace"]
+__all__ = ["ProfileOptions", "StepTraceAnnotation", "TraceAnnotation", "annotate_function", "start_trace",
+           "stop_trace", "trace"]

@@ -120,6 +120,21 @@ def runs_in_python(*values) -> bool:
     return config.disable_jit and is_concrete(*values)
 
 
+#: Equations that a loop outside of every trace may run one by one, at 15 us each; a longer one is compiled.
+MOST_EAGER_EQUATIONS = 20_000
+
+
+def may_compile() -> bool:
+    """Whether a loop outside of every trace may become a program."""
+    return not (config.disable_jit or config.no_tracing)
+
+
+def count_equations(jaxpr: ClosedJaxpr) -> int:
+    """How many equations one run of a jaxpr takes, about: a loop of unknown length counts as one round."""
+    return sum(1 + eqn.params.get("length", 1) * sum(map(count_equations, sub_jaxprs(eqn.params)))
+               for eqn in jaxpr.jaxpr.eqns)
+
+
 def check_callable(message: str, *functions) -> None:
     if not all(map(callable, functions)):
         raise TypeError(message)
