@@ -248,6 +248,16 @@ def default_dtype(kind: str) -> np.dtype:
             "f": float64 if wide else float32, "c": complex128 if wide else complex64}[kind]
 
 
+def differ_in_width(a: np.dtype, b: np.dtype) -> bool:
+    """Whether two dtypes are one in 32 and in 64 bits while the default is 32.
+
+    An ndarray has 64 bits unless somebody says otherwise. Where JAX narrows it, so that it goes with what it
+    meets, what it meets is widened here."""
+    kind = kind_of(a)
+    return (a != b and not config.enable_x64 and kind == kind_of(b) and kind in "iufc"
+            and min(a.itemsize, b.itemsize) == default_dtype(kind).itemsize)
+
+
 def of_python_scalar(value) -> np.dtype:
     """Dtype of a Python scalar; its type is weak unless it is a bool."""
     if isinstance(value, bool):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,8 @@ def load_jax() -> Any:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(f"the XLA bridge needs JAX {oldest} or later, this is {jax.__version__}: "
                           'pip install --upgrade "jitcore[xla]"')
-    if config.num_cpu_devices > 1 and hasattr(jax.config, "jax_num_cpu_devices"):
+    is_said = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if config.num_cpu_devices > 1 and not is_said:
         jax.config.update("jax_num_cpu_devices", config.num_cpu_devices)
     return jax
 

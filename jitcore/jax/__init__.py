@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
@@ -73,18 +74,22 @@ class _Modules:
 
 
 def _read_environment(environment: Mapping[str, str]) -> None:
-    """Sets flags that the environment names as JAX does, such as `JAX_ENABLE_X64=1`, and nobody set yet."""
+    """Sets flags that the environment names as JAX does, such as `JAX_ENABLE_X64=1`, and nobody set yet.
+
+    XLA's own flag of the number of its devices counts, too."""
     given = {name: environment[f"JAX_{name.upper()}"] for name in _OF_ENVIRONMENT
              if f"JAX_{name.upper()}" in environment}
+    said = re.search(r"--xla_force_host_platform_device_count=(\d+)", environment.get("XLA_FLAGS", ""))
+    if said:
+        given["num_cpu_devices"] = said[1]
     if not given:
         return
-    from jitcore import config as flags
-    from jitcore.config import ENVIRONMENT_PREFIX, FLAGS, parse_environment
+    from jitcore.config import ENVIRONMENT_PREFIX, FLAGS, config, parse_environment
 
     unset = {f"{ENVIRONMENT_PREFIX}{name.upper()}": text for name, text in given.items()
-             if getattr(flags, name) == FLAGS[name].default}
+             if getattr(config, name) == FLAGS[name].default}
     for name, value in parse_environment(unset).items():
-        flags.update(name, value)
+        config.update(name, value)
 
 
 _read_environment(os.environ)

@@ -162,9 +162,10 @@ def generalized_normal(key, p: float, shape=(), dtype=None) -> Array:
     """Samples whose density falls as exp(-|x|**p)."""
     key, shape, dtype = read_call("generalized_normal", key, shape, dtype)
     gamma_key, sign_key = split_keys(key)
-    magnitude = draw_gamma(gamma_key, full(shape, 1 / p, dtype), log_space=False)
+    power = spread_parameter(1 / p, dtype, shape)
+    magnitude = draw_gamma(gamma_key, power, log_space=False)
     sign = rademacher(sign_key, shape, dtype)
-    return lax.mul(sign, lax.pow(magnitude, dtype.type(1 / p)))
+    return lax.mul(sign, lax.pow(magnitude, power))
 
 
 def ball(key, d: int, p: float = 2, shape=(), dtype=None) -> Array:

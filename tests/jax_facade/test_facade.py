@@ -114,6 +114,18 @@ def test_flags_of_the_environment(environment, flags):
     assert run_python(text, env={**os.environ, **environment}) == f"{list(flags.values())}\n"
 
 
+@pytest.mark.parametrize("environment", [
+    {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}, {"JAX_NUM_CPU_DEVICES": "4"}])
+def test_several_devices_of_the_processor(environment):
+    pytest.importorskip("jax")
+    text = ("import jitcore.jax as jax, jitcore.jax.numpy as jnp\n"
+            "mesh = jax.make_mesh((4,), ('i',))\n"
+            "x = jax.device_put(jnp.arange(8.0), jax.NamedSharding(mesh, jax.P('i')))\n"
+            "print(jax.device_count(), len(jax.jit(lambda x: x * 2)(x).addressable_shards), jnp.ones(2) + 1)")
+    environment = {**os.environ, "XLA_FLAGS": "", **environment}
+    assert run_python(text, env=environment) == "4 4 [2. 2.]\n"
+
+
 def test_notes_to_xla_change_nothing():
     from jitcore.jax.experimental.xla_metadata import set_xla_metadata
 

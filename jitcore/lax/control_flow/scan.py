@@ -143,8 +143,10 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     elements = [aval.update(shape=aval.shape[1:]) for aval in x_avals]
     args_tree = treedef_tuple((carry_tree, x_tree))
     body = _trace_body(f, args_tree, carry_avals + elements)
-    promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
-    if promoted is not None and tree_flatten(body.out_example[0])[1] == carry_tree:
+    while tree_flatten(body.out_example[0])[1] == carry_tree:
+        promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
+        if promoted is None:
+            break
         carry, carry_avals = promoted, [aval_of(leaf) for leaf in promoted]
         body = _trace_body(f, args_tree, carry_avals + elements)
     while marked := control.mark_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves]):

@@ -128,8 +128,9 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
 
 
 @define("while", impl=_run_while, eager=_run_while_at_once, aval=_while_aval, jvp=jvp_while,
-        transpose=transpose_while, partial=split_while, batch=_batch_while, lower=_lower_while, hlo=_hlo_while,
-        multiple_results=True, effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
+        transpose=transpose_while, partial=split_while, batch=_batch_while, lower=_lower_while,
+        hlo=_hlo_while, multiple_results=True, effects=control.effects_of_jaxprs, stores_result=True,
+        control_flow=True)
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.
 
@@ -153,8 +154,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
         return _loop_in_python(cond_fun, body_fun, in_tree.unflatten(map(to_array, init)))
     args_tree = treedef_tuple((in_tree,))
     body = control.trace_function(body_fun, args_tree, avals, "while_loop")
-    promoted = control.promote_carry(init, avals, body.out_avals) if body.out_tree == in_tree else None
-    if promoted is not None:
+    while body.out_tree == in_tree:
+        promoted = control.promote_carry(init, avals, body.out_avals)
+        if promoted is None:
+            break
         init, avals = promoted, list(map(aval_of, promoted))
         body = control.trace_function(body_fun, args_tree, avals, "while_loop")
     while marked := control.mark_carry(init, avals, body.out_avals):
@@ -231,7 +234,7 @@ def _join_bounds(lower, upper):
         raise TypeError(f"lower and upper arguments to fori_loop must be integers, got {names}")
     if avals[0].dtype == avals[1].dtype:
         return lower, upper
-    if not any(aval.weak_type for aval in avals):
+    if not any(aval.weak_type for aval in avals) and not dtypes.differ_in_width(*[a.dtype for a in avals]):
         raise TypeError(f"lower and upper arguments to fori_loop must have equal types, got {names}")
     dtype, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
     return tuple(cast(bound, aval, dtype, weak) for bound, aval in zip((lower, upper), avals))
