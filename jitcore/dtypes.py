@@ -61,8 +61,7 @@ class extended(np.generic):  # noqa: N801  JAX's name
 
 
 class prng_key(extended):  # noqa: N801
-    """The scalar type of the dtype of keys: `issubdtype(key.dtype, prng_key)`. Source:
-    jax.dtypes.prng_key."""
+    """The scalar type of the dtype of keys: `issubdtype(key.dtype, prng_key)`, as in JAX."""
 
 
 class KeyDtype:
@@ -249,13 +248,10 @@ def default_dtype(kind: str) -> np.dtype:
 
 
 def differ_in_width(a: np.dtype, b: np.dtype) -> bool:
-    """Whether two dtypes are one in 32 and in 64 bits while the default is 32.
-
-    An ndarray has 64 bits unless somebody says otherwise. Where JAX narrows it, so that it goes with what it
-    meets, what it meets is widened here."""
-    kind = kind_of(a)
-    return (a != b and not config.enable_x64 and kind == kind_of(b) and kind in "iufc"
-            and min(a.itemsize, b.itemsize) == default_dtype(kind).itemsize)
+    """Whether two dtypes are one in 32 bits, the default, and in 64: where JAX narrows, the other widens."""
+    if a == b or config.enable_x64 or (kind := kind_of(a)) != kind_of(b) or kind not in "iufc":
+        return False
+    return min(a.itemsize, b.itemsize) == default_dtype(kind).itemsize
 
 
 def of_python_scalar(value) -> np.dtype:
