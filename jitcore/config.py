@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections import OrderedDict, namedtuple
-from collections.abc import Callable, Hashable, Mapping
+from collections import namedtuple
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from operator import attrgetter
 
@@ -248,6 +248,16 @@ class Config(threading.local):
         flag = find_flag(name)
         _set_global(flag.name, check_value(flag, value, f"config.update({name!r}, ...)"))
 
+    def read(self, name: str) -> Any:
+        """The value of a flag, whose name may carry JAX's prefix. Raises: AttributeError for an unknown
+        one."""
+        return getattr(self, find_flag(name).name)
+
+    def config_with_absl(self) -> None:
+        """Does nothing: flags are no options of the command line, which JAX asks absl for."""
+
+    parse_flags_with_absl = config_with_absl
+
     def override(self, **values: Any) -> AbstractContextManager[None]:
         """Context manager and decorator: set flags in this thread, and set them back at the end.
 
@@ -378,6 +388,7 @@ def _define_prefixed_reads() -> None:
     for name, flag in _FLAG_OF_NAME.items():
         for prefix in _PREFIXES:
             setattr(Config, prefix + name, property(attrgetter(flag.name)))
+    Config.x64_enabled = property(attrgetter("enable_x64"))  # JAX's older name
 
 
 _define_prefixed_reads()
@@ -463,38 +474,3 @@ def numpy_rank_promotion(mode: str = "allow") -> AbstractContextManager[None]:
 def numpy_dtype_promotion(mode: str = "standard") -> AbstractContextManager[None]:
     """Context manager: how dtypes meet, "standard" or "strict", in this thread."""
     return config.override(numpy_dtype_promotion=mode)
-
-
-# -- caches -------------------------------------------------------------------------------------------------
-def drop_oldest(table: dict) -> None:
-    """Keeps a table of signatures within `config.cache_size`: a static argument may be new in every call."""
-    while len(table) > max(config.cache_size, 1):
-        del table[next(iter(table))]
-
-
-class RecentlyUsed:
-    """A table for all threads that keeps what was used last, within `config.cache_size`."""
-
-    def __init__(self):
-        self._lock = Lock()
-        self._found: OrderedDict[Hashable, Any] = OrderedDict()
-
-    def find(self, key: Hashable) -> Any:
-        """What was added under this key, or None."""
-        with self._lock:
-            found = self._found.get(key)
-            if found is not None:
-                self._found.move_to_end(key)
-            return found
-
-    def add(self, key: Hashable, value: Any) -> None:
-        with self._lock:
-            self._found[key] = value
-            drop_oldest(self._found)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._found.clear()
-
-    def __len__(self) -> int:
-        return len(self._found)

@@ -18,6 +18,7 @@ LAYERS = (
     ("docstrings",),
     ("hypertext",),
     ("config",),
+    ("caches",),
     ("events",),
     ("profiler",),
     ("sharding",),

@@ -246,3 +246,12 @@ def test_subscribers_hear_of_updates():
     config.update("num_threads", 3)
     config.update("enable_x64", True)
     assert heard == [0, 3]
+
+
+def test_reads_as_jax_has_them():
+    assert config.read("jax_enable_x64") is config.x64_enabled is config.jax_enable_x64 is False
+    with config.override(enable_x64=True):
+        assert config.read("enable_x64") and config.x64_enabled
+    with pytest.raises(AttributeError, match="did you mean enable_x64"):
+        config.read("jax_enable_x46")
+    assert config.config_with_absl() is config.parse_flags_with_absl() is None

@@ -16,7 +16,8 @@ import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.array import DeviceArray
-from jitcore.config import config, drop_oldest
+from jitcore.caches import drop_oldest
+from jitcore.config import config
 from jitcore.core.jaxpr import aval_of
 from jitcore.core.source import locate_function
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error

@@ -23,7 +23,7 @@ from jitcore import dtypes
 from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec, IdentitySpec,
                                              InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
                                              SequenceSpec, Spec, StaticSpec, is_constant_key, list_key_types)
-from jitcore.config import drop_oldest
+from jitcore.caches import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.process.lists import MIXED, describe as describe_list
