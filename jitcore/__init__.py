@@ -35,6 +35,7 @@ Modules:
     experimental/       What JAX's programs import from `jax.experimental`: sparse arrays, checks, Taylor
                         series, equations.
     export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
+    extend/             What programs that read jaxprs import: the names of `jax.extend` that are here.
     flatten_util        A pytree of arrays as one vector, and back: what optimizers and `hessian` of whole
                         models work on.
     hypertext           HTML that notebooks show: tables, folded parts and texts, escaped and of bounded size,
@@ -92,9 +93,9 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "debug", "distributed",
-            "dtypes", "errors", "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy",
-            "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
-            "typing")
+            "dtypes", "errors", "experimental", "export", "extend", "flatten_util", "image", "lax", "nn",
+            "numpy", "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree",
+            "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {

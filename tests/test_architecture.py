@@ -42,6 +42,7 @@ LAYERS = (
     ("stages",),
     ("jitted", "chunked"),
     ("export",),
+    ("extend",),
     ("autojitted",),
     ("api",),
     ("scripts",),

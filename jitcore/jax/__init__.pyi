@@ -93,6 +93,7 @@ from jitcore.jax import dtypes as dtypes
 from jitcore.jax import errors as errors
 from jitcore.jax import experimental as experimental
 from jitcore.jax import export as export
+from jitcore.jax import extend as extend
 from jitcore.jax import flatten_util as flatten_util
 from jitcore.jax import image as image
 from jitcore.jax import lax as lax

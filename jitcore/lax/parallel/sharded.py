@@ -234,8 +234,8 @@ def shard_map(f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any
         axis_names: the axes of the mesh that `f` sees; those of `auto` it does not see, the partitioner
             serves them.
 
-    Raises: ValueError for arrays that specs cannot cut; for traced ones without specs; for a result that may differ along an axis that its
-        spec does not name."""
+    Raises: ValueError for arrays that specs cannot cut; for traced ones without specs; for a result that may
+        differ along an axis that its spec does not name."""
     options = {
         "mesh": mesh,
         "in_specs": in_specs,
