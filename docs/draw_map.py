@@ -21,11 +21,11 @@ WIDTH = 110
 
 #: Rooms that one box of the picture stands for; every other package is a box of its own.
 TOGETHER = {
-    "ground": ("docstrings", "errors", "process", "hypertext", "config", "sharding", "dtypes", "tree_util",
-               "tree", "array", "typing"),
+    "ground": ("docstrings", "errors", "process", "hypertext", "config", "caches", "sharding", "dtypes",
+               "tree_util", "tree", "array", "typing"),
     "libraries": ("random", "nn", "scipy", "ops", "image", "flatten_util", "test_util", "debug",
                   "distributed", "ad_checkpoint", "custom_batching", "custom_derivatives", "einops"),
-    "jit": ("device", "experimental", "stages", "jitted", "export"),
+    "jit": ("device", "experimental", "stages", "jitted", "export", "extend"),
     "api": ("api", "cli", "__main__", "__init__"),
 }
 _BOX = {name: box for box, names in TOGETHER.items() for name in names}

@@ -11,6 +11,7 @@ Modules:
     array               Arrays: the abstract `Array` and its concrete form, an immutable NumPy-backed buffer.
     autojitted/         `autojit`: functions of plain Python and NumPy, compiled with the semantics that they
                         have.
+    caches              Tables of what was computed, within `config.cache_size`.
     chunked/            Jitted functions of Dask's arrays: a lazy array, whose chunks are calls.
     cli/                Commands of `python -m jitcore`, one module each.
     config              Every flag of jitcore, once: its name, type, default, meaning and whether it changes a
@@ -34,6 +35,7 @@ Modules:
     experimental/       What JAX's programs import from `jax.experimental`: sparse arrays, checks, Taylor
                         series, equations.
     export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
+    extend/             What programs that read jaxprs import: the names of `jax.extend` that are here.
     flatten_util        A pytree of arrays as one vector, and back: what optimizers and `hessian` of whole
                         models work on.
     hypertext           HTML that notebooks show: tables, folded parts and texts, escaped and of bounded size,
@@ -91,9 +93,9 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "debug", "distributed",
-            "dtypes", "errors", "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy",
-            "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
-            "typing")
+            "dtypes", "errors", "experimental", "export", "extend", "flatten_util", "image", "lax", "nn",
+            "numpy", "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree",
+            "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -102,8 +104,8 @@ _EXPORTS = {
                     "device_get",
                     "device_put", "ds", "effects_barrier", "eval_shape", "fwd_and_bwd", "grad", "hessian",
                     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linear_transpose", "linearize",
-                    "make_jaxpr", "named_call", "named_scope", "remat", "reshard", "rewrite", "typeof",
-                    "value_and_grad", "vjp", "vmap"),
+                    "make_jaxpr", "named_call", "named_scope", "pmap", "remat", "reshard", "rewrite",
+                    "typeof", "value_and_grad", "vjp", "vmap"),
     "jitcore.array": ("Array",),
     "jitcore.autojitted": ("AutojitWarning",),
     "jitcore.jitted.comparison": ("compare",),
@@ -148,9 +150,9 @@ if TYPE_CHECKING:
         effects_barrier as effects_barrier, eval_shape as eval_shape, fwd_and_bwd as fwd_and_bwd,
         grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
         jit as jit, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize,
-        make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, remat as remat,
-        reshard as reshard, rewrite as rewrite, typeof as typeof, value_and_grad as value_and_grad,
-        vjp as vjp, vmap as vmap,
+        make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, pmap as pmap,
+        remat as remat, reshard as reshard, rewrite as rewrite, typeof as typeof,
+        value_and_grad as value_and_grad, vjp as vjp, vmap as vmap,
     )
     from jitcore.array import Array as Array
     from jitcore.autojitted import AutojitWarning as AutojitWarning

@@ -398,3 +398,45 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 
 
 preload_backend()
+
+
+def pmap(fun: Callable[P, R], axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
+         static_broadcasted_argnums: int | Sequence[int] = (), devices: Sequence[Device] | None = None,
+         backend: str | None = None, axis_size: int | None = None,
+         donate_argnums: int | Sequence[int] = ()) -> Callable[P, R]:
+    """`fun` on each element of a batch, compiled: `jit(vmap(fun))`, for programs that cut their arrays into a
+    part for each device.
+
+    All parts are computed on one device, however many there are; `shard_map` uses several.
+
+    Args:
+        fun: a function of pytrees of arrays.
+        axis_name: by which collectives such as `lax.psum` refer to the mapped axis.
+        in_axes, out_axes, axis_size: as of `vmap`.
+        static_broadcasted_argnums: arguments that are constants of the trace, the same for all parts.
+        devices: only how many there are counts, for `axis_size`.
+        backend, donate_argnums: as of `jit`.
+
+    Returns: a function of the same arguments.
+    Raises: as `jit` and `vmap`.
+    Source: jax.pmap."""
+    fixed = read_argnums(static_broadcasted_argnums) or ()
+    size = len(devices) if axis_size is None and devices is not None else axis_size
+
+    @functools.wraps(fun)
+    def map_parts(*args, **kwargs):
+        axes = tuple(in_axes) if isinstance(in_axes, (list, tuple)) else (in_axes,) * len(args)
+        places = [position for position in range(len(args))
+                  if position not in fixed and position - len(args) not in fixed]
+        axes = tuple(axes[position] for position in places)
+
+        def run_part(*mapped, **mapped_kwargs):
+            whole = list(args)
+            for position, value in zip(places, mapped):
+                whole[position] = value
+            return fun(*whole, **mapped_kwargs)
+
+        batched = vmap(run_part, axes, out_axes, axis_name=axis_name, axis_size=size)
+        return batched(*(args[position] for position in places), **kwargs)
+
+    return jit(map_parts, static_argnums=fixed, donate_argnums=donate_argnums, backend=backend)

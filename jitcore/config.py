@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections import OrderedDict, namedtuple
-from collections.abc import Callable, Hashable, Mapping
+from collections import namedtuple
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from operator import attrgetter
 
@@ -82,7 +82,10 @@ _ROWS = (
          "Threads of a parallel kernel; 0: OMP_NUM_THREADS, else one for each core this process may use.",
          process_wide=True),
     Flag("default_backend", str, "", True,
-         "Backend of calls that name none; empty means the best one found.", aliases=("platform_name",)),
+         "Backend of calls that name none, or several with commas; empty means the best one found.",
+         aliases=("platform_name", "platforms", "default_device")),
+    Flag("num_cpu_devices", int, 1, True,
+         "Devices that the processor is shown as; several are XLA's, whose backend serves it then."),
     Flag("codegen", str, "llvm", True,
          "What makes code of loop programs where compiler_options do not say; 'python' compiles nothing.",
          choices=("llvm", "numba", "python")),
@@ -133,22 +136,39 @@ _ROWS = (
 )
 
 FLAGS: dict[str, Flag] = {flag.name: flag for flag in _ROWS}
+#: Options of JAX about its compiler, caches, transfers and logs. No value depends on them: they are accepted.
+_ACCEPTED = frozenset("""
+    captured_constants_warn_bytes compilation_cache_dir compilation_cache_max_size
+    cpu_collectives_implementation cpu_enable_async_dispatch cuda_visible_devices debug_key_reuse
+    disable_most_optimizations dump_ir_modes dump_ir_to enable_compilation_cache enable_pgle
+    include_debug_info_in_dumps include_full_tracebacks_in_locations legacy_prng_key logging_level
+    persistent_cache_enable_xla_caches persistent_cache_min_compile_time_secs
+    persistent_cache_min_entry_size_bytes pprint_use_color raise_persistent_cache_errors
+    softmax_custom_jvp traceback_in_locations_limit transfer_guard use_shardy_partitioner xla_backend
+    """.split())
 _FLAG_OF_NAME = {name: flag for flag in _ROWS for name in (flag.name, *flag.aliases)}
 #: What a trace depends on. `mesh` is no flag: `sharding.Mesh` and `set_mesh` set the current one.
 _TRACE_FLAGS = (*(flag.name for flag in _ROWS if flag.affects_trace), "mesh")
 _TRUE_TEXTS, _FALSE_TEXTS = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 _BOOL_OF_TEXT = dict.fromkeys(_TRUE_TEXTS, True) | dict.fromkeys(_FALSE_TEXTS, False)
+_TRACEBACK_WORDS = ("off", "auto", "tracebackhide", "remove_frames", "quiet_remove_frames")
 _PREFIXES = ("jitcore_", "jax_")
 ENVIRONMENT_PREFIX = "JITCORE_"
+
+
+def _shorten(name: str) -> str:
+    """A name without its prefix."""
+    short = name.lower()
+    for prefix in _PREFIXES:
+        short = short.removeprefix(prefix)
+    return short
 
 
 def find_flag(name: str) -> Flag:
     """The row of `name`, which may carry the prefix `jax_` or `jitcore_`.
 
     Raises: AttributeError naming close matches."""
-    short = name.lower()
-    for prefix in _PREFIXES:
-        short = short.removeprefix(prefix)
+    short = _shorten(name)
     if (flag := _FLAG_OF_NAME.get(short)) is not None:
         return flag
     close = difflib.get_close_matches(short, _FLAG_OF_NAME, n=3, cutoff=0.5)
@@ -159,7 +179,12 @@ def find_flag(name: str) -> Flag:
 def check_value(flag: Flag, value: Any, source: str) -> bool | int | str:
     """`value` as the flag's type. `source` says in an error where the value came from.
 
+    JAX's values too: None for the default of a text, a device for its backend, words for tracebacks.
     Raises: ValueError naming the flag, the value and what is accepted."""
+    if flag.name == "traceback_filtering" and value in _TRACEBACK_WORDS:
+        value = value != "off"
+    elif flag.type is str:
+        value = flag.default if value is None else getattr(value, "backend", value)
     if flag.type is bool:
         # An int other than 0 and 1 is more likely a mistake than a truth value.
         if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
@@ -215,10 +240,23 @@ class Config(threading.local):
     def update(self, name: str, value: Any) -> None:
         """Set a flag in all threads. `name` may carry JAX's prefix: `config.update("jax_enable_x64", True)`.
 
-        A thread inside `override` of the same flag keeps its own value until it leaves the `with`.
+        A thread inside `override` of the same flag keeps its own value until it leaves the `with`. Options of
+        JAX on which no value depends, such as where compiled programs lie, are accepted and do nothing.
         Raises: AttributeError for an unknown flag, ValueError for a value that the flag does not take."""
+        if _shorten(name) in _ACCEPTED:
+            return
         flag = find_flag(name)
         _set_global(flag.name, check_value(flag, value, f"config.update({name!r}, ...)"))
+
+    def read(self, name: str) -> Any:
+        """The value of a flag, whose name may carry JAX's prefix. Raises: AttributeError for an unknown
+        one."""
+        return getattr(self, find_flag(name).name)
+
+    def config_with_absl(self) -> None:
+        """Does nothing: flags are no options of the command line, which JAX asks absl for."""
+
+    parse_flags_with_absl = config_with_absl
 
     def override(self, **values: Any) -> AbstractContextManager[None]:
         """Context manager and decorator: set flags in this thread, and set them back at the end.
@@ -350,6 +388,7 @@ def _define_prefixed_reads() -> None:
     for name, flag in _FLAG_OF_NAME.items():
         for prefix in _PREFIXES:
             setattr(Config, prefix + name, property(attrgetter(flag.name)))
+    Config.x64_enabled = property(attrgetter("enable_x64"))  # JAX's older name
 
 
 _define_prefixed_reads()
@@ -435,38 +474,3 @@ def numpy_rank_promotion(mode: str = "allow") -> AbstractContextManager[None]:
 def numpy_dtype_promotion(mode: str = "standard") -> AbstractContextManager[None]:
     """Context manager: how dtypes meet, "standard" or "strict", in this thread."""
     return config.override(numpy_dtype_promotion=mode)
-
-
-# -- caches -------------------------------------------------------------------------------------------------
-def drop_oldest(table: dict) -> None:
-    """Keeps a table of signatures within `config.cache_size`: a static argument may be new in every call."""
-    while len(table) > max(config.cache_size, 1):
-        del table[next(iter(table))]
-
-
-class RecentlyUsed:
-    """A table for all threads that keeps what was used last, within `config.cache_size`."""
-
-    def __init__(self):
-        self._lock = Lock()
-        self._found: OrderedDict[Hashable, Any] = OrderedDict()
-
-    def find(self, key: Hashable) -> Any:
-        """What was added under this key, or None."""
-        with self._lock:
-            found = self._found.get(key)
-            if found is not None:
-                self._found.move_to_end(key)
-            return found
-
-    def add(self, key: Hashable, value: Any) -> None:
-        with self._lock:
-            self._found[key] = value
-            drop_oldest(self._found)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._found.clear()
-
-    def __len__(self) -> int:
-        return len(self._found)

@@ -61,8 +61,7 @@ class extended(np.generic):  # noqa: N801  JAX's name
 
 
 class prng_key(extended):  # noqa: N801
-    """The scalar type of the dtype of keys: `issubdtype(key.dtype, prng_key)`. Source:
-    jax.dtypes.prng_key."""
+    """The scalar type of the dtype of keys: `issubdtype(key.dtype, prng_key)`, as in JAX."""
 
 
 class KeyDtype:
@@ -246,6 +245,13 @@ def default_dtype(kind: str) -> np.dtype:
     wide = config.enable_x64
     return {"b": bool_, "i": int64 if wide else int32, "u": uint64 if wide else uint32,
             "f": float64 if wide else float32, "c": complex128 if wide else complex64}[kind]
+
+
+def differ_in_width(a: np.dtype, b: np.dtype) -> bool:
+    """Whether two dtypes are one in 32 bits, the default, and in 64: where JAX narrows, the other widens."""
+    if a == b or config.enable_x64 or (kind := kind_of(a)) != kind_of(b) or kind not in "iufc":
+        return False
+    return min(a.itemsize, b.itemsize) == default_dtype(kind).itemsize
 
 
 def of_python_scalar(value) -> np.dtype:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from jitcore import numpy as jnp
+from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.core import source
 from jitcore.core.jaxpr import aval_of
@@ -43,7 +43,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
         if given.shape != (ends[-1],):
             raise ValueError("The unravel function expected an input of shape "
                              f"{(ends[-1],)}, but got {given.shape}")
-        if same and given.dtype != dtype:
+        if same and given.dtype != dtype and not dtypes.differ_in_width(given.dtype, dtype):
             raise TypeError("unravel function given array of dtype "
                             f"{given.dtype}, but expected dtype {dtype}")
         parts = zip(avals, [0, *ends[:-1]], ends)

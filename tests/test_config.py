@@ -4,6 +4,7 @@ import importlib
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -142,6 +143,28 @@ def test_aliases_of_jax(name, flag, value):
     assert getattr(config, flag) == getattr(config, name) == value
 
 
+@pytest.mark.parametrize("name, value, flag, kept", [
+    ("jax_platforms", "cuda,cpu", "default_backend", "cuda,cpu"),
+    ("jax_platforms", None, "default_backend", ""),
+    ("jax_default_device", SimpleNamespace(backend="cpu"), "default_backend", "cpu"),
+    ("jax_default_matmul_precision", None, "default_matmul_precision", ""),
+    ("jax_traceback_filtering", "off", "traceback_filtering", False),
+    ("jax_traceback_filtering", "auto", "traceback_filtering", True),
+    ("jax_num_cpu_devices", 8, "num_cpu_devices", 8),
+])
+def test_values_of_jax(name, value, flag, kept):
+    config.update(name, value)
+    assert getattr(config, flag) == kept
+
+
+@pytest.mark.parametrize("name", ["jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs",
+                                  "jax_cpu_enable_async_dispatch", "jax_transfer_guard"])
+def test_options_on_which_no_value_depends_are_accepted(name):
+    before = config.values()
+    config.update(name, "anything")
+    assert config.values() == before
+
+
 @pytest.mark.parametrize("change", [config.update, lambda name, value: config.override(**{name: value})])
 def test_unknown_flag_names_close_matches(change):
     with pytest.raises(AttributeError, match="option: jax_enable_x46; did you mean enable_x64"):
@@ -223,3 +246,12 @@ def test_subscribers_hear_of_updates():
     config.update("num_threads", 3)
     config.update("enable_x64", True)
     assert heard == [0, 3]
+
+
+def test_reads_as_jax_has_them():
+    assert config.read("jax_enable_x64") is config.x64_enabled is config.jax_enable_x64 is False
+    with config.override(enable_x64=True):
+        assert config.read("enable_x64") and config.x64_enabled
+    with pytest.raises(AttributeError, match="did you mean enable_x64"):
+        config.read("jax_enable_x46")
+    assert config.config_with_absl() is config.parse_flags_with_absl() is None

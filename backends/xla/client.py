@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from jitcore.config import config
 
 #: The oldest version that this was made for.
 OLDEST = (0, 6, 2)
@@ -34,6 +37,9 @@ def load_jax() -> Any:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(f"the XLA bridge needs JAX {oldest} or later, this is {jax.__version__}: "
                           'pip install --upgrade "jitcore[xla]"')
+    is_said = "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", "")
+    if config.num_cpu_devices > 1 and not is_said:
+        jax.config.update("jax_num_cpu_devices", config.num_cpu_devices)
     return jax
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from jitcore.autojitted.inputs.specs import ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
-from jitcore.config import drop_oldest
+from jitcore.caches import drop_oldest
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, MISS, TAKEN, ArrayFacts, Scalars, SelfOverlaps,

@@ -198,6 +198,11 @@ class Literal:
         self.value = value
         self.aval = aval_of(value) if aval is None else aval
 
+    @property
+    def val(self) -> Any:
+        """The value, by JAX's name."""
+        return self.value
+
     def to_numpy(self) -> np.ndarray:
         return np.asarray(self.value, self.aval.dtype)
 
@@ -289,6 +294,11 @@ class ClosedJaxpr:
     @property
     def effects(self) -> frozenset:
         return self.jaxpr.effects
+
+    @property
+    def literals(self) -> list[Any]:
+        """The values of its constvars, by JAX's older name."""
+        return self.consts
 
     def __str__(self) -> str:
         return str(self.jaxpr)

@@ -95,6 +95,13 @@ def run_on_device(primitive, args, params):
     return run_on_device(primitive, args, params)
 
 
+def run_compiled(primitive, args: Sequence[np.ndarray], params: dict) -> list[np.ndarray]:
+    """Applies a primitive with several results to ndarrays, as a program."""
+    from jitcore.dispatch.function import run_compiled
+
+    return [to_numpy(out) for out in run_compiled(primitive, [ConcreteArray(arg) for arg in args], params)]
+
+
 def to_numpy(x) -> np.ndarray:
     """The value of a concrete operand as an ndarray of its canonical dtype."""
     if isinstance(x, ConcreteArray):

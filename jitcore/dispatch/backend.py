@@ -255,9 +255,13 @@ def _load_backend(name: str) -> Backend | None:
 def find_backend(name: str | None = None) -> Backend:
     """The backend of this name or platform; without a name `config.default_backend`, then the best present.
 
-    Raises: BackendNotFoundError naming those present and what to install."""
+    Several names with commas are tried in turn. Raises: BackendNotFoundError naming those present and what to
+    install."""
     name = name or config.default_backend or None
-    candidates = _PREFERENCE if name is None else _SERVED_BY.get(name, (name,))
+    candidates = _PREFERENCE if name is None else [
+        candidate for part in name.split(",") for candidate in _SERVED_BY.get(part, (part,))]
+    if config.num_cpu_devices > 1 and name in (None, "cpu"):
+        candidates = ("xla",)
     for candidate in candidates:
         backend = _load_backend(candidate)
         if backend is not None:
@@ -306,7 +310,7 @@ def preload_backend() -> None:
     """Loads the backend that calls will ask for, so that the first call does not wait for its modules. One
     that is no default by itself may start a runtime, before which processes may have to find each other: it
     waits for a call."""
-    if config.default_backend not in ("", *_PREFERENCE):
+    if config.default_backend not in ("", *_PREFERENCE) or config.num_cpu_devices > 1:
         return
     with contextlib.suppress(BackendNotFoundError):  # a call says so
         find_backend()

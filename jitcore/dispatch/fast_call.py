@@ -23,7 +23,8 @@ from numpy import array  # noqa: F401  named by dispatchers
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm  # noqa: F401  named by dispatchers
-from jitcore.config import config, drop_oldest
+from jitcore.caches import drop_oldest
+from jitcore.config import config
 from jitcore.core.source import filter_traceback, raise_interruption  # noqa: F401  named by dispatchers
 from jitcore.core.trace import context, eval_trace  # noqa: F401  named by dispatchers
 from jitcore.dispatch.generated_calls import MISS

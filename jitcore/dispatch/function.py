@@ -16,7 +16,8 @@ import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.array import DeviceArray
-from jitcore.config import config, drop_oldest
+from jitcore.caches import drop_oldest
+from jitcore.config import config
 from jitcore.core.jaxpr import aval_of
 from jitcore.core.source import locate_function
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
@@ -271,6 +272,12 @@ def run_on_device(primitive: Any, args: tuple, params: dict) -> Any:
     except TypeError:  # a parameter that has no hash
         fun = _make_application(primitive, tuple(params.items()))
     return find_function(fun, DEFAULT_OPTIONS).call(fun, None, args, {})
+
+
+def run_compiled(primitive: Any, args: Sequence, params: dict) -> list:
+    """The results of an application that is compiled for itself: its jaxprs are those of one call."""
+    fun = _make_application(primitive, tuple(params.items()))
+    return find_function(fun, DEFAULT_OPTIONS).call(fun, None, tuple(args), {})
 
 
 def _make_application(primitive: Any, params: tuple) -> Callable:

@@ -18,7 +18,8 @@ import numpy as np
 
 from jitcore import dtypes, passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm, find_form
-from jitcore.config import RecentlyUsed, config, drop_oldest
+from jitcore.caches import RecentlyUsed, drop_oldest
+from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_read
 from jitcore.core.trace import Tracer, check_values, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable

@@ -12,6 +12,7 @@ Modules:
     ode            Ordinary differential equations: `odeint`, whose derivatives are those of the adjoint.
     shard_map      `shard_map`, where older scripts of JAX's import it from.
     sparse/        Sparse arrays: `BCOO`, its operations, and `sparsify` for functions of dense arrays.
+    xla_metadata   Notes to XLA's compiler, where JAX's scripts import them from.
 """
 
 import sys

@@ -3,7 +3,8 @@
 In: the imports of a program that was written for JAX, with `jitcore.jax` where it says `jax`. Out: the
 modules and functions of jitcore that have these names: `jitcore.jax.numpy` is `jitcore.numpy` itself,
 `jitcore.jax.jit` is `jitcore.jit`. Nothing is patched, and nothing is loaded before it is used: a name is
-looked up when it is asked for, and a module is imported under its own name.
+looked up when it is asked for, and a module is imported under its own name. Of the environment, the variables
+of JAX that set flags are read, such as `JAX_ENABLE_X64`.
 
     import jitcore.jax as jax
     import jitcore.jax.numpy as jnp
@@ -17,7 +18,10 @@ have (`autojit`, `rewrite`) are not here. Type checkers read the stubs beside th
 from __future__ import annotations
 
 import importlib
+import os
+import re
 import sys
+from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -30,11 +34,18 @@ __version_info__ = tuple(map(int, __version__.split(".")))
 
 #: The modules; their own submodules go with them.
 _MODULES = ("ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "distributed", "dtypes",
-            "errors", "experimental", "export", "flatten_util", "image", "lax", "nn", "numpy", "ops",
-            "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util", "typing")
+            "errors", "experimental", "export", "extend", "flatten_util", "image", "lax", "nn", "numpy",
+            "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
+            "typing")
 #: Names of jitcore's own.
 _ELSEWHERE = {"AutojitWarning", "api", "autojit", "compare", "load_ipython_extension", "rewrite", "run_path",
               "unload_ipython_extension"}
+
+#: Flags that are JAX's, by the same names and with the same values.
+_OF_ENVIRONMENT = ("check_tracer_leaks", "debug_infs", "debug_nans", "default_matmul_precision",
+                   "default_prng_impl", "disable_jit", "enable_custom_prng", "enable_x64", "log_compiles",
+                   "num_cpu_devices", "numpy_dtype_promotion", "numpy_rank_promotion",
+                   "threefry_partitionable")
 
 __all__ = [*_MODULES, *(name for name in jitcore.__all__ if name not in {*_MODULES, *_ELSEWHERE})]
 
@@ -62,6 +73,27 @@ class _Modules:
             raise ModuleNotFoundError(f"No module named {name!r}, as jitcore has no {own!r}: see "
                                       "docs/features.md", name=name) from None
 
+
+def _read_environment(environment: Mapping[str, str]) -> None:
+    """Sets flags that the environment names as JAX does, such as `JAX_ENABLE_X64=1`, and nobody set yet.
+
+    XLA's own flag of the number of its devices counts, too."""
+    given = {name: environment[f"JAX_{name.upper()}"] for name in _OF_ENVIRONMENT
+             if f"JAX_{name.upper()}" in environment}
+    said = re.search(r"--xla_force_host_platform_device_count=(\d+)", environment.get("XLA_FLAGS", ""))
+    if said:
+        given["num_cpu_devices"] = said[1]
+    if not given:
+        return
+    from jitcore.config import ENVIRONMENT_PREFIX, FLAGS, config, parse_environment
+
+    unset = {f"{ENVIRONMENT_PREFIX}{name.upper()}": text for name, text in given.items()
+             if getattr(config, name) == FLAGS[name].default}
+    for name, value in parse_environment(unset).items():
+        config.update(name, value)
+
+
+_read_environment(os.environ)
 
 # In front of the finder of files, which would load those of jitcore a second time, under other names.
 sys.meta_path.insert(0, _Modules())  # type: ignore[arg-type]

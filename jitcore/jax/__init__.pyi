@@ -3,7 +3,6 @@ __version__: str
 __version_info__: tuple[int, ...]
 
 from jitcore import config as config
-from jitcore import profiler as profiler
 from jitcore import block_until_ready as block_until_ready
 from jitcore import checkpoint as checkpoint
 from jitcore import checkpoint_policies as checkpoint_policies
@@ -31,6 +30,7 @@ from jitcore import linearize as linearize
 from jitcore import make_jaxpr as make_jaxpr
 from jitcore import named_call as named_call
 from jitcore import named_scope as named_scope
+from jitcore import pmap as pmap
 from jitcore import remat as remat
 from jitcore import reshard as reshard
 from jitcore import typeof as typeof
@@ -93,12 +93,14 @@ from jitcore.jax import dtypes as dtypes
 from jitcore.jax import errors as errors
 from jitcore.jax import experimental as experimental
 from jitcore.jax import export as export
+from jitcore.jax import extend as extend
 from jitcore.jax import flatten_util as flatten_util
 from jitcore.jax import image as image
 from jitcore.jax import lax as lax
 from jitcore.jax import nn as nn
 from jitcore.jax import numpy as numpy
 from jitcore.jax import ops as ops
+from jitcore.jax import profiler as profiler
 from jitcore.jax import random as random
 from jitcore.jax import scipy as scipy
 from jitcore.jax import sharding as sharding

@@ -49,7 +49,9 @@ Modules:
 # ruff: noqa: F401, F403
 from sys import modules as _modules
 from types import FunctionType as _FunctionType
+from typing import Any as _Any
 
+from jitcore.core.primitive import registry as _registry
 from jitcore.core.source import api_boundary as _api_boundary
 from jitcore.docstrings import document as _document
 from jitcore.lax import integrals as _integrals  # noqa: F401  has primitives
@@ -103,3 +105,11 @@ for _name, _value in list(globals().items()):
         _document(_modules[__name__], [_name])
 _linalg = _modules[f"{__name__}.linalg"]
 _document(_linalg, _linalg.__all__)
+
+
+def __getattr__(name: str) -> _Any:
+    """The primitives by JAX's names: `lax.exp_p`."""
+    found = _registry.get(name.removesuffix("_p")) if name.endswith("_p") else None
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found

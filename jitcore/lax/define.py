@@ -136,13 +136,20 @@ def to_operands(name: str, args) -> list:
     first = avals[0].dtype
     if all(aval.dtype == first for aval in avals):
         return list(args)
-    strong = {aval.dtype for aval in avals if not aval.weak_type}
+    strong = join_widths({aval.dtype for aval in avals if not aval.weak_type})
     if len(strong) > 1 or any(map(dtypes.is_key, strong)):
         raise _dtypes_differ(name, avals)
     target, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
     if target not in (strong or {aval.dtype for arg, aval in zip(args, avals) if isinstance(arg, Array)}):
         raise _dtypes_differ(name, avals)  # a Python scalar gives way, no array does
     return [cast(arg, aval, target, weak) for arg, aval in zip(args, avals)]
+
+
+def join_widths(given: set[np.dtype]) -> set[np.dtype]:
+    """Dtypes, without the narrower of two that differ in their width alone."""
+    return {dtype for dtype in given
+            if not any(dtypes.differ_in_width(dtype, other) and other.itemsize > dtype.itemsize
+                       for other in given)}
 
 
 def repeat_ones(name: str, operands: list) -> list:

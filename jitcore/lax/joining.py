@@ -14,7 +14,8 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.lax.define import canonicalize_axis, canonicalize_shape, check_nonnegative, define
+from jitcore.lax.define import (canonicalize_axis, canonicalize_shape, cast, check_nonnegative, define,
+                                join_widths)
 from jitcore.lax.shape import expand_dims, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
@@ -113,6 +114,10 @@ def concatenate(operands: Sequence, dimension: int) -> Array:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
+    avals = list(map(aval_of, operands))
+    wide = join_widths({aval.dtype for aval in avals})
+    if len(wide) == 1:
+        operands = [cast(x, aval, *wide, aval.weak_type) for x, aval in zip(operands, avals)]
     return concatenate.primitive.bind(*operands, dimension=operator.index(dimension))
 
 

@@ -10,8 +10,8 @@ Modules:
 
 from __future__ import annotations
 
-from jitcore.profiler.timeline import (StepTraceAnnotation, TraceAnnotation, annotate_function, start_trace,
-                                       stop_trace, trace)
+from jitcore.profiler.timeline import (ProfileOptions, StepTraceAnnotation, TraceAnnotation,
+                                       annotate_function, start_trace, stop_trace, trace)
 
-__all__ = ["StepTraceAnnotation", "TraceAnnotation", "annotate_function", "start_trace", "stop_trace",
-           "trace"]
+__all__ = ["ProfileOptions", "StepTraceAnnotation", "TraceAnnotation", "annotate_function", "start_trace",
+           "stop_trace", "trace"]

@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
@@ -88,11 +89,18 @@ _lock = Lock()
 _timeline: Timeline | None = None
 
 
-def start_trace(path: str | os.PathLike) -> None:
+class ProfileOptions(types.SimpleNamespace):
+    """What programs written for JAX say about its tracers (`host_tracer_level`): kept, without effect."""
+
+
+def start_trace(path: str | os.PathLike, create_perfetto_link: bool = False,
+                create_perfetto_trace: bool = False, profiler_options: Any = None) -> None:
     """Begins a timeline, which `stop_trace` writes.
 
     Args:
         path: of a file, `.json` or `.json.gz`; a folder gets `jitcore-PID.json`.
+        create_perfetto_link, create_perfetto_trace, profiler_options: accepted for compatibility: the file
+            is Perfetto's.
 
     Raises: RuntimeError where one is on: there is one at a time, of all threads."""
     global _timeline
@@ -125,7 +133,8 @@ def stop_trace() -> str:
 
 
 @contextlib.contextmanager
-def trace(path: str | os.PathLike) -> Iterator[None]:
+def trace(path: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+          profiler_options: Any = None) -> Iterator[None]:
     """Within, what all threads do with jitcore is written into a timeline; see `start_trace`.
 
     >>> with jitcore.profiler.trace("step.json"):

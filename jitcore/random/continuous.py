@@ -251,10 +251,13 @@ def rayleigh(key, scale, shape=None, dtype=None) -> Array:
     return jnp.multiply(to_parameter(scale, dtype), root)
 
 
-def weibull_min(key, scale, concentration, shape=None, dtype=None) -> Array:
-    """Weibull samples of this scale and shape parameter (`concentration`)."""
+def weibull_min(key, scale, concentration, shape=(), dtype=None) -> Array:
+    """Weibull samples of this scale and shape parameter (`concentration`).
+
+    shape: of what is drawn, which is broadcast against the parameters; None takes their common shape."""
     parameters = scale, concentration
-    key, shape, dtype = read_call("weibull_min", key, shape, dtype, parameters=parameters)
+    key, shape, dtype = read_call("weibull_min", key, shape, dtype,
+                                  parameters=parameters if shape is None else ())
     scale, concentration = (to_parameter(value, dtype) for value in parameters)
     exponent = jnp.divide(dtype.type(1), concentration)
     return jnp.multiply(jnp.power(draw_exponential(key, shape, dtype), exponent), scale)

@@ -11,13 +11,12 @@ import numpy as np
 
 from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
-from jitcore.core.jaxpr import aval_of
 from jitcore.lax.control_flow.scan import scan
 from jitcore.lax.control_flow.while_loop import while_loop
 from jitcore.lax.random.keys import random_split
 from jitcore.random.continuous import draw_uniform
 from jitcore.random.keys import read_keys, split_keys
-from jitcore.random.parameters import read_call, spread_parameter
+from jitcore.random.parameters import drawn_dtype, read_call, spread_parameter
 
 __all__ = ["binomial", "multinomial"]
 
@@ -38,7 +37,7 @@ def binomial(key, n, p, shape=None, dtype=None) -> Array:
 
 
 def draw_binomial(key: Array, n, p, shape: tuple, dtype) -> Array:
-    real = dtypes.inexact_dtype(aval_of(p).dtype)
+    real = drawn_dtype(p)
     p, count = spread_parameter(p, real, shape), jnp.floor(spread_parameter(n, real, shape))
     is_low = p < 0.5
     q = jnp.where(is_low, p, 1 - p)
@@ -135,7 +134,7 @@ def multinomial(key, n, p, *, shape=None, dtype=None, unroll: int | bool = 1) ->
     dtype = dtypes.canonicalize(float if dtype is None else dtype)
     if not dtypes.is_floating(dtype):
         raise ValueError(f"dtype argument to `multinomial` must be a float dtype, got {dtype.name}")
-    kind = dtypes.inexact_dtype(dtypes.result_type(n, p))
+    kind = drawn_dtype(n, p)
     n, p = jnp.asarray(n, kind), jnp.asarray(p, kind)
     shape = p.shape if shape is None else tuple(shape)
     n, p = jnp.broadcast_to(n, shape[:-1]), jnp.moveaxis(jnp.broadcast_to(p, shape), -1, 0)

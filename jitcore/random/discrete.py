@@ -22,7 +22,7 @@ from jitcore.lax.shape import canonicalize_axis, expand_dims, iota, product, res
 from jitcore.lax.sort import sort_key_val, top_k
 from jitcore.random.continuous import draw_gumbel, draw_uniform
 from jitcore.random.keys import read_keys, split_keys
-from jitcore.random.parameters import read_shape, to_parameter
+from jitcore.random.parameters import drawn_dtype, read_shape, to_parameter
 
 __all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher", "randint"]
 
@@ -112,7 +112,7 @@ def bernoulli(key, p=0.5, shape=None, mode: str = "low") -> Array:
     dtype = aval_of(p).dtype
     if not dtypes.is_floating(dtype):
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {dtype.name}.")
-    shape = read_shape("bernoulli", shape, p)
+    shape, dtype = read_shape("bernoulli", shape, p), drawn_dtype(p)
     p = to_parameter(p, dtype)
     if mode == "low":
         return jnp.less(draw_uniform(key, shape, dtype), p)
@@ -134,7 +134,7 @@ def geometric(key, p, shape=None, dtype=None) -> Array:
     key = read_keys("geometric", key)
     dtype = dtypes.canonicalize(int if dtype is None else dtype)
     shape = read_shape("geometric", shape, p)
-    float_dtype = dtypes.inexact_dtype(aval_of(p).dtype)
+    float_dtype = drawn_dtype(p)
     u = draw_uniform(key, shape, float_dtype)
     u = lax.select_n(lax.eq(u, float_dtype.type(0)), u, float_dtype.type(1))
     log_failure = jnp.log1p(jnp.negative(to_parameter(p, float_dtype)))
@@ -210,8 +210,7 @@ def _choose_indices(key: Array, size: int, shape: tuple, replace: bool, p, mode)
     """Indices in [0, size): of this shape with replacement, as many of them in a vector without."""
     if p is None:
         return randint(key, shape, 0, size)
-    p = jnp.asarray(p)
-    p = jnp.asarray(p, dtypes.inexact_dtype(p.dtype))
+    p = jnp.asarray(p, drawn_dtype(p))
     if p.shape != (size,):
         raise ValueError("p must be None or a 1D vector with the same size as a.shape[axis]. "
                          f"p has shape {p.shape} and a.shape[axis] is {size}.")
@@ -237,6 +236,8 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
     Raises: ValueError for more draws without replacement than categories."""
     key = read_keys("categorical", key)
     logits = jnp.asarray(logits)
+    if dtypes.is_floating(logits.dtype):
+        logits = jnp.asarray(logits, drawn_dtype(logits))
     axis = canonicalize_axis(axis, len(logits.shape))
     batch_shape = (*logits.shape[:axis], *logits.shape[axis + 1 :])
     if shape is None:

@@ -190,10 +190,10 @@ def generalized_normal(key, p, shape=(), dtype=None) -> Array:
     """Samples whose density falls as exp(-|x|**p)."""
     key, shape, dtype = read_call("generalized_normal", key, shape, dtype)
     gamma_key, sign_key = split_keys(key)
-    power = to_parameter(1 / p, dtype)
-    magnitude = draw_gamma(gamma_key, spread_parameter(power, dtype, shape), log_space=False)
+    power = spread_parameter(to_parameter(1 / p, dtype), dtype, shape)
+    magnitude = draw_gamma(gamma_key, power, log_space=False)
     sign = rademacher(sign_key, shape, dtype)
-    return lax.mul(sign, jnp.power(magnitude, power))
+    return lax.mul(sign, lax.pow(magnitude, power))
 
 
 def ball(key, d: int, p=2, shape=(), dtype=None) -> Array:

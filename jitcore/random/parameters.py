@@ -49,6 +49,16 @@ def read_shape(name: str, shape, *parameters) -> tuple:
     return shape
 
 
+def drawn_dtype(*parameters) -> np.dtype:
+    """The dtype of draws where parameters decide it: their float dtype, at most as wide as floats are by
+    default.
+
+    ndarrays have 64 bits unless they are told otherwise: with them a key gives the numbers that it gives
+    else, as in JAX."""
+    dtype, default = dtypes.inexact_dtype(dtypes.result_type(*parameters)), dtypes.default_dtype("f")
+    return default if dtype.itemsize > default.itemsize else dtype
+
+
 def to_parameter(value, dtype):
     """A parameter in the distribution's dtype: an Array, or a NumPy scalar for a Python or NumPy scalar."""
     if isinstance(value, (*dtypes.PYTHON_SCALARS, np.generic)):

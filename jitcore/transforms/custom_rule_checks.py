@@ -115,6 +115,11 @@ def read_tangents(rule: Rule, tangents, primals: Output) -> list:
                           fix="return one tangent for each array of the output.")
     expected = list(map(tangent_aval, primals.avals))
     given = [leaf.aval if isinstance(leaf, SymbolicZero) else aval_of(leaf) for leaf in leaves]
+    for place, (aval, aim) in enumerate(zip(given, expected)):
+        if dtypes.differ_in_width(aval.dtype, aim.dtype) and not isinstance(leaves[place], SymbolicZero):
+            leaves[place] = registry["convert_element_type"].bind(leaves[place], new_dtype=aim.dtype,
+                                                                  weak_type=False)
+            given[place] = aval.update(dtype=aim.dtype)
     if not _same_types(expected, given):
         raise _tangent_types_error(primals.avals, expected, given)
     return [Zero(aval) if isinstance(leaf, SymbolicZero) or aval.dtype == dtypes.float0 else leaf

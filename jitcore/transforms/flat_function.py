@@ -15,6 +15,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core import source
 from jitcore.core.jaxpr import DebugInfo, ShapedArray, aval_of, is_array_like
+from jitcore.core.primitive import registry
 from jitcore.core.trace import context, to_array
 from jitcore.errors import derivatives
 from jitcore.transforms.jvp import JvpTracer
@@ -143,6 +144,8 @@ def read_derivative(value, expected: ShapedArray, fail: Callable[[str], Exceptio
     kind = {dtypes.float64: float, dtypes.complex128: complex}.get(expected.dtype)
     if kind is not None and type(value) in (float, kind):
         return to_array(expected.dtype.type(value))
+    if dtypes.differ_in_width(given.dtype, expected.dtype):
+        return registry["convert_element_type"].bind(value, new_dtype=expected.dtype, weak_type=False)
     raise fail(given.long())
 
 

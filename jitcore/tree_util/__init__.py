@@ -23,7 +23,7 @@ from typing import Any
 
 import optree
 
-from jitcore.config import drop_oldest
+from jitcore.caches import drop_oldest
 from jitcore.docstrings import document
 from jitcore.process.concurrency import Lock, stop_at_end
 from jitcore.tree_util.nodes import (LEAF, NAMESPACE, DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry,

@@ -1,6 +1,7 @@
 """`jitcore.jax` is a name for what jitcore has: the same objects, loaded when they are used."""
 
 import importlib
+import os
 import pickle
 import subprocess
 import sys
@@ -32,7 +33,8 @@ def test_nothing_is_loaded_before_it_is_used():
     "scipy.special",
     "scipy.stats.norm", "scipy.sparse.linalg", "tree", "tree_util", "experimental", "experimental.sparse",
     "sharding",
-    "dtypes", "image", "ops", "debug", "errors", "typing", "stages", "flatten_util", "custom_batching"])
+    "dtypes", "image", "ops", "debug", "errors", "typing", "stages", "flatten_util", "custom_batching",
+    "profiler"])
 def test_modules_are_those_of_jitcore(name):
     module = importlib.import_module(f"jitcore.jax.{name}")
     assert module is importlib.import_module(f"jitcore.{name}")
@@ -99,3 +101,46 @@ def test_stubs_are_packaged():
     """Folders of stubs alone are no packages, and are named in setup.cfg."""
     assert "jitcore.jax = **/*.pyi" in (ROOT / "setup.cfg").read_text()
     assert (ROOT / "jitcore" / "jax" / "numpy" / "linalg.pyi").exists()
+
+
+@pytest.mark.parametrize("environment, flags", [
+    ({"JAX_ENABLE_X64": "True", "JAX_DEBUG_NANS": "0"}, {"enable_x64": True, "debug_nans": False}),
+    ({"JAX_ENABLE_X64": "1", "JITCORE_ENABLE_X64": "0"}, {"enable_x64": True}),
+    ({"JAX_NUMPY_RANK_PROMOTION": "raise", "JAX_PLATFORMS": "cuda"},
+     {"numpy_rank_promotion": "raise", "default_backend": ""}),
+])
+def test_flags_of_the_environment(environment, flags):
+    text = f"import jitcore.jax as jax; print([getattr(jax.config, name) for name in {list(flags)}])"
+    assert run_python(text, env={**os.environ, **environment}) == f"{list(flags.values())}\n"
+
+
+@pytest.mark.parametrize("environment", [
+    {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}, {"JAX_NUM_CPU_DEVICES": "4"}])
+def test_several_devices_of_the_processor(environment):
+    pytest.importorskip("jax")
+    text = ("import jitcore.jax as jax, jitcore.jax.numpy as jnp\n"
+            "mesh = jax.make_mesh((4,), ('i',))\n"
+            "x = jax.device_put(jnp.arange(8.0), jax.NamedSharding(mesh, jax.P('i')))\n"
+            "print(jax.device_count(), len(jax.jit(lambda x: x * 2)(x).addressable_shards), jnp.ones(2) + 1)")
+    environment = {**os.environ, "XLA_FLAGS": "", **environment}
+    assert run_python(text, env=environment) == "4 4 [2. 2.]\n"
+
+
+def test_notes_to_xla_change_nothing():
+    from jitcore.jax.experimental.xla_metadata import set_xla_metadata
+
+    @set_xla_metadata(note=True)
+    @jax.jit
+    def double(x):
+        with set_xla_metadata(note=True):
+            return set_xla_metadata(x + x, note=True)
+
+    assert double(2) == 4 and double.lower(2).compile()(3) == 6
+
+
+def test_options_of_the_profiler(tmp_path):
+    options = jax.profiler.ProfileOptions()
+    options.host_tracer_level = 0
+    with jax.profiler.trace(tmp_path, create_perfetto_link=False, profiler_options=options):
+        jax.numpy.sin(1.0)
+    assert list(tmp_path.glob("*.json"))

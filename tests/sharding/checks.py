@@ -243,6 +243,17 @@ def errors_of_placement():
 
 
 @check
+def shard_map_reads_how_arrays_lie():
+    line, _ = make_meshes()
+    total = shard_map(lambda x, y, scale: lax.psum_scatter(x @ y * scale, "x", tiled=True), mesh=line,
+                      out_specs=P("x"))
+    x = jitcore.device_put(X.T @ X, NamedSharding(line, P(None, "x")))
+    y = jitcore.device_put(X.T, NamedSharding(line, P("x")))
+    np.testing.assert_allclose(total(x, y, np.float32(2)), 2 * (X.T @ X) @ X.T, rtol=1e-4)
+    expect(ValueError, "not known of a traced value", lambda: jit(total)(x, y, 2.0))
+
+
+@check
 def errors_of_shard_map():
     line, _ = make_meshes()
 

@@ -33,7 +33,8 @@ from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image, LoadedImage
 from jitcore.backends.cpu.native.translate import (NativeCodeError, ObjectCode, compiler_lock, emit_assembly,
                                                    in_second_lane, load_compiler, optimize_ir, translate)
-from jitcore.config import RecentlyUsed, config
+from jitcore.caches import RecentlyUsed
+from jitcore.config import config
 from jitcore.dispatch import disk_cache
 from jitcore.events.publishing import span
 from jitcore.process.concurrency import Lock, available_cores

@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from jitcore.backends.cuda.architectures import ARCHITECTURES
-from jitcore.config import drop_oldest
+from jitcore.caches import drop_oldest
 from jitcore.dispatch.disk_cache import find_or_make
 from jitcore.process.concurrency import Lock
 

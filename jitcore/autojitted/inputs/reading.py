@@ -24,7 +24,7 @@ from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, G
                                              InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
                                              SequenceSpec, Spec, StaticSpec, TextSpec, is_constant_key,
                                              list_key_types)
-from jitcore.config import drop_oldest
+from jitcore.caches import drop_oldest
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.numpy_semantics.values.storage import describe_order

@@ -120,6 +120,21 @@ def runs_in_python(*values) -> bool:
     return config.disable_jit and is_concrete(*values)
 
 
+#: Equations that a loop outside of every trace may run one by one, at 15 us each; a longer one is compiled.
+MOST_EAGER_EQUATIONS = 20_000
+
+
+def may_compile() -> bool:
+    """Whether a loop outside of every trace may become a program."""
+    return not (config.disable_jit or config.no_tracing)
+
+
+def count_equations(jaxpr: ClosedJaxpr) -> int:
+    """How many equations one run of a jaxpr takes, about: a loop of unknown length counts as one round."""
+    return sum(1 + eqn.params.get("length", 1) * sum(map(count_equations, sub_jaxprs(eqn.params)))
+               for eqn in jaxpr.jaxpr.eqns)
+
+
 def check_callable(message: str, *functions) -> None:
     if not all(map(callable, functions)):
         raise TypeError(message)
@@ -141,14 +156,16 @@ def as_scalar(name: str, value) -> ShapedArray:
 
 
 def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[ShapedArray]) -> list | None:
-    """The initial carry, its weakly typed leaves promoted to what the body returns; None if unchanged."""
+    """The initial carry, its weakly typed leaves promoted to what the body returns, and the others to 64 bits
+    that they met; None if unchanged."""
     if len(avals) != len(out_avals):
         return None
     changed = False
     promoted = list(leaves)
     for i, (leaf, aval, out) in enumerate(zip(leaves, avals, out_avals)):
-        if aval.weak_type and aval.dtype != out.dtype:
-            dtype, _ = dtypes.join_types((aval.dtype, True), (out.dtype, out.weak_type))
+        widens = dtypes.differ_in_width(aval.dtype, out.dtype)
+        if (aval.weak_type or widens) and aval.dtype != out.dtype:
+            dtype, _ = dtypes.join_types((aval.dtype, aval.weak_type), (out.dtype, out.weak_type))
             if dtype != aval.dtype:
                 promoted[i] = cast(leaf, aval, dtype, False)
                 changed = True
@@ -165,8 +182,9 @@ def mark_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Shape
 
 
 def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> TracedFunction:
-    """The function, whose weakly typed outputs take the wider dtypes of the same kind that are wanted of the
-    first of them: a Python float, which has 32 bits, beside float64."""
+    """The function, whose outputs take the wider dtypes of the same kind that are wanted of the first of
+    them, where they are weakly typed, as a Python float of 32 bits beside float64, or differ in width
+    alone."""
     pairs = list(zip(traced.out_avals, wanted))
     if not any(_widens(aval, aim) for aval, aim in pairs):
         return traced
@@ -174,7 +192,7 @@ def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> Trac
 
     def run(*operands):
         outs = eval_jaxpr(traced.jaxpr, operands[:count], operands[count:])
-        wide = [cast(out, aval, aim.dtype, True) if _widens(aval, aim) else out
+        wide = [cast(out, aval, aim.dtype, aval.weak_type) if _widens(aval, aim) else out
                 for out, (aval, aim) in zip(outs, pairs)]
         return [*wide, *outs[len(pairs) :]]
 
@@ -185,7 +203,8 @@ def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> Trac
 
 
 def _widens(aval: ShapedArray, wanted: ShapedArray) -> bool:
-    if not aval.weak_type or aval.dtype == wanted.dtype:
+    if aval.dtype == wanted.dtype or not (
+            aval.weak_type or dtypes.differ_in_width(aval.dtype, wanted.dtype)):
         return False
     is_same_kind = dtypes.kind_of(aval.dtype) == dtypes.kind_of(wanted.dtype)
     return is_same_kind and dtypes.promote_types(aval.dtype, wanted.dtype) == wanted.dtype

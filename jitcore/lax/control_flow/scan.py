@@ -17,7 +17,7 @@ from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
 from jitcore.core.symbolic import DimExpr
-from jitcore.core.trace import Tracer, origin_of, to_array, to_numpy, user_snippet
+from jitcore.core.trace import Tracer, origin_of, run_compiled, to_array, to_numpy, user_snippet
 from jitcore.errors import arguments as argument_errors
 from jitcore.lax.control_flow import control
 from jitcore.lax.control_flow.scan_derivatives import jvp_scan, split_scan, transpose_scan
@@ -38,6 +38,14 @@ def _run_scan(*args: np.ndarray, jaxpr: ClosedJaxpr, length: int, reverse: bool,
             for stack, y in zip(stacked, outs[num_carry:]):
                 stack[i] = y
     return [*carry, *stacked]
+
+
+def _run_scan_at_once(*args: np.ndarray, **params) -> list[np.ndarray]:
+    """Outside of every trace: a long loop is compiled."""
+    equations = params["length"] * (1 + control.count_equations(params["jaxpr"]))
+    if equations > control.MOST_EAGER_EQUATIONS and control.may_compile():
+        return run_compiled(scan.primitive, args, params)  # type: ignore[attr-defined]
+    return _run_scan(*args, **params)
 
 
 def _scan_aval(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
@@ -99,9 +107,9 @@ def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carr
     return [out if flag else Unmapped(out) for out, flag in zip([*outs[:num_carry], *ys], flags)]
 
 
-@define("scan", impl=_run_scan, aval=_scan_aval, jvp=jvp_scan, transpose=transpose_scan, partial=split_scan,
-        batch=_batch_scan, lower=_lower_scan, hlo=_hlo_scan, multiple_results=True,
-        effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
+@define("scan", impl=_run_scan, eager=_run_scan_at_once, aval=_scan_aval, jvp=jvp_scan,
+        transpose=transpose_scan, partial=split_scan, batch=_batch_scan, lower=_lower_scan, hlo=_hlo_scan,
+        multiple_results=True, effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1):
     """Carries a value through f over the leading axis of xs, and stacks what f returns beside it.
@@ -135,8 +143,10 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     elements = [aval.update(shape=aval.shape[1:]) for aval in x_avals]
     args_tree = treedef_tuple((carry_tree, x_tree))
     body = _trace_body(f, args_tree, carry_avals + elements)
-    promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
-    if promoted is not None and tree_flatten(body.out_example[0])[1] == carry_tree:
+    while tree_flatten(body.out_example[0])[1] == carry_tree:
+        promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
+        if promoted is None:
+            break
         carry, carry_avals = promoted, [aval_of(leaf) for leaf in promoted]
         body = _trace_body(f, args_tree, carry_avals + elements)
     while marked := control.mark_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves]):

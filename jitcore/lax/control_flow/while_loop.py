@@ -10,7 +10,7 @@ and each lane goes on until its own condition fails; from then on it keeps its c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
-from jitcore.core.trace import to_array, to_numpy
+from jitcore.core.trace import run_compiled, to_array, to_numpy
 from jitcore.lax import elementwise
 from jitcore.lax.control_flow import control
 from jitcore.lax.control_flow.loops import Loop
@@ -30,19 +30,41 @@ from jitcore.transforms.batching import Unmapped, batch_values
 from jitcore.tree_util import tree_leaves, tree_map, treedef_is_leaf, treedef_tuple
 
 
-def _run_while(*args: np.ndarray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
-               body_jaxpr: ClosedJaxpr) -> list[np.ndarray]:
+def _iterate(args: Sequence[np.ndarray], cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
+             body_jaxpr: ClosedJaxpr) -> Iterator[Sequence[np.ndarray]]:
+    """The carry before each round, and at last the one for which the condition does not hold."""
     holds, body = build_program(cond_jaxpr), build_program(body_jaxpr)
     cond_consts, body_consts, carry = control.split_operands(args, cond_nconsts, body_nconsts)
+    yield carry
+    if not _is_batched(cond_jaxpr=cond_jaxpr):
+        while holds([*cond_consts, *carry])[0]:
+            carry = body([*body_consts, *carry])
+            yield carry
+        return
+    active = holds([*cond_consts, *carry])[0]
+    while active.any():
+        carry = _keep_stopped(active, body([*body_consts, *carry]), carry)
+        yield carry
+        active = active & holds([*cond_consts, *carry])[0]
+
+
+def _run_while(*args: np.ndarray, **params) -> list[np.ndarray]:
     with np.errstate(all="ignore"):
-        if not _is_batched(cond_jaxpr=cond_jaxpr):
-            while holds([*cond_consts, *carry])[0]:
-                carry = body([*body_consts, *carry])
-            return list(carry)
-        active = holds([*cond_consts, *carry])[0]
-        while active.any():
-            carry = _keep_stopped(active, body([*body_consts, *carry]), carry)
-            active = active & holds([*cond_consts, *carry])[0]
+        for carry in _iterate(args, **params):
+            pass
+    return list(carry)
+
+
+def _run_while_at_once(*args: np.ndarray, **params) -> list[np.ndarray]:
+    """Outside of every trace: what is left of a long loop is compiled. Lanes of a batch that have stopped
+    stay so, as the condition does not hold for their carry."""
+    equations = 1 + sum(control.count_equations(params[name]) for name in ("cond_jaxpr", "body_jaxpr"))
+    most = control.MOST_EAGER_EQUATIONS // equations
+    with np.errstate(all="ignore"):
+        for count, carry in enumerate(_iterate(args, **params)):
+            if count == most and control.may_compile():
+                consts = args[: params["cond_nconsts"] + params["body_nconsts"]]
+                return run_compiled(while_loop.primitive, [*consts, *carry], params)  # type: ignore[attr-defined]
     return list(carry)
 
 
@@ -105,9 +127,10 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
     return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
 
 
-@define("while", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
-        partial=split_while, batch=_batch_while, lower=_lower_while, hlo=_hlo_while, multiple_results=True,
-        effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
+@define("while", impl=_run_while, eager=_run_while_at_once, aval=_while_aval, jvp=jvp_while,
+        transpose=transpose_while, partial=split_while, batch=_batch_while, lower=_lower_while,
+        hlo=_hlo_while, multiple_results=True, effects=control.effects_of_jaxprs, stores_result=True,
+        control_flow=True)
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.
 
@@ -131,8 +154,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
         return _loop_in_python(cond_fun, body_fun, in_tree.unflatten(map(to_array, init)))
     args_tree = treedef_tuple((in_tree,))
     body = control.trace_function(body_fun, args_tree, avals, "while_loop")
-    promoted = control.promote_carry(init, avals, body.out_avals) if body.out_tree == in_tree else None
-    if promoted is not None:
+    while body.out_tree == in_tree:
+        promoted = control.promote_carry(init, avals, body.out_avals)
+        if promoted is None:
+            break
         init, avals = promoted, list(map(aval_of, promoted))
         body = control.trace_function(body_fun, args_tree, avals, "while_loop")
     while marked := control.mark_carry(init, avals, body.out_avals):
@@ -209,7 +234,7 @@ def _join_bounds(lower, upper):
         raise TypeError(f"lower and upper arguments to fori_loop must be integers, got {names}")
     if avals[0].dtype == avals[1].dtype:
         return lower, upper
-    if not any(aval.weak_type for aval in avals):
+    if not any(aval.weak_type for aval in avals) and not dtypes.differ_in_width(*[a.dtype for a in avals]):
         raise TypeError(f"lower and upper arguments to fori_loop must have equal types, got {names}")
     dtype, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
     return tuple(cast(bound, aval, dtype, weak) for bound, aval in zip((lower, upper), avals))

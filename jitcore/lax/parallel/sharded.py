@@ -21,7 +21,7 @@ import numpy as np
 
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of, eval_jaxpr
 from jitcore.core.source import api_boundary, locate_function
-from jitcore.core.trace import close_over_consts, trace_to_jaxpr
+from jitcore.core.trace import Tracer, close_over_consts, trace_to_jaxpr
 from jitcore.lax.control_flow import control
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import div
@@ -227,15 +227,15 @@ def shard_map(f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any
         f: function of pytrees of parts. Without it, a decorator is returned.
         mesh: by default the current one.
         in_specs: a `PartitionSpec` for all leaves of the arguments, or a pytree of them, as far down as they
-            differ, for the tuple of arguments.
+            differ, for the tuple of arguments. Without them arrays are cut as they lie on the mesh.
         out_specs: the same for the result: parts are put together along the axes that it names; along the
             others, all devices must have the same.
         check_vma: check that, and let values know where they vary; `check_rep` is its older name.
         axis_names: the axes of the mesh that `f` sees; those of `auto` it does not see, the partitioner
             serves them.
 
-    Raises: ValueError for arrays that specs cannot cut; for a result that may differ along an axis that its
-        spec does not name."""
+    Raises: ValueError for arrays that specs cannot cut; for traced ones without specs; for a result that may
+        differ along an axis that its spec does not name."""
     options = {
         "mesh": mesh,
         "in_specs": in_specs,
@@ -259,9 +259,11 @@ def shard_map(f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any
 def _run(f: Callable, args: tuple, *, mesh, in_specs, out_specs, check_vma, axis_names, auto) -> Any:
     frame, name = _read_frame(mesh, axis_names, auto, check_vma), locate_function(f)[0]
     leaves, tree, avals = control.flatten_operands(args)
-    in_specs = (PartitionSpec(),) * len(args) if in_specs is None else in_specs
-    specs = _read_specs(f"shard_map in_specs of {name}", tree,
-                        tuple(in_specs) if isinstance(in_specs, list) else in_specs)
+    if in_specs is None:
+        specs = [_infer_spec(frame, leaf, name) for leaf in leaves]
+    else:
+        specs = _read_specs(f"shard_map in_specs of {name}", tree,
+                            tuple(in_specs) if isinstance(in_specs, list) else in_specs)
     for (path, _), aval, spec in zip(tree_leaves_with_path(args), avals, specs):
         _check_cut(frame, spec, aval, f"in_specs entry of args{keystr(path)} of {name}")
     parts = [frame.cut(aval, spec) for aval, spec in zip(avals, specs)]
@@ -296,6 +298,16 @@ def _read_frame(mesh: Any, axis_names: Any, auto: Any, is_checked: bool) -> Fram
             f"shard_map names the axes {sorted(map(str, unknown))}, the mesh has {mesh.axis_names}")
     return Frame(mesh, tuple(name for name in mesh.axis_names if name in seen and name not in auto),
                  bool(is_checked))
+
+
+def _infer_spec(frame: Frame, leaf: Any, name: str) -> PartitionSpec:
+    """How an argument lies on the mesh. Raises: ValueError for a traced one, of which that is not known."""
+    if isinstance(leaf, Tracer) and aval_of(leaf).ndim:
+        raise ValueError(f"shard_map of {name} without in_specs reads how its arguments lie on the mesh, "
+                         "which is not known of a traced value: pass in_specs")
+    sharding = getattr(leaf, "sharding", None)
+    is_there = isinstance(sharding, NamedSharding) and sharding.mesh == frame.mesh
+    return sharding.spec if is_there else PartitionSpec()
 
 
 def _read_specs(purpose: str, tree, specs: Any) -> list[PartitionSpec]:
