@@ -11,7 +11,6 @@ Modules:
     array               Arrays: the abstract `Array` and its concrete form, an immutable NumPy-backed buffer.
     autojitted/         `autojit`: functions of plain Python and NumPy, compiled with the semantics that they
                         have.
-    caches              Tables of what was computed, within `config.cache_size`.
     chunked/            Jitted functions of Dask's arrays: a lazy array, whose chunks are calls.
     cli/                Commands of `python -m jitcore`, one module each.
     config              Every flag of jitcore, once: its name, type, default, meaning and whether it changes a

@@ -20,11 +20,10 @@ from jitcore.errors import arguments
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 #: Of derivatives of integers and bools, which say nothing. No array that takes part in operations has it.
 float0 = np.dtype([("float0", np.void, 0)])
-_NAMES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128"
-(bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64,
- complex128) = map(np.dtype, _NAMES.split())
-SUPPORTED = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, bfloat16, float16, float32,
-             float64, complex64, complex128)
+_NAMES = "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 complex128"
+_OF_NUMPY = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float16, float32, float64,
+             complex64, complex128) = tuple(map(np.dtype, _NAMES.split()))
+SUPPORTED = (*_OF_NUMPY[:9], bfloat16, *_OF_NUMPY[9:])
 
 #: Of fewer than 8 bits of numbers, or floats of 8: stored a byte each, converted, and nothing else.
 NARROW = tuple(np.dtype(getattr(ml_dtypes, name)) for name in (
@@ -249,9 +248,8 @@ def default_dtype(kind: str) -> np.dtype:
 
 def differ_in_width(a: np.dtype, b: np.dtype) -> bool:
     """Whether two dtypes are one in 32 bits, the default, and in 64: where JAX narrows, the other widens."""
-    if a == b or config.enable_x64 or (kind := kind_of(a)) != kind_of(b) or kind not in "iufc":
-        return False
-    return min(a.itemsize, b.itemsize) == default_dtype(kind).itemsize
+    may_differ = a != b and not config.enable_x64 and kind_of(a) == kind_of(b) and kind_of(a) in "iufc"
+    return may_differ and min(a.itemsize, b.itemsize) == default_dtype(kind_of(a)).itemsize
 
 
 def of_python_scalar(value) -> np.dtype:

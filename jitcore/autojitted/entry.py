@@ -20,7 +20,7 @@ import numpy as np
 from jitcore.autojitted.inputs.specs import ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
-from jitcore.caches import drop_oldest
+from jitcore.config import config
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, MISS, TAKEN, ArrayFacts, Scalars, SelfOverlaps,
@@ -28,7 +28,7 @@ from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, MISS, TAKEN, ArrayF
                                               state_variable, tell_nothing)
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
-from jitcore.process.concurrency import Lock
+from jitcore.process.concurrency import Lock, drop_oldest
 from jitcore.process.generated import Constants
 from jitcore.process.streams import are_apart, find_memory
 from jitcore.rewriter.operations.redirects import PRINT
@@ -344,7 +344,7 @@ class Signatures:
             for old in known[MAX_RECENT:]:
                 self._drop_recent(old)
             del known[MAX_RECENT:]
-            drop_oldest(self._known)
+            drop_oldest(self._known, config.cache_size)
 
     def remember(self, signature: Signature) -> None:
         """Tries a signature first in later calls."""

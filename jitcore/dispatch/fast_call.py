@@ -23,13 +23,12 @@ from numpy import array  # noqa: F401  named by dispatchers
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm  # noqa: F401  named by dispatchers
-from jitcore.caches import drop_oldest
 from jitcore.config import config
 from jitcore.core.source import filter_traceback, raise_interruption  # noqa: F401  named by dispatchers
 from jitcore.core.trace import context, eval_trace  # noqa: F401  named by dispatchers
 from jitcore.dispatch.generated_calls import MISS
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
-from jitcore.process.concurrency import Lock, stop_at_end
+from jitcore.process.concurrency import Lock, drop_oldest, stop_at_end
 from jitcore.process.generated import Constants, compile_function
 from jitcore.tree_util import PyTreeDef
 from jitcore.tree_util.nodes import NAMESPACE
@@ -195,7 +194,7 @@ class FastCalls:
                 run = entry.call if call.donated else entry.run
                 found = run, entry.wait, entry.single, entry.finish, scalar_dtypes
                 variant.table[_make_key(call, classes)] = found
-                drop_oldest(variant.table)
+                drop_oldest(variant.table, config.cache_size)
 
     def _find_variant(self, form, call: CallSignature, classes, keywords, *, may_write) -> _Variant | None:
         """The variant for calls like this one; where none is known, a new one if there may be one more."""

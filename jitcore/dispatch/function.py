@@ -16,7 +16,6 @@ import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.array import DeviceArray
-from jitcore.caches import drop_oldest
 from jitcore.config import config
 from jitcore.core.jaxpr import aval_of
 from jitcore.core.source import locate_function
@@ -31,7 +30,7 @@ from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
 from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
 from jitcore.events.publishing import compiling, publish
-from jitcore.process.concurrency import Lock
+from jitcore.process.concurrency import Lock, drop_oldest
 from jitcore.process.effort import CacheInfo
 from jitcore.transforms.batching import list_named_axes
 from jitcore.tree_util import tree_leaves
@@ -157,7 +156,7 @@ class JitFunction:
             self._n_compiles += program.take_compiles()
             self._entries[key] = entry
             self.last_program = program
-            drop_oldest(self._entries)
+            drop_oldest(self._entries, config.cache_size)
         return entry
 
     def _note_miss(self, fun: Callable, call: CallSignature) -> None:
@@ -186,7 +185,7 @@ class JitFunction:
             with self._lock:
                 self._n_traces += 1
                 self._programs[key] = program
-                drop_oldest(self._programs)
+                drop_oldest(self._programs, config.cache_size)
         return program
 
     # -- a call inside the tracing of another function -------------------------------------------------------
@@ -205,7 +204,7 @@ class JitFunction:
                 # A captured tracer belongs to the present outer trace alone.
                 if not any(isinstance(const, Tracer) for const in traced.consts):
                     self._inner[key] = traced
-                    drop_oldest(self._inner)
+                    drop_oldest(self._inner, config.cache_size)
         else:
             self._slow_hits += 1
         ins, outs = spread_options(self.options, call, traced)

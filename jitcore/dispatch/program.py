@@ -18,7 +18,6 @@ import numpy as np
 
 from jitcore import dtypes, passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm, find_form
-from jitcore.caches import RecentlyUsed, drop_oldest
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_read
 from jitcore.core.trace import Tracer, check_values, close_over_consts, unexpected_tracer_error
@@ -31,7 +30,7 @@ from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes
 from jitcore.events.publishing import compiling, span
 from jitcore.passes.canonical import program_key
 from jitcore.passes.keys import to_carriers, to_keys
-from jitcore.process.concurrency import Lock, cached_attribute
+from jitcore.process.concurrency import Lock, RecentlyUsed, cached_attribute, drop_oldest
 from jitcore.process.effort import STEPS_PER_SECOND, counters, spend
 from jitcore.sharding import Spread
 
@@ -56,7 +55,7 @@ class SharedExecutable:
             found, before = self._bound.get(key), self.executable.compiles
             if found is None:
                 found = self._bound[key] = (self._bind(in_avals, outputs, scalars),)
-                drop_oldest(self._bound)
+                drop_oldest(self._bound, config.cache_size)
             return *found, self.executable.compiles - before
 
     def _bind(self, in_avals: Sequence[ShapedArray], outputs: tuple[int, ...], scalars: Scalars | None
@@ -71,7 +70,7 @@ class ExecutableCache(RecentlyUsed):
     """Shared executables by key."""
 
     def __init__(self):
-        super().__init__()
+        super().__init__(lambda: config.cache_size)
         self._building: dict[tuple, Lock] = {}
 
     def find_or_build(self, key: tuple, build: Callable[[], Executable]) -> SharedExecutable:

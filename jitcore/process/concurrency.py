@@ -2,9 +2,9 @@
 
 In: nothing, and what the operating system says. Out: `Lock`, which a forked child finds free;
 `cached_attribute`, which holds no lock at all; `stop_at_end`, by which daemon threads stay out of C++ when
-the interpreter ends; and how many processors this process may keep busy, by its affinity, its control group
-and OMP_NUM_THREADS. Stage: before all others; this module imports nothing of jitcore, and no setting of
-jitcore's is read here.
+the interpreter ends; tables of what was used last; and how many processors this process may keep busy, by
+its affinity, its control group and OMP_NUM_THREADS. Stage: before all others; this module imports nothing of
+jitcore, and no setting of jitcore's is read here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
 from types import FrameType
 
 TYPE_CHECKING = False
@@ -187,3 +188,38 @@ def _divide(*words: str) -> Iterator[float]:
     """Quota by period, where both are there: "max" and -1 are no limit."""
     if len(words) == 2 and all(word.isdecimal() for word in words) and int(words[1]):
         yield int(words[0]) / int(words[1])
+
+
+# -- tables -------------------------------------------------------------------------------------------------
+def drop_oldest(table: dict, most: int) -> None:
+    """Keeps a table within so many entries, one at least: a static argument may be new in every call."""
+    while len(table) > max(most, 1):
+        del table[next(iter(table))]
+
+
+class RecentlyUsed:
+    """A table for all threads that keeps what was used last. most: tells how many entries."""
+
+    def __init__(self, most: Callable[[], int]):
+        self._lock, self._most = Lock(), most
+        self._found: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def find(self, key: Hashable) -> Any:
+        """What was added under this key, or None."""
+        with self._lock:
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
+
+    def add(self, key: Hashable, value: Any) -> None:
+        with self._lock:
+            self._found[key] = value
+            drop_oldest(self._found, self._most())
+
+    def clear(self) -> None:
+        with self._lock:
+            self._found.clear()
+
+    def __len__(self) -> int:
+        return len(self._found)

@@ -23,9 +23,9 @@ from typing import Any
 
 import optree
 
-from jitcore.caches import drop_oldest
+from jitcore.config import config
 from jitcore.docstrings import document
-from jitcore.process.concurrency import Lock, stop_at_end
+from jitcore.process.concurrency import Lock, drop_oldest, stop_at_end
 from jitcore.tree_util.nodes import (LEAF, NAMESPACE, DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry,
                                      KeyPath, Partial, SequenceKey, find_difference, flatten_one_level,
                                      flatten_one_level_with_keys, is_tree_node, keystr, register_dataclass,
@@ -158,7 +158,7 @@ def sort_dict_keys(spec: optree.PyTreeSpec) -> optree.PyTreeSpec:
         found = spec.transform(_sort_keys_of_node)
         with _lock:
             _sorted_specs[spec] = found
-            drop_oldest(_sorted_specs)
+            drop_oldest(_sorted_specs, config.cache_size)
     return found
 
 

@@ -33,11 +33,10 @@ from jitcore.backends.cpu.native import images, objects
 from jitcore.backends.cpu.native.images import Image, LoadedImage
 from jitcore.backends.cpu.native.translate import (NativeCodeError, ObjectCode, compiler_lock, emit_assembly,
                                                    in_second_lane, load_compiler, optimize_ir, translate)
-from jitcore.caches import RecentlyUsed
 from jitcore.config import config
 from jitcore.dispatch import disk_cache
 from jitcore.events.publishing import span
-from jitcore.process.concurrency import Lock, available_cores
+from jitcore.process.concurrency import Lock, RecentlyUsed, available_cores
 from jitcore.process.lazy import LazyModule
 
 conversions = LazyModule("jitcore.backends.cpu.native.conversions")
@@ -442,7 +441,7 @@ class NativeProgram:
 
 
 #: Machine code of programs, by the key of their text.
-code_cache = RecentlyUsed()
+code_cache = RecentlyUsed(lambda: config.cache_size)
 
 #: Of the libraries.
 NAME = "program"

@@ -15,9 +15,9 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from jitcore.backends.cuda.architectures import ARCHITECTURES
-from jitcore.caches import drop_oldest
+from jitcore.config import config
 from jitcore.dispatch.disk_cache import find_or_make
-from jitcore.process.concurrency import Lock
+from jitcore.process.concurrency import Lock, drop_oldest
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -35,7 +35,7 @@ def make_ptx(module: ir.Module, arch: str, opt_level: int | None = None) -> str:
         found = find_or_make(key, lambda: _translate(text, arch, level).encode()).decode()
         with _lock:
             _made[key] = found
-            drop_oldest(_made)
+            drop_oldest(_made, config.cache_size)
     return found
 
 

@@ -24,10 +24,11 @@ from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, G
                                              InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
                                              SequenceSpec, Spec, StaticSpec, TextSpec, is_constant_key,
                                              list_key_types)
-from jitcore.caches import drop_oldest
+from jitcore.config import config
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.numpy_semantics.values.storage import describe_order
+from jitcore.process.concurrency import drop_oldest
 from jitcore.process.lists import MIXED, describe as describe_list
 from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
@@ -81,7 +82,7 @@ class NumberPolicy:
     def may_make_version(self, specs: Hashable) -> bool:
         """Whether one more program is made for arguments of the same kinds; of many, one in some calls."""
         self._versions[specs] = count = self._versions.get(specs, 0) + 1
-        drop_oldest(self._versions)
+        drop_oldest(self._versions, config.cache_size)
         return count <= MAX_VERSIONS or count % CALLS_PER_VERSION == 0
 
     def pin(self, paths: Iterable[Path]) -> None:
