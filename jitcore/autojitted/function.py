@@ -273,7 +273,8 @@ class AutojitFunction:
                             first = None  # the exception knows this frame, and its arguments
                     self.policy.pin(origins)
                 self.policy.mixed |= mixed
-                reader = Reader(self.policy.is_static, reader.packs, reader.own, self.policy.mixed)
+                reader = Reader(self.policy.is_static, reader.packs, reader.own, self.policy.mixed,
+                                reader.least)
                 specs = reader.read_all(self.parameters.names, values)
 
     # -- lower tiers -----------------------------------------------------------------------------------------

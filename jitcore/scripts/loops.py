@@ -260,7 +260,7 @@ class LoopFate(FrameFate):
         self._n_watched = min(FEW, int(LITTLE / seconds))
         if self._n_watched < 2:
             self.pace = self.pace or seconds
-        self.compare(trial.find_difference(frame.f_locals))
+        self.compare(trial.find_difference(self.find_variables(frame)))
 
     def give_up(self, reason: str) -> None:
         super().give_up(reason)

@@ -493,6 +493,66 @@ SCRIPTS = {
             values[k % 30] = values[(k + 1) % 30] * 3 + 1
         digits = len(str(values[3]))
     """,
+    "comprehensions": """
+        def weigh(i, values):
+            s = 0.0
+            for j, v in enumerate(values):
+                s += v / (i + j + 1)
+            return s
+
+        def weigh_all(values):
+            return [weigh(i, values) for i in range(len(values))]
+
+        values = [1.0] * 100
+        for k in range(60):
+            values = [v * 0.1 for v in weigh_all(values)]
+        squares = [i * k % 7 for i in range(900) for k in range(i)]
+        known = sorted(globals().keys() & {"i", "k", "v"})
+    """,
+    "comprehensions with conditions": """
+        def select(n):
+            return [k * 0.5 for k in range(n) if k % 3]
+
+        total, count = sum(select(600_000)), len(select(1000))
+        pairs = [(k, -k) for k in range(300_000) if k % 1000 == 0]
+    """,
+    "variables of functions around": """
+        def count(n):
+            step, calls = 3, 0
+
+            def add(k):
+                s = 0
+                for i in range(k):
+                    s += i * step
+                return s
+
+            def bump():
+                nonlocal calls
+                calls += 1
+                return calls
+
+            def bump_all(k):
+                s = 0
+                for i in range(k):
+                    s += bump() + calls
+                return s
+
+            first = add(n)
+            step = 5
+            return first, add(n), bump_all(n), calls
+
+        first, second, third, calls = count(200_000)
+    """,
+    "short lists": """
+        def cycle(n):
+            last, counts = [-1] * n, [0] * 5
+            for k in range(200_000):
+                last[k * 7 % n] = k
+                counts[last[k % n] % 5] += 1
+            return last, counts
+
+        last, counts = cycle(9)
+    """,
     "an element of another type": """
         values = [k % 5 for k in range(800_000)]
         values[700_000] = 2.5
