@@ -21,6 +21,7 @@ from jitcore.autojitted.entry import Entry
 from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
 from jitcore.autojitted.inputs.guards import ClassGuard
 from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
+from jitcore.autojitted.recording.purity import OWN_MODULES
 from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
@@ -34,7 +35,7 @@ from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop, list_store
 from jitcore.scripts.entries import OPAQUE, list_assigned
 from jitcore.scripts.environment import Rebuilt
 from jitcore.scripts.gates import HEAD
-from jitcore.scripts.iterators import Column
+from jitcore.scripts.iterators import ANY_STEP, Column
 from jitcore.scripts.regions import FromDisk, Job
 
 __all__ = ["Refused", "compile_loop"]
@@ -53,6 +54,7 @@ def compile_loop(job: Job) -> FromDisk:
     """Raises: Refused."""
     rebuilt = Rebuilt(job.data)
     function = rebuilt.functions[0]
+    OWN_MODULES.update(kind.__module__ for kind in rebuilt.classes.values())
     if not job.body:
         values = list(rebuilt.values.values())
         return describe_entry(compile_entry(function, values, rebuilt), rebuilt, (), None, job)
@@ -142,9 +144,12 @@ def make_region(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job
         return [body]
     names, columns = [f"p{k}" for k in range(len(rest.parameters))], list_columns(rest)
     step = "" if rest.make_element else job.form.removeprefix("range")
-    numbers = "start" if rest.is_once else f"range(start, stop{step and ', ' + step})"
-    passed = ", ".join([*names, numbers, *columns])
-    source = f"def region({', '.join([*names, 'start', 'stop', *columns])}):\n    return body({passed})\n"
+    told = ["start", "stop", *["step"] * (job.form == ANY_STEP)]
+    if job.form == ANY_STEP:
+        step = ""
+    numbers = f"range({', '.join(told)}{step and ', ' + step})"
+    passed = ", ".join([*names, "start" if rest.is_once else numbers, *columns])
+    source = f"def region({', '.join([*names, *told, *columns])}):\n    return body({passed})\n"
     namespace = {"body": body, "__builtins__": __builtins__}
     exec(compile("\n" * (rest.line - 2) + source, code.co_filename, "exec"), namespace)
     return [namespace["region"], body, *([rest.make_element] if rest.make_element else [])]

@@ -50,7 +50,7 @@ class Fate:
         self.workshop, self.unit = workshop, unit
         self.state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
-        self.entries, self.seconds = 0, 0.0
+        self.entries, self.seconds, self._entries_before = 0, 0.0, 0
         self.untried, self.is_new, self.pace = TRIALS, True, 0.0
         self.checks, self.compared, self.differs, self.cost = workshop.sampler.checks, 0, "", 0.0
         if unit.lesson is not None and unit.lesson.program is not None:
@@ -70,6 +70,11 @@ class Fate:
     def list_places(self) -> tuple[int, ...]:
         """Offsets where control may go on behind its program."""
         return ()
+
+    def clear(self) -> None:
+        """Is to be compiled once more."""
+        self.region, self.state, self._entries_before = None, State.COLD, self.entries
+        self.untried, self.is_new, self.pace = TRIALS, True, 0.0
 
     def take(self, region: Region) -> None:
         """Takes over a program."""
@@ -110,7 +115,8 @@ class Fate:
         if region is None or not region.is_named:
             return None
         seconds = self.unit.seconds + self.replaced
-        return Lesson(region.program, region.names, "", bool(self.entries), self.pace, seconds)
+        is_checked = self.entries > self._entries_before
+        return Lesson(region.program, region.names, "", is_checked, self.pace, seconds)
 
 
 class FrameFate(Fate):

@@ -18,6 +18,7 @@ from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.learned import add_lesson
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.sampling import Sampler
+from jitcore.scripts.sessions.imports import Hook
 from jitcore.scripts.sessions.runner import has_units
 from jitcore.scripts.texts import write_record
 from jitcore.scripts.units import State
@@ -543,6 +544,59 @@ SCRIPTS = {
 
         first, second, third, calls = count(200_000)
     """,
+    "counting without end": """
+        import itertools
+
+        def first(n):
+            found = 0
+            for k in itertools.count(5, 3):
+                found += k % 7
+                if k > n:
+                    return k, found
+
+        at, found = first(900_000)
+        rest = itertools.count(10)
+        for k in rest:
+            if k * k % 1_000_003 == 17:
+                break
+        following = next(rest)
+    """,
+    "values of other kinds": """
+        class Grid:
+            def __init__(self, n):
+                self.n = n
+                self.values = [0.0] * n
+
+        def relax(grid, steps):
+            total = 0.0
+            for k in range(steps):
+                grid.values[k % grid.n] += 0.5
+                total += grid.values[(k + 1) % grid.n]
+            return total
+
+        totals = [relax(Grid(n), 60_000) for n in (20, 30, 40, 20)]
+    """,
+    "ranges of other steps": """
+        def sieve(n):
+            is_prime, found = [True] * n, {}
+            for k in range(2, n):
+                if is_prime[k]:
+                    found[k] = str(k)
+                    for j in range(k * k, n, k):
+                        is_prime[j] = False
+            return is_prime, len(found)
+
+        is_prime, count = sieve(60_000)
+    """,
+    "iterations that become shorter": """
+        values, kept = [0] * 200_000, {}
+        for k in range(1, 3000):
+            for j in range(0, 200_000, k * k):
+                values[j] += k
+            if k % 3 == 0:
+                kept[k] = values[k]
+        total = sum(values)
+    """,
     "short lists": """
         def cycle(n):
             last, counts = [-1] * n, [0] * 5
@@ -562,7 +616,7 @@ SCRIPTS = {
     """,
 }
 #: How many of a script's loops are entered.
-COMPILED = {name: 1 for name in SCRIPTS} | {"rows that are one list": 0, "numbers too large": 0}
+COMPILED = {name: 1 for name in SCRIPTS} | {"rows that are one list": 0, "numbers too large": 0, "iterations that become shorter": 0}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -679,6 +733,59 @@ def test_a_loop_that_is_left_too_often_is_left_to_python():
                                          ("i = 0\nwhile i < 3: i += 1", True), ("def f(): pass", True)])
 def test_what_has_neither_loops_nor_functions_is_not_watched(source, has):
     assert has_units(compile(source, "script.py", "exec")) is has
+
+
+def test_objects_of_own_modules_are_told(tmp_path, monkeypatch):
+    """Classes, functions and variables of modules of the script, by the modules and by their own names."""
+    (tmp_path / "own_sheet.py").write_text(textwrap.dedent("""
+        FACTOR = 0.5
+        calls = []
+
+        class Sheet:
+            scale = 2.0
+
+            def __init__(self, n):
+                self.n, self.values = n, [float(k) for k in range(n)]
+
+            def at(self, k):
+                return self.values[k % self.n] * self.scale
+
+        def weigh(x):
+            return x * FACTOR
+        """))
+    source = textwrap.dedent("""
+        import own_sheet
+        from own_sheet import Sheet
+
+        def relax(sheet, steps):
+            total = 0.0
+            for k in range(steps):
+                sheet.values[k % sheet.n] += own_sheet.weigh(sheet.at(k + 1)) * 1e-3
+                total += sheet.at(k) * own_sheet.FACTOR
+            return total
+
+        sheet = Sheet(40)
+        totals = [relax(sheet, 60_000)]
+        own_sheet.FACTOR = 0.25
+        Sheet.scale = 1.0
+        totals += [relax(sheet, 60_000), relax(own_sheet.Sheet(30), 60_000)]
+        values = sheet.values
+        """)
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = run(source)[0]
+    del sys.modules["own_sheet"]
+    sampler = Sampler(sys.path[:])
+    sampler.workshop.helper = Inline()
+    hook = Hook([str(tmp_path)], sampler.prepare)
+    hook.install()
+    try:
+        found = run(source, sampler)[0]
+    finally:
+        hook.remove()
+        del sys.modules["own_sheet"]
+    assert found["totals"] == expected["totals"] and found["values"] == expected["values"]
+    assert any(unit.fate.entries for unit in sampler.units if unit.fate), [
+        unit.fate and unit.fate.reason for unit in sampler.units]
 
 
 def test_exceptions_are_those_of_python():

@@ -167,6 +167,10 @@ class Reader:
         self._variables: dict[int, int] = {}  # id of a dict of attributes -> place of its object
         self._count = 0
 
+    def renew(self, mixed: frozenset[tuple]) -> Reader:
+        """One that reads the same way, but for mixed lists, and has read nothing."""
+        return Reader(self.is_static, self.packs, self.own, mixed, self.least)
+
     def release(self) -> None:
         """Lets go of the values: nothing more is read."""
         self.values, self._seen, self._variables = [], {}, {}

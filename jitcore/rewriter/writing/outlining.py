@@ -18,9 +18,8 @@ from typing import NamedTuple
 from jitcore.rewriter.bytecode.flow import (CELL_READS, STORES, Flow, Loop, find_assigned, find_entering,
                                             find_live, normalize_graph, note_assigned)
 from jitcore.rewriter.bytecode.graph import CALLS, VALUE, Block, Graph, find_reachable, stack_effect
-from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, ForIter, Instruction, Jump,
-                                                    Unsupported, count_arguments, decode, is_generator,
-                                                    read_raw)
+from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, ForIter, Instruction, Jump, Unsupported,
+                                                    count_arguments, decode, is_generator, read_raw)
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT
 
 #: What shows the variables of a frame.
