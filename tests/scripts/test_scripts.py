@@ -557,7 +557,7 @@ SCRIPTS = {
         at, found = first(900_000)
         rest = itertools.count(10)
         for k in rest:
-            if k * k % 1_000_003 == 17:
+            if k > 500_000 and k % 97 == 3:
                 break
         following = next(rest)
     """,
@@ -577,16 +577,15 @@ SCRIPTS = {
         totals = [relax(Grid(n), 60_000) for n in (20, 30, 40, 20)]
     """,
     "ranges of other steps": """
-        def sieve(n):
-            is_prime, found = [True] * n, {}
-            for k in range(2, n):
-                if is_prime[k]:
-                    found[k] = str(k)
-                    for j in range(k * k, n, k):
-                        is_prime[j] = False
-            return is_prime, len(found)
+        def go(n):
+            s = 0
+            for step in (1, 3, -2, 5, -7, 2, -1, 4):
+                for j in range(0 if step > 0 else n, n if step > 0 else 0, step):
+                    s += j * step % 11
+                s = s * len(str(s)) % 1_000_003
+            return s, j
 
-        is_prime, count = sieve(60_000)
+        total, last = go(400_000)
     """,
     "iterations that become shorter": """
         values, kept = [0] * 200_000, {}
