@@ -273,7 +273,7 @@ class AutojitFunction:
                             first = None  # the exception knows this frame, and its arguments
                     self.policy.pin(origins)
                 self.policy.mixed |= mixed
-                reader = Reader(self.policy.is_static, reader.packs, reader.own, self.policy.mixed)
+                reader = reader.renew(self.policy.mixed)
                 specs = reader.read_all(self.parameters.names, values)
 
     # -- lower tiers -----------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from jitcore.autojitted.entry import Entry
 from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
 from jitcore.autojitted.inputs.guards import ClassGuard
 from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
+from jitcore.autojitted.recording.purity import OWN_MODULES
 from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.source import raise_interruption
@@ -28,12 +29,13 @@ from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
 from jitcore.process.lists import find_native, pack
 from jitcore.rewriter.bytecode.instructions import Unsupported, read_raw
+from jitcore.rewriter.writing.entered import EnteredOutline
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
-from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
+from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop, list_stored
 from jitcore.scripts.entries import OPAQUE, list_assigned
 from jitcore.scripts.environment import Rebuilt
 from jitcore.scripts.gates import HEAD
-from jitcore.scripts.iterators import Column
+from jitcore.scripts.iterators import ANY_STEP, Column
 from jitcore.scripts.regions import FromDisk, Job
 
 __all__ = ["Refused", "compile_loop"]
@@ -52,16 +54,17 @@ def compile_loop(job: Job) -> FromDisk:
     """Raises: Refused."""
     rebuilt = Rebuilt(job.data)
     function = rebuilt.functions[0]
+    OWN_MODULES.update(kind.__module__ for kind in rebuilt.classes.values())
     if not job.body:
         values = list(rebuilt.values.values())
         return describe_entry(compile_entry(function, values, rebuilt), rebuilt, (), None, job)
     variables = list_assigned(function.__code__, job.body) | job.lists if job.is_module else None
     try:
-        outline = Outline(function.__code__, variables, {*job.sides, *job.ends, job.body[0]})
+        outline = EnteredOutline(function.__code__, variables, {*job.sides, *job.ends, job.body[0]})
     except Unsupported as error:
         raise Refused(str(error)) from None
     loop = outline.find_loop(job.body)
-    if loop is None:
+    if loop is None or not outline.name_lists(loop) <= job.lists:
         raise Refused("it cannot be a function of its own")
     has_elements = not job.form.startswith(("while", "range", "run"))
     make_element = make_function(job.form, len(job.counts) - 2) if has_elements else None
@@ -92,7 +95,7 @@ def list_cuts(code: types.CodeType, job: Job) -> Iterator[tuple[int, ...]]:
 def compile_rest(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> FromDisk:
     fresh = outline.find_fresh(rest).intersection(rest.parameters)
     rest = rest._replace(unsure=rest.unsure | fresh)
-    own = make_region(rebuilt.functions[0], outline, rest, job)
+    own = make_region(rebuilt, outline, rest, job)
     values = [ABSENT if name in fresh else rebuilt.values.get(name, ABSENT) for name in rest.parameters]
     values += [find_count(one, rebuilt) for one in job.counts]
     code = own[0].__code__
@@ -130,9 +133,10 @@ def find_count(told: Any, rebuilt: Rebuilt) -> Any:
     return rebuilt.values[told] if type(told) is str else told.fill() if type(told) is Column else told
 
 
-def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: Job) -> list[Function]:
+def make_region(rebuilt: Rebuilt, outline: Outline, rest: OutlinedLoop, job: Job) -> list[Function]:
     """What is left of a loop, as a function of variables and, of a `for`, of the range that is left."""
-    if rest.free:
+    function = rebuilt.functions[0]
+    if rest.free or stores_free(rebuilt, function.__code__.co_freevars):
         raise Refused("it shares variables with functions around it")
     code = write_loop(outline, rest, ABSENT)
     body = types.FunctionType(code, function.__globals__, function.__name__)
@@ -140,12 +144,20 @@ def make_region(function: Function, outline: Outline, rest: OutlinedLoop, job: J
         return [body]
     names, columns = [f"p{k}" for k in range(len(rest.parameters))], list_columns(rest)
     step = "" if rest.make_element else job.form.removeprefix("range")
-    numbers = "start" if rest.is_once else f"range(start, stop{step and ', ' + step})"
-    passed = ", ".join([*names, numbers, *columns])
-    source = f"def region({', '.join([*names, 'start', 'stop', *columns])}):\n    return body({passed})\n"
+    told = ["start", "stop", *["step"] * (job.form == ANY_STEP)]
+    if job.form == ANY_STEP:
+        step = ""
+    numbers = f"range({', '.join(told)}{step and ', ' + step})"
+    passed = ", ".join([*names, "start" if rest.is_once else numbers, *columns])
+    source = f"def region({', '.join([*names, *told, *columns])}):\n    return body({passed})\n"
     namespace = {"body": body, "__builtins__": __builtins__}
     exec(compile("\n" * (rest.line - 2) + source, code.co_filename, "exec"), namespace)
     return [namespace["region"], body, *([rest.make_element] if rest.make_element else [])]
+
+
+def stores_free(rebuilt: Rebuilt, names: Sequence[str]) -> bool:
+    """Whether a function that was told may assign variables of these names of functions around."""
+    return bool(names) and any({*names}.intersection(list_stored(one.__code__)) for one in rebuilt.functions)
 
 
 def make_function(form: str, count: int) -> Function:
@@ -194,14 +206,23 @@ def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
 def compile_entry(region: types.FunctionType, values: Sequence[Any], rebuilt: Rebuilt,
                   varying: Iterable[str] = (), alone: Container[str] = ()) -> Entry:
     """alone: parameters whose arrays nobody else has. Raises: Refused."""
-    policy = _Policy(region, varying, list_assigned_attributes(rebuilt))
-    reader = Reader(policy.is_static, packs=True, own=alone)
-    try:
-        return compile_by(region, values, policy, reader)
-    except Refused:
-        if not reader.has_packed or rebuilt.lists:
-            raise
-    return compile_by(region, values, policy, Reader(policy.is_static, own=alone))
+    def attempt(**how: Any) -> tuple[Reader, Entry | Refused]:
+        policy = _Policy(region, varying, list_assigned_attributes(rebuilt))
+        reader = Reader(policy.is_static, own=alone, **how)
+        try:
+            return reader, compile_by(region, values, policy, reader)
+        except Refused as error:
+            return reader, error
+
+    reader, found = attempt(packs=True)
+    if isinstance(found, Refused) and reader.has_short:  # elements may have to be found by a traced number
+        _, other = attempt(packs=True, least=2)
+        found = found if isinstance(other, Refused) else other
+    if isinstance(found, Refused) and reader.has_packed and not rebuilt.lists:
+        _, found = attempt()
+    if isinstance(found, Refused):
+        raise found
+    return found
 
 
 def compile_by(region: types.FunctionType, values: Sequence[Any], policy: _Policy, reader: Reader) -> Entry:
@@ -266,7 +287,8 @@ class _Pickler(pickle.Pickler):
         if own:
             self.known[id(own[0].__globals__)] = "own names", None
         for number, module in enumerate(rebuilt.modules):
-            self.known[id(module.__dict__)] = self.known[id(module)] = "module", number
+            self.known[id(module.__dict__)] = "module", number
+            self.known[id(module)] = "module object", number
         for kind, functions in (("", rebuilt.functions), ("own ", own)):
             for number, function in enumerate(functions):
                 self.known[id(function)] = f"{kind}function", number

@@ -5,7 +5,7 @@ else is as it was, instruction by instruction: what a frame does, and what it co
 somebody raises `Leave` in it while it stands at the head of a loop. The handler then asks the loop's
 `resume(iterator)`, which may have run iterations meanwhile and have assigned variables of the frame:
 
-    number, iterator = resume(iterator)      # of a `while`: None
+    number, iterator = resume(iterator)      # of a `while`: None; of a comprehension its list comes, too
     go to the exit of this number; for -1 to the head, with this iterator
 
 Nothing here needs the compiler: a script's code is prepared so when it is loaded.
@@ -114,7 +114,12 @@ class Flow:
         line = min(filter(None, (self.by_offset[offset].position[0] for offset in body)), default=0)
         own = frozenset(body)
         return Loop(head, is_for, own, self._find_exits(body), end, *self._find_sides(head, body), False, own,
-                    self.depths[head], level, line)
+                    self.depths[head], level, line, self._find_lists(head, body))
+
+    def _find_lists(self, head: int, body: set[int]) -> tuple[int, ...]:
+        appends = [self.by_offset[offset] for offset in body if self.by_offset[offset].name == "LIST_APPEND"]
+        places = {self.depths[item.offset] - 1 - item.arg for item in appends}
+        return tuple(sorted(place for place in places if place < self.depths[head] - 1))
 
     def _find_exits(self, body: set[int]) -> tuple[int, ...]:
         items = [self.by_offset[offset] for offset in body]
@@ -146,7 +151,7 @@ class Flow:
                 runs.append(Loop(start, False, frozenset(run), self._find_exits(run), -1,
                                  {target: part for target, part in sides.items() if target in run}, -1, True,
                                  run, loop.depth, loop.level + 1,
-                                 self.by_offset[start].position[0] or loop.line))
+                                 self.by_offset[start].position[0] or loop.line, ()))
         inner = {offset for other in bodies.values() if head not in other for offset in other & opaque}
         begins = [run.head for run in runs]
         spans = [{offset for offset in loop.sides[stop] if begin <= offset < end} - inner | run.body
@@ -425,7 +430,9 @@ class _Writer:
             out.copy(3)
         else:
             out.load_const(None)
-        out.call(1)
+        for number, place in enumerate(loop.lists):
+            out.copy(loop.depth + 3 + number - place)
+        out.call(1 + len(loop.lists))
         out.emit("UNPACK_SEQUENCE", 2)  # ..., iterator, new iterator, number of the exit
         for number, exit in enumerate((*loop.exits, *loop.sides)):
             self._write_exit(loop, number, exit, copy)
@@ -443,7 +450,7 @@ class _Writer:
                 out.swap()
             out.pop()
             out.emit("JUMP_BACKWARD_NO_INTERRUPT", target)
-        self.stack_size = max(self.stack_size, loop.depth + 8)
+        self.stack_size = max(self.stack_size, loop.depth + 8 + len(loop.lists))
 
     def _write_exit(self, loop: Loop, number: int, exit: int, copy: LoopCopy) -> None:
         out, following = self.out, Label()

@@ -86,6 +86,12 @@ def is_known(module: str | None) -> bool:
     return (module or "").partition(".")[0] in KNOWN
 
 
+def is_own(module: str) -> bool:
+    """Whether a module is the script's own, see `sessions.imports`."""
+    spec = None if module == "__main__" else getattr(sys.modules.get(module), "__spec__", None)
+    return module == "__main__" or getattr(getattr(spec, "loader", None), "is_of_script", False)
+
+
 class _Table(list):
     """Objects by number."""
 
@@ -120,11 +126,18 @@ class Described:
     Attributes:
         functions, modules, arrays, classes, generators, lists: of the script, as they were met. A module is
             its dict; lists: long ones, of numbers.
+        reached: by their numbers, modules that are values themselves.
     """
 
     def __init__(self):
         self.functions, self.modules, self.arrays, self.classes = _Table(), _Table(), _Table(), _Table()
         self.generators, self.lists = _Table(), _Table()
+        self.reached: dict[int, types.ModuleType] = {}
+
+    def reach(self, module: types.ModuleType) -> int:
+        number = self.modules.number(module.__dict__)
+        self.reached[number] = module
+        return number
 
     def find(self, kind: str, number: int) -> Any:
         """What `kind` and `number` stand for here."""
@@ -132,6 +145,8 @@ class Described:
             return self.functions[number].__code__
         if kind == "stream":
             return streams.share(number)
+        if kind == "module object":
+            return self.reached[number]
         return {"function": self.functions, "module": self.modules, "array": self.arrays,
                 "class": self.classes, "generator": self.generators}[kind][number]
 
@@ -159,8 +174,8 @@ class _Pickler(pickle.Pickler):
             name = value.__name__
             if is_known(name):
                 return "known", name
-            if name == "__main__":
-                return "module", self.described.modules.number(value.__dict__)
+            if is_own(name) and sys.modules.get(name) is value:
+                return "module", self.described.reach(value)
             return "opaque", f"module {name}"
         if kind is types.FunctionType:
             if is_known(value.__module__) and value.__module__ in sys.modules:
@@ -230,7 +245,7 @@ def find_opaque(value: Any) -> str:
 def is_plain_class(kind: type) -> bool:
     """Whether objects of a class are what their variables are: one of the script, made as most are."""
     bases = [base for base in kind.__mro__ if base is not object]
-    return bool(bases) and all(type(base) is type and base.__module__ == "__main__"
+    return bool(bases) and all(type(base) is type and is_own(base.__module__)
                                and not _SPECIAL & vars(base).keys() for base in bases)
 
 
@@ -255,22 +270,32 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
     told: dict[int, tuple] = {}
     names: dict[int, dict[str, Any]] = {}
     contents_of: dict[int, dict[str, Any]] = {}
-    while len(told) < len(described.functions) or len(contents_of) < len(described.classes):
+    read: set[str] = set()
+
+    def add_names(module: int, wanted: Iterable[str]) -> None:
+        own, names_of = names.setdefault(module, {}), described.modules[module]
+        is_main = names_of.get("__name__") == "__main__"
+        new = [name for name in wanted if name in names_of and not (is_main and name in hidden)]
+        own.update({name: names_of[name] for name in new if name not in own})
+
+    n_told = -1
+    while n_told < (n_told := len(told) + len(contents_of) + sum(map(len, names.values()))):
         for number in range(len(contents_of), len(described.classes)):
             kind = described.classes[number]
             contents_of[number] = {name: value for name, value in vars(kind).items() if name not in _MADE}
             _dump((kind.__bases__, contents_of[number]), described)
         for number in range(len(told), len(described.functions)):
             function = described.functions[number]
-            names_of = function.__globals__
-            module = described.modules.number(names_of)
-            own = names.setdefault(module, {})
-            for name in list_names(restore(function.__code__)):
-                if name in names_of and not (name in hidden and names_of.get("__name__") == "__main__"):
-                    own.setdefault(name, names_of[name])
+            module = described.modules.number(function.__globals__)
+            wanted = list_names(restore(function.__code__))
+            read |= wanted
+            add_names(module, wanted)
             cells = [_read_cell(cell) for cell in function.__closure__ or ()]
             told[number] = (function.__defaults__, function.__kwdefaults__, cells)
-            _dump((told[number], own), described)
+            _dump((told[number], names[module]), described)
+        for number in list(described.reached):  # of which functions elsewhere read something
+            add_names(number, read)
+            _dump(names[number], described)
     contents = {number: names.get(number, {}) for number in range(len(described.modules))}
     body = _dump((dict(values), told, contents, contents_of), described)  # what is one object stays one
     shells = [(marshal.dumps(restore(one.__code__)), described.modules.number(one.__globals__), one.__name__,

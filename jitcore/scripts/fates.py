@@ -6,10 +6,11 @@ In: programs, and reasons why there are none. Out: the state of the unit.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
+from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT, name_list
 from jitcore.scripts.frames import are_own, write_variables
 from jitcore.scripts.gates import HEAD, Loop
 from jitcore.scripts.iterators import Ahead
@@ -49,7 +50,7 @@ class Fate:
         self.workshop, self.unit = workshop, unit
         self.state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
-        self.entries, self.seconds = 0, 0.0
+        self.entries, self.seconds, self._entries_before = 0, 0.0, 0
         self.untried, self.is_new, self.pace = TRIALS, True, 0.0
         self.checks, self.compared, self.differs, self.cost = workshop.sampler.checks, 0, "", 0.0
         if unit.lesson is not None and unit.lesson.program is not None:
@@ -69,6 +70,11 @@ class Fate:
     def list_places(self) -> tuple[int, ...]:
         """Offsets where control may go on behind its program."""
         return ()
+
+    def clear(self) -> None:
+        """Is to be compiled once more."""
+        self.region, self.state, self._entries_before = None, State.COLD, self.entries
+        self.untried, self.is_new, self.pace = TRIALS, True, 0.0
 
     def take(self, region: Region) -> None:
         """Takes over a program."""
@@ -109,7 +115,8 @@ class Fate:
         if region is None or not region.is_named:
             return None
         seconds = self.unit.seconds + self.replaced
-        return Lesson(region.program, region.names, "", bool(self.entries), self.pace, seconds)
+        is_checked = self.entries > self._entries_before
+        return Lesson(region.program, region.names, "", is_checked, self.pace, seconds)
 
 
 class FrameFate(Fate):
@@ -117,11 +124,20 @@ class FrameFate(Fate):
 
     def __init__(self, workshop: Workshop, unit: Unit):
         self.loop: Loop = unit.loop
+        self.lists: dict[str, list] = {}
         super().__init__(workshop, unit)
 
     def take(self, region: Region) -> None:
         super().take(region)
         self.unit.gate.open()
+
+    def name_lists(self, lists: Iterable[list]) -> None:
+        """Notes the lists of comprehensions in a frame that stands at the head."""
+        self.lists = dict(zip(map(name_list, self.loop.lists), lists))
+
+    def find_variables(self, frame: FrameType) -> Mapping[str, Any]:
+        """Of a frame, with lists of comprehensions."""
+        return {**frame.f_locals, **self.lists} if self.lists else frame.f_locals
 
     def list_places(self) -> tuple[int, ...]:
         return *self.loop.exits, *self.loop.sides
@@ -133,7 +149,7 @@ class FrameFate(Fate):
 
     def _read(self, frame: FrameType, ahead: Ahead, count: int) -> tuple[list, dict[str, list]] | None:
         """(what the program gets, lists that it appends to); None where others may see what it writes."""
-        region, variables = self.region, frame.f_locals
+        region, variables = self.region, self.find_variables(frame)
         if not are_own(frame, region.program.own, region.program.renewed):  # while nobody here has them, too
             return None
         values = region.read(variables, ahead.list_values(count))
@@ -143,11 +159,12 @@ class FrameFate(Fate):
     def write(self, frame: FrameType, results: dict[str, Any]) -> None:
         """What a program has come to, into a frame."""
         program = self.region.program
+        variables = self.find_variables(frame)
         lists = {name: items for name, items in results.items() if name in program.grown}
         write_variables(frame, {name: value for name, value in results.items()
                                 if name not in lists and name not in (INDEX, LIMIT)})
         for name, items in lists.items():
-            frame.f_locals[name].extend(items)
+            variables[name].extend(items)
 
     def rehearse(self, frame: FrameType, ahead: Ahead, count: int) -> Trial | None:
         """Does iterations on copies; None where Python would do something else then than the same ones."""

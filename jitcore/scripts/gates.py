@@ -58,7 +58,7 @@ class Slot:
         self.call: Callable | None = None
 
 
-class Loop(namedtuple("Loop", "head is_for body exits end sides stop is_run span depth level line")):
+class Loop(namedtuple("Loop", "head is_for body exits end sides stop is_run span depth level line lists")):
     """A loop of a code object, or a run of statements in one, between two that are opaque.
 
     Attributes:
@@ -74,7 +74,8 @@ class Loop(namedtuple("Loop", "head is_for body exits end sides stop is_run span
         span: offsets at which ticks are its own: its body, as far as its program may go, and the opaque
             statements behind that, since a signal waits for the next call.
         depth: of the stack at its head. level: number of loops around it.
-        line: of its `for` or `while`.
+        line: of its `for` or `while`. lists: places of the stack where lists lie that it appends to, those of
+            comprehensions.
     """
 
     __slots__ = ()

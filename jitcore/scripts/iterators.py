@@ -6,6 +6,7 @@ elements are made of a number k and of columns; the program of a loop is for one
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
@@ -15,8 +16,10 @@ from jitcore.process.lazy import LazyModule
 
 np = LazyModule("numpy")  # takes 0.1 s, and a script may do without
 
-__all__ = ["ROOM", "Ahead", "Once", "look_ahead"]
+__all__ = ["ANY_STEP", "ROOM", "Ahead", "Once", "look_ahead"]
 
+#: The form of ranges whose step is told.
+ANY_STEP = "range *"
 #: Elements that a program is told at once.
 ROOM = 1000
 #: Numbers in the tuples of a list.
@@ -56,6 +59,9 @@ class Ahead:
         """The iterator when so many iterations are done."""
         return None
 
+    def take_any_step(self) -> None:
+        """Of ranges, see there."""
+
 
 class Once(Ahead):
     """Of a run of statements."""
@@ -79,7 +85,11 @@ class _Numbers(Ahead):
 
     def list_values(self, count: int) -> tuple:
         part = self.rest[:count]
-        return part.start, part.stop
+        return (part.start, part.stop, part.step) if self.form == ANY_STEP else (part.start, part.stop)
+
+    def take_any_step(self) -> None:
+        """Is for a program that is told the step, too."""
+        self.form = ANY_STEP
 
     def count_done(self, count: int, number: int) -> int:
         return (number - self.rest.start) // self.rest.step + 1
@@ -87,6 +97,21 @@ class _Numbers(Ahead):
     def advance(self, count: int) -> Any:
         _, at = locate(self.iterator)
         self.iterator.__setstate__(at + count)
+        return self.iterator
+
+
+class _Count(_Numbers):
+    """Of `itertools.count`, which has no end."""
+
+    is_bounded = False
+
+    def __init__(self, iterator: Any):
+        self.iterator, self.rest = iterator, read_count(iterator)
+        self.left, self.most = Ahead.left, len(self.rest)
+        self.form = f"range {self.rest.step}"
+
+    def advance(self, count: int) -> Any:
+        deque(islice(self.iterator, count), 0)
         return self.iterator
 
 
@@ -135,6 +160,9 @@ class _Elements(Ahead):
         if kind in _RANGES:
             rest = count_rest(iterator)
             self.left = min(self.left, len(rest))
+            return f"({self._add(rest.start)} + k * {rest.step})"
+        if kind is itertools.count:
+            rest = read_count(iterator)
             return f"({self._add(rest.start)} + k * {rest.step})"
         if kind in _LISTS:
             sequence, at = self._locate(iterator)
@@ -194,6 +222,8 @@ def look_ahead(iterator: Any, room: int = ROOM) -> Ahead:
         return Ahead()
     if type(iterator) is _RANGES[0]:
         return _Numbers(iterator)
+    if type(iterator) is itertools.count:
+        return _Count(iterator)
     return _Elements(iterator, room)
 
 
@@ -201,6 +231,17 @@ def count_rest(iterator: Any) -> range:
     """What is left of the iterator of a range."""
     whole, at = locate(iterator)
     return whole[at:]
+
+
+def read_count(iterator: itertools.count) -> range:
+    """Numbers that `itertools.count` gives next. Raises: TypeError where they are no small ints."""
+    try:
+        start, step = map(int, [*repr(iterator)[6:-1].split(", "), 1][:2])
+    except ValueError:
+        raise TypeError("it counts by something else than ints") from None
+    if not step or not -1 << 60 < start < 1 << 60 or abs(step) >= 1 << 20:
+        raise TypeError("it counts in large steps, or in none")
+    return range(start, start + step * (1 << 40), step)
 
 
 def locate(iterator: Any) -> tuple[Any, int]:

@@ -43,6 +43,8 @@ class Names(namedtuple("Names", "functions modules classes")):
             return streams.share(number)
         if kind == "module":
             return sys.modules[self.modules[number]].__dict__
+        if kind == "module object":
+            return sys.modules[self.modules[number]]
         known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind, ())
         if number < len(known) and known[number] is not None:
             module, name, digest = known[number]
@@ -54,7 +56,7 @@ class Names(namedtuple("Names", "functions modules classes")):
     def knows(self, kind: str, number: Any) -> bool:
         """Whether another process finds it."""
         known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind)
-        return kind in ("module", "stream") if known is None else known[number] is not None
+        return kind in ("module", "module object", "stream") if known is None else known[number] is not None
 
 
 def find_by_name(names: dict[str, Any], name: str) -> Any:

@@ -10,9 +10,10 @@ is found out is kept for later runs (`learned`).
 
 from __future__ import annotations
 
+import functools
 import math
 from operator import length_hint
-from time import perf_counter
+from time import perf_counter, thread_time
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
 from jitcore.scripts.fates import ENTRY, FEW_ENTRIES, SHORT, FrameFate
 from jitcore.scripts.frames import write_variables
 from jitcore.scripts.gates import HEAD, WATCH
-from jitcore.scripts.iterators import ROOM, Ahead, look_ahead
+from jitcore.scripts.iterators import ANY_STEP, ROOM, Ahead, look_ahead
 from jitcore.scripts.trial import Trial
 from jitcore.scripts.units import State, Unit
 
@@ -35,11 +36,17 @@ PART = 0.01
 QUICK = 0.05
 #: Iterations that may be of another kind than those behind them.
 FIRST = 2
+#: Misses one after the other from which on a program is made for other values, so many times in vain.
+AGAIN, ANEW = 5, 3
 #: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most,
 #: so many times.
 FEW, LITTLE, SERIES = 16, 1e-3, 3
+#: Seconds of an iteration that need not be timed more than once.
+LONG = 0.02
 #: Seconds that entries may take before they must have been worth it.
 SETTLING = 0.01
+#: Seconds of entries after which it is asked again what an iteration takes; then four times as long.
+TRUSTED = 0.1
 
 
 class LoopFate(FrameFate):
@@ -54,13 +61,16 @@ class LoopFate(FrameFate):
         self._begun: tuple[Any, float, int, int] | None = None
         self._n_short = 0
         self._room = self._most = ROOM
-        self._is_first = True  # a program that no values of later iterations suit is compiled anew
+        self._n_missed = self._n_anew = 0  # misses one after the other; programs that were not worth it
+        self._gained, self._form = 0.0, ""
         self._n_checked = 1
-        self._cost, self._done = 0.0, 0
+        self._fixed = 0.0  # seconds of the shortest part that a program with lists has done
+        self._cost, self._done, self._known, self._trusted = 0.0, 0, 0.0, TRUSTED
+        self._n_series = SERIES
 
     @property
     def replaced(self) -> float:
-        return self._done * self.pace
+        return self._gained + self._done * (self.pace or self._known)
 
     def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
         """A frame stands at the head. was_stopped: where it was in the loop for a tick at least."""
@@ -90,6 +100,8 @@ class LoopFate(FrameFate):
                 return WATCH, iterator
         if not self.pace and self._measure(frame if iterator is None else iterator):
             return WATCH, iterator
+        if self.region is None:
+            return HEAD, iterator
         start = perf_counter()
         found = self._run(frame, iterator, ahead)
         self._weigh(perf_counter() - start)
@@ -101,6 +113,9 @@ class LoopFate(FrameFate):
         except TypeError as error:
             self.give_up(str(error))
             return
+        if self._n_anew and self._form not in ("", ahead.form):
+            ahead.take_any_step()
+        self._form = ahead.form
         self._mark = iterator, perf_counter(), ahead.left
         self.workshop.submit_loop(self, frame, ahead)
 
@@ -108,8 +123,23 @@ class LoopFate(FrameFate):
         """Gives up where entries take longer than the iterations that they do would in Python."""
         if self.entries > 1:  # the first one loads this and that
             self._cost += seconds + ENTRY
-        if self.region is not None and self.pace and self._cost > self._done * self.pace + SETTLING:
+        if self.region is None or not self.pace:
+            return
+        if self._cost > self._done * self.pace + SETTLING:
             self.give_up(FEW_ENTRIES)
+        elif self._cost > max(self._trusted, 2 * self.pace):  # iterations may have become shorter
+            self._n_watched, self._n_series = max(1, min(FEW, int(LITTLE / self.pace))), SERIES
+            if self.pace > LONG:
+                self._n_series = 1
+            self._known, self.pace, self._paces = self.pace, 0.0, []
+
+    def _renew_pace(self, pace: float) -> None:
+        """Takes over what an iteration takes in Python now, and weighs what was done meanwhile."""
+        self.pace = min(pace, self._known or pace)
+        if self._cost > self._done * self.pace + SETTLING:
+            self.give_up(FEW_ENTRIES)
+        self._gained, self._done, self._cost = self.replaced, 0, 0.0
+        self._trusted *= 4 if self._known else 1
 
     def _look_ahead(self, iterator: Any) -> Ahead | None:
         """None where there is nothing for the program."""
@@ -117,19 +147,24 @@ class LoopFate(FrameFate):
             ahead = look_ahead(iterator, self._room)
         except TypeError:
             return None
+        if self.region.program.form == ANY_STEP:
+            ahead.take_any_step()
         return ahead if ahead.left and ahead.form == self.region.program.form else None
 
     def _run(self, frame: FrameType, iterator: Any, ahead: Ahead) -> tuple[int, Any]:
         program, end = self.region.program, self.loop.end
         per_iteration, entries = self.pace if self.is_new else 0.0, self.entries
         part, longest, quick = PART, math.inf, QUICK * (4 if program.packs else 1)
+        number = HEAD
         while True:
+            if program.packs and self.pace and ahead.left * self.pace < self._fixed:  # copying takes longer
+                break
             count = min(ahead.most, ahead.left, self._most)
             if program.grown:
                 count = min(count, self._room)
             if per_iteration:  # a part first: compiled code may be slower
                 count = min(count, max(1, int(part / per_iteration)))
-            start = perf_counter()
+            start, begun = perf_counter(), thread_time()
             found = self.do(frame, ahead, count)
             seconds = perf_counter() - start
             if found is None and program.grown and self._room > 1:  # its lists outgrow their room
@@ -139,7 +174,7 @@ class LoopFate(FrameFate):
                 self._room, self._most = ROOM, max(1, count // 8)  # what it cannot do may be rare
                 return self._miss(frame, iterator)
             self.is_new = False
-            self.entries = entries + 1
+            self.entries, self._n_missed = entries + 1, 0
             self.seconds += seconds
             number, results = found
             self.write(frame, results)
@@ -158,11 +193,21 @@ class LoopFate(FrameFate):
                     self.give_up("its program takes longer than Python")
                     return HEAD, ahead.advance(count)
                 is_first = longest == math.inf  # which loads this and that
-                part, longest = (part, PART) if is_first else (4 * part, 2 * seconds)
+                if not is_first:
+                    part, longest = 4 * part, 2 * seconds
+                else:  # to copy its lists may take longer than all that it is to do
+                    part, longest = (max(part, 2 * seconds), 4 * seconds) if program.packs else (part, PART)
             else:
                 per_iteration = 0.0
-            if not quick <= seconds <= 4 * quick:
-                self._most = min(4 * count, max(1, int(count * quick / (seconds or quick))))
+            if program.packs:  # what copying takes is no reason to do less
+                busy = thread_time() - begun
+                own = max(busy - self._fixed, busy / 16)
+                self._fixed = min(self._fixed or busy, busy)
+                most = 4 if own == busy else 64
+            else:
+                own, most = seconds, 4
+            if not quick <= own <= 4 * quick:
+                self._most = min(most * count, max(1, int(count * quick / (own or quick))))
             waits = self.workshop.waiting.arrived
             if waits and ahead.rest is not None and program.counter not in (None, INDEX, LIMIT):
                 write_variables(frame, {program.counter: ahead.rest[count - 1]})
@@ -180,21 +225,35 @@ class LoopFate(FrameFate):
         """The program is not for these values; it may be for those behind the first iterations, in which
         variables get their types."""
         self.miss()
-        if self.misses > FIRST and not self.entries and self._is_first:
-            self.region, self.state, self._is_first, self.misses = None, State.COLD, False, 0
+        self._n_missed += 1
+        patience = AGAIN if self.entries else FIRST
+        if self.region is not None and self._n_anew < ANEW and self._n_missed > patience:
+            self._begin_anew()
+            return HEAD, iterator
         return WATCH if self.misses <= FIRST or self.entries else HEAD, iterator
+
+    def _begin_anew(self) -> None:
+        """Has a program made for values of another kind. One that was worth it does not count."""
+        gained = self._done * (self.pace or self._known)
+        self._n_anew = 0 if gained > self.cost else self._n_anew + 1
+        self._gained, self._done, self._cost = self._gained + gained, 0, 0.0
+        self._n_missed = self.misses = 0
+        self._fixed = 0.0
+        self._n_watched, self._n_series, self._paces, self._n_checked = FEW, SERIES, [], 1
+        self._known, self._trusted = 0.0, TRUSTED
+        self.clear()
 
     # -- time ------------------------------------------------------------------------------------------------
     def _is_short(self, frame: FrameType, iterator: Any) -> bool:
         """Whether it takes little time from where it is begun, as far as one iteration says and then some
         more, or that is still to be seen. To ask takes some microseconds itself."""
-        left, key = (Ahead.left, frame) if iterator is None else (length_hint(iterator), iterator)
+        left, key = (Ahead.left, frame) if iterator is None else (length_hint(iterator, Ahead.left), iterator)
         begun, self._begun, count = self._begun, None, 0
         if begun is not None:
             of, start, left_then, watched = begun
             goes_on = of is key and (left < left_then or left in (0, Ahead.left))
             seconds = perf_counter() - start
-            if goes_on and (seconds > SHORT or watched and seconds / watched * left > SHORT):
+            if goes_on and (seconds > SHORT or watched and without_asking(seconds / watched) * left > SHORT):
                 return False
             if goes_on and not watched:
                 count = max(1, min(FEW, left - 1))
@@ -219,11 +278,11 @@ class LoopFate(FrameFate):
         if self._watched is not None:
             (of, start, count), self._watched = self._watched, None
             if of is key:
-                self._paces.append((perf_counter() - start) / count)
+                self._paces.append(without_asking((perf_counter() - start) / count))
             else:
                 self._n_watched //= 2
-            if len(self._paces) == SERIES:  # other processes take their time from some
-                self.pace = min(self._paces)
+            if len(self._paces) == self._n_series:  # other processes take their time from some
+                self._renew_pace(min(self._paces))
                 return False
         if not self._n_watched:
             self.give_up(FEW_ENTRIES)
@@ -257,14 +316,33 @@ class LoopFate(FrameFate):
         seconds = perf_counter() - start
         if of is not frame or ahead.left not in (left, Ahead.left):
             return
-        self._n_watched = min(FEW, int(LITTLE / seconds))
-        if self._n_watched < 2:
+        self._n_watched = max(1, min(FEW, int(LITTLE / seconds)))
+        if seconds > LONG:  # else other processes may have taken their time from it
             self.pace = self.pace or seconds
-        self.compare(trial.find_difference(frame.f_locals))
+        self.compare(trial.find_difference(self.find_variables(frame)))
 
     def give_up(self, reason: str) -> None:
         super().give_up(reason)
         self._trial = None
+
+
+def without_asking(seconds: float) -> float:
+    """What an iteration that was watched takes when it is not."""
+    return max(seconds - measure_asking(), seconds / 8)
+
+
+@functools.cache
+def measure_asking() -> float:
+    """Seconds that an iteration takes to ask while it is watched."""
+    unit, count = object.__new__(Unit), 50
+
+    def ask() -> float:
+        unit.n_passing, start = count, perf_counter()
+        for _ in range(count):
+            _, _ = unit.resume(None)
+        return (perf_counter() - start) / count
+
+    return min(ask() for _ in range(5))
 
 
 def is_recursive(frame: FrameType) -> bool:

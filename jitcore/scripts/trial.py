@@ -28,6 +28,7 @@ MOST_NUMBERS = 1 << 20
 ULPS = 1024
 
 
+_NUMBERS = {int, float, bool}
 _IMMUTABLE = (int, float, complex, bool, str, bytes, type(None))
 
 
@@ -179,6 +180,8 @@ def is_alike(one: Any, other: Any, known: dict[int, Any] | None = None) -> bool:
         eps = 2.0**-52 if isinstance(one, (float, complex)) else np.finfo(type(one)).eps
         return bool(abs(one - other) <= ULPS * eps * max(abs(one), abs(other))) and not math.isinf(abs(one))
     if isinstance(one, (list, tuple)):
+        if {*map(type, one)} <= _NUMBERS and one == other and [*map(type, one)] == [*map(type, other)]:
+            return True
         return len(one) == len(other) and all(is_alike(*pair, known) for pair in zip(one, other))
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(is_alike(one[key], other[key], known) for key in one)

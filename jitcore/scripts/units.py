@@ -121,8 +121,8 @@ class Unit:
             return self.fate.describe()
         return Lesson(None, None, "", late=self.late) if self.lesson is None and self.late else self.lesson
 
-    def resume(self, iterator: Any) -> tuple[int, Any]:
-        """Asked by the loop's entry, see `entries`."""
+    def resume(self, iterator: Any, *lists: list) -> tuple[int, Any]:
+        """Asked by the loop's entry, see `entries`. lists: those that comprehensions make."""
         if iterator is OVER:
             self.sampler.workshop.finish(self, sys._getframe(1))
             return HEAD, None
@@ -134,7 +134,7 @@ class Unit:
             return HEAD, iterator
         if not self.sampler.may_enter():
             return HEAD, iterator
-        return self.sampler.workshop.enter(self, sys._getframe(1), iterator)
+        return self.sampler.workshop.enter(self, sys._getframe(1), iterator, lists)
 
     def call(self, *values: Any) -> Any:
         """Asked by calls of the function while its gate is open."""

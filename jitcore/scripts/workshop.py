@@ -51,7 +51,7 @@ class Workshop:
         self._started = monotonic()
 
     # -- what entries ask ------------------------------------------------------------------------------------
-    def enter(self, unit: Unit, frame: FrameType, iterator: Any) -> tuple[int, Any]:
+    def enter(self, unit: Unit, frame: FrameType, iterator: Any, lists: tuple = ()) -> tuple[int, Any]:
         """A frame stands at the head of a loop."""
         was_stopped = self._armed is not None and self._armed[1] is unit
         if was_stopped:
@@ -59,9 +59,12 @@ class Workshop:
         if was_stopped or unit.loop.is_run:
             unit.late = 0
         before, self.waiting = self.waiting, Waiting()
+        fate = self.fate_of(unit)
+        fate.name_lists(lists)
         try:
-            found = self._quietly(self.fate_of(unit).enter, frame, iterator, was_stopped)
+            found = self._quietly(fate.enter, frame, iterator, was_stopped)
         finally:
+            fate.name_lists(())
             error, self.waiting = self.waiting.end(frame), before
         return found if error is None else (RAISED, error)
 
@@ -141,12 +144,11 @@ class Workshop:
     def submit_loop(self, fate: FrameFate, frame: FrameType, ahead: Ahead) -> None:
         """Has a loop compiled whose frame stands at its head."""
         loop, code = fate.loop, fate.unit.prepared.original
-        variables = frame.f_locals
-        is_module = variables is frame.f_globals
+        variables, is_module = fate.find_variables(frame), frame.f_locals is frame.f_globals
         given = {**frame.f_globals, **variables}
         certain = loop.body.difference(*loop.sides.values())
         lists = {name for name in list_appended(code, loop.body, certain) if type(given.get(name)) is list
-                 and (is_module or name in variables)}
+                 and (is_module or name in variables)}.union(fate.lists)
         hidden = list_assigned(code, loop.body) | lists if is_module else frozenset()
         cells = tuple([CellType(variables.get(name)) for name in code.co_freevars]) or None
         function = FunctionType(code, frame.f_globals, code.co_name, None, cells)

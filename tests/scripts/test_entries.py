@@ -6,9 +6,10 @@ from types import FunctionType
 
 import pytest
 
+from jitcore.rewriter.bytecode.instructions import name_list
 from jitcore.rewriter.bytecode.versions import VERSION
+from jitcore.rewriter.writing.entered import EnteredOutline
 from jitcore.rewriter.writing.outlined import list_parameters, write_loop
-from jitcore.rewriter.writing.outlining import Outline
 from jitcore.scripts.entries import add_entries
 from jitcore.scripts.frames import write_variables
 from jitcore.scripts.gates import HEAD, WATCH, Leave
@@ -151,8 +152,25 @@ def raises(n):
         1 / (3 - i)
 
 
+def comprehension(n):
+    return n, [note("made", i, k) for i in range(n) for k in range(i) if (i + k) % 3], [i for i in range(n)]
+
+
+def make_closure():
+    start = 5
+
+    def closure(n):
+        s = start
+        for i in range(n):
+            s += note("closure", i) * start
+        return s, [start + i for i in range(n)]
+
+    return closure
+
+
+closure = make_closure()
 FUNCTIONS = [over_range, over_list, over_enumerate, over_generator, by_while, forever, nested, with_else, in_try,
-             try_inside, in_with, deleted, raises]
+             try_inside, in_with, deleted, raises, comprehension, closure]
 
 
 def run(function, *arguments):
@@ -208,7 +226,8 @@ def leave_at(code, offset: int, arrival: int, call):
 
 
 def list_heads(function):
-    return add_entries(function.__code__, lambda loop: ([], None), most_levels=9).loops
+    made = add_entries(function.__code__, lambda loop: ([], None), most_levels=9)
+    return () if made is None else made.loops
 
 
 CASES = [(function, place) for function in FUNCTIONS for place in range(len(list_heads(function)))]
@@ -223,7 +242,7 @@ def test_a_loop_that_is_left_goes_on_where_it_stood(function, place, n):
         left = []
 
         def make(loop):
-            return [], lambda iterator: (left.append(loop.head), (HEAD, iterator))[1]
+            return [], lambda iterator, *lists: (left.append(loop.head), (HEAD, iterator))[1]
 
         made = add_entries(function.__code__, make, most_levels=9)
         copy = FunctionType(made.code, globals(), function.__name__, None, function.__closure__)
@@ -244,7 +263,7 @@ def test_a_loop_that_is_watched_asks_at_each_head(function, place, n, most):
     expected, arrived = run(function, n), []
 
     def make(loop):
-        def resume(iterator):
+        def resume(iterator, *lists):
             arrived.append(sys._getframe(1).f_lineno)
             return WATCH if len(arrived) < most else HEAD, iterator
 
@@ -269,27 +288,32 @@ def test_a_loop_that_is_watched_asks_at_each_head(function, place, n, most):
 def test_what_is_left_of_a_loop_runs_elsewhere(function, place, n, limit):
     """The handler runs the rest of the loop as a function, or some iterations of a `while`, and goes where
     that ended."""
-    outline = Outline(function.__code__)
     expected, count = run(function, n), 0
     for arrival in range(1, 9):
         left, outlined = [], set()
 
         def make(loop):
+            outline = EnteredOutline(function.__code__)
             one = outline.find_loop(loop.body)
-            if one is None:
+            if one is None or one.free:
                 return [], None
             outlined.add(loop.head)
-            rest = outline.find_rest(one, head=loop.head)
+            rest = outline.find_rest(one, lists=outline.name_lists(one), head=loop.head)
             body = FunctionType(write_loop(outline, rest, UNBOUND), globals(), function.__name__)
 
-            def resume(iterator):
+            def resume(iterator, *lists):
                 left.append(loop.head)
                 frame = sys._getframe(1)
+                made = dict(zip(map(name_list, loop.lists), lists))
+                assert made.keys() == {*rest.grown}
                 given = frame.f_locals
                 own = {"iterable_of_loop": iterator, "iterations_of_loop": limit}
                 found = body(*[own[name] if name in own else given.get(name, UNBOUND) for name in list_parameters(rest)])
                 number = found[len(rest.results)] if len(rest.exits) + rest.is_limited > 1 else 0
-                write_variables(frame, {name: value for name, value in zip(rest.results, found) if value is not UNBOUND})
+                results = dict(zip(rest.results, found))
+                for name, items in made.items():
+                    items.extend(results.pop(name))
+                write_variables(frame, {name: value for name, value in results.items() if value is not UNBOUND})
                 if number == len(rest.exits):
                     return HEAD, iterator
                 return loop.exits.index(rest.exits[number].offset), iterator
@@ -394,7 +418,7 @@ def test_a_run_of_statements_that_is_watched_tells_its_end(function, n):
     asked = []
 
     def watch(loop):
-        def resume(iterator):
+        def resume(iterator, *lists):
             asked.append((loop.head, iterator))
             return WATCH, None
         return resume
@@ -413,16 +437,16 @@ def test_a_run_of_statements_runs_elsewhere(function, n):
     def make(loop):
         if not loop.is_run:
             return None
-        outline = Outline(function.__code__, leaders=(loop.head, *loop.exits))
+        outline = EnteredOutline(function.__code__, leaders=(loop.head, *loop.exits))
         one = outline.find_loop(loop.body)
         if one is None:
-            return lambda iterator: (HEAD, iterator)
+            return lambda iterator, *lists: (HEAD, iterator)
         rest = outline.find_rest(one, loop.exits, head=loop.head, is_run=True)
         if not outline.is_caught_alike(rest):
-            return lambda iterator: (HEAD, iterator)
+            return lambda iterator, *lists: (HEAD, iterator)
         body = FunctionType(write_loop(outline, rest, UNBOUND), globals(), function.__name__)
 
-        def resume(iterator):
+        def resume(iterator, *lists):
             called.append(loop.head)
             frame = sys._getframe(1)
             given = frame.f_locals

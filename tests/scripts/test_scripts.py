@@ -19,6 +19,7 @@ from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.learned import add_lesson
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.sampling import Sampler
+from jitcore.scripts.sessions.imports import Hook
 from jitcore.scripts.sessions.runner import has_units
 from jitcore.scripts.texts import write_record
 from jitcore.scripts.units import State
@@ -494,6 +495,118 @@ SCRIPTS = {
             values[k % 30] = values[(k + 1) % 30] * 3 + 1
         digits = len(str(values[3]))
     """,
+    "comprehensions": """
+        def weigh(i, values):
+            s = 0.0
+            for j, v in enumerate(values):
+                s += v / (i + j + 1)
+            return s
+
+        def weigh_all(values):
+            return [weigh(i, values) for i in range(len(values))]
+
+        values = [1.0] * 100
+        for k in range(60):
+            values = [v * 0.1 for v in weigh_all(values)]
+        squares = [i * k % 7 for i in range(900) for k in range(i)]
+        known = sorted(globals().keys() & {"i", "k", "v"})
+    """,
+    "comprehensions with conditions": """
+        def select(n):
+            return [k * 0.5 for k in range(n) if k % 3]
+
+        total, count = sum(select(600_000)), len(select(1000))
+        pairs = [(k, -k) for k in range(300_000) if k % 1000 == 0]
+    """,
+    "variables of functions around": """
+        def count(n):
+            step, calls = 3, 0
+
+            def add(k):
+                s = 0
+                for i in range(k):
+                    s += i * step
+                return s
+
+            def bump():
+                nonlocal calls
+                calls += 1
+                return calls
+
+            def bump_all(k):
+                s = 0
+                for i in range(k):
+                    s += bump() + calls
+                return s
+
+            first = add(n)
+            step = 5
+            return first, add(n), bump_all(n), calls
+
+        first, second, third, calls = count(200_000)
+    """,
+    "counting without end": """
+        import itertools
+
+        def first(n):
+            found = 0
+            for k in itertools.count(5, 3):
+                found += k % 7
+                if k > n:
+                    return k, found
+
+        at, found = first(900_000)
+        rest = itertools.count(10)
+        for k in rest:
+            if k > 500_000 and k % 97 == 3:
+                break
+        following = next(rest)
+    """,
+    "values of other kinds": """
+        class Grid:
+            def __init__(self, n):
+                self.n = n
+                self.values = [0.0] * n
+
+        def relax(grid, steps):
+            total = 0.0
+            for k in range(steps):
+                grid.values[k % grid.n] += 0.5
+                total += grid.values[(k + 1) % grid.n]
+            return total
+
+        totals = [relax(Grid(n), 60_000) for n in (20, 30, 40, 20)]
+    """,
+    "ranges of other steps": """
+        def go(n):
+            s = 0
+            for step in (1, 3, -2, 5, -7, 2, -1, 4):
+                for j in range(0 if step > 0 else n, n if step > 0 else 0, step):
+                    s += j * step % 11
+                s = s * len(str(s)) % 1_000_003
+            return s, j
+
+        total, last = go(400_000)
+    """,
+    "iterations that become shorter": """
+        values, kept = [0] * 200_000, {}
+        for k in range(1, 3000):
+            for j in range(0, 200_000, k * k):
+                values[j] += k
+            if k % 3 == 0:
+                kept[k] = values[k]
+        total = sum(values)
+    """,
+    "short lists": """
+        def cycle(n):
+            last, counts = [-1] * n, [0] * 5
+            for k in range(200_000):
+                last[k * 7 % n] = k
+                counts[last[k % n] % 5] += 1
+            return last, counts
+
+        last, counts = cycle(9)
+    """,
     "an element of another type": """
         values = [k % 5 for k in range(800_000)]
         values[700_000] = 2.5
@@ -503,7 +616,7 @@ SCRIPTS = {
     """,
 }
 #: How many of a script's loops are entered.
-COMPILED = {name: 1 for name in SCRIPTS} | {"rows that are one list": 0, "numbers too large": 0}
+COMPILED = {name: 1 for name in SCRIPTS} | {"rows that are one list": 0, "numbers too large": 0, "iterations that become shorter": 0}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -634,6 +747,59 @@ def test_a_loop_that_is_left_too_often_is_left_to_python():
                                          ("i = 0\nwhile i < 3: i += 1", True), ("def f(): pass", True)])
 def test_what_has_neither_loops_nor_functions_is_not_watched(source, has):
     assert has_units(compile(source, "script.py", "exec")) is has
+
+
+def test_objects_of_own_modules_are_told(tmp_path, monkeypatch):
+    """Classes, functions and variables of modules of the script, by the modules and by their own names."""
+    (tmp_path / "own_sheet.py").write_text(textwrap.dedent("""
+        FACTOR = 0.5
+        calls = []
+
+        class Sheet:
+            scale = 2.0
+
+            def __init__(self, n):
+                self.n, self.values = n, [float(k) for k in range(n)]
+
+            def at(self, k):
+                return self.values[k % self.n] * self.scale
+
+        def weigh(x):
+            return x * FACTOR
+        """))
+    source = textwrap.dedent("""
+        import own_sheet
+        from own_sheet import Sheet
+
+        def relax(sheet, steps):
+            total = 0.0
+            for k in range(steps):
+                sheet.values[k % sheet.n] += own_sheet.weigh(sheet.at(k + 1)) * 1e-3
+                total += sheet.at(k) * own_sheet.FACTOR
+            return total
+
+        sheet = Sheet(40)
+        totals = [relax(sheet, 60_000)]
+        own_sheet.FACTOR = 0.25
+        Sheet.scale = 1.0
+        totals += [relax(sheet, 60_000), relax(own_sheet.Sheet(30), 60_000)]
+        values = sheet.values
+        """)
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = run(source)[0]
+    del sys.modules["own_sheet"]
+    sampler = Sampler(sys.path[:])
+    sampler.workshop.helper = Inline()
+    hook = Hook([str(tmp_path)], sampler.prepare)
+    hook.install()
+    try:
+        found = run(source, sampler)[0]
+    finally:
+        hook.remove()
+        del sys.modules["own_sheet"]
+    assert found["totals"] == expected["totals"] and found["values"] == expected["values"]
+    assert any(unit.fate.entries for unit in sampler.units if unit.fate), [
+        unit.fate and unit.fate.reason for unit in sampler.units]
 
 
 def test_exceptions_are_those_of_python():

@@ -149,7 +149,8 @@ def _describe_rule(kind: type) -> str:
 
 class Reader:
     """Reads values. is_static: whether the Python number found by a path is part of the program. packs:
-    whether longer lists of numbers are arrays; has_packed: whether there was one. own: names of arguments
+    whether lists of numbers that are not shorter than `least` are arrays; has_packed, has_short: whether
+    there was one, or a shorter one. own: names of arguments
     that nobody else has, see `ArraySpec`. mixed: paths of lists of ints that may become floats, or the other
     way round.
 
@@ -160,9 +161,9 @@ class Reader:
     """
 
     def __init__(self, is_static: Callable[[tuple, Any], bool], packs: bool = False,
-                 own: Container[str] = (), mixed: frozenset[tuple] = frozenset()):
+                 own: Container[str] = (), mixed: frozenset[tuple] = frozenset(), least: int = MIN_PACKED):
         self.is_static, self.packs, self.own, self.mixed = is_static, packs, own, mixed
-        self.has_packed = False
+        self.least, self.has_packed, self.has_short = least, False, False
         self._rows: set[int] = set()
         self.values: list[Any] = []
         self.paths: list[tuple] = []
@@ -170,6 +171,10 @@ class Reader:
         self._seen: dict[int, int] = {}
         self._variables: dict[int, int] = {}  # id of a dict of attributes -> place of its object
         self._count = 0
+
+    def renew(self, mixed: frozenset[tuple]) -> Reader:
+        """One that reads the same way, but for mixed lists, and has read nothing."""
+        return Reader(self.is_static, self.packs, self.own, mixed, self.least)
 
     def release(self) -> None:
         """Lets go of the values: nothing more is read."""
@@ -252,10 +257,13 @@ class Reader:
         """Raises: Unreadable for a row that was met, or is met, as a list of its own."""
         if id(value) in self._rows:
             raise Unreadable(f"{describe_path(path)} is a row of a list")
-        if len(value) < MIN_PACKED or self.is_static(path, value):
+        if len(value) < 2 or self.is_static(path, value):
             return None
         found = describe_list(value)
         if found is None:
+            return None
+        if len(value) < self.least:
+            self.has_short = True
             return None
         kind, shape = found
         if path in self.mixed and kind in MIXED:

@@ -44,7 +44,8 @@ from jitcore.rewriter.control_flow.arms import make_final
 from jitcore.rewriter.functions import rewrite_function
 from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, find_owner, find_special,
-                                      is_compiled_by_numba, is_library_file, is_user_class, is_user_code)
+                                      is_compiled_by_numba, is_library_file, is_user_class, is_user_code,
+                                      is_user_function)
 from jitcore.rewriter.operations.redirects import REDIRECTS
 
 #: Attribute of the function that `autojit` returns: the function that it was given.
@@ -396,13 +397,19 @@ def find_effect(callee: Any) -> str:
     root = module.partition(".")[0]
     if module.startswith(_IMPURE_MODULES) or root == "numpy" and owner is None and name in _IMPURE_NUMPY:
         return f"{module}.{name}() is called"
-    if root in _PURE or not is_library_module(module):
+    if root in _PURE or is_user_function(callee) or not is_library_module(module):
         return ""
     return f"{module}.{name}() is called, which may do more than give a result"
 
 
+#: Names of modules that only another process has, whose objects were told to this one.
+OWN_MODULES: set[str] = set()
+
+
 def is_library_module(name: str) -> bool:
     """Whether a module is no code of the user."""
+    if name in OWN_MODULES:
+        return False
     found = sys.modules.get(name)
     return found is None or name != "__main__" and is_library_file(getattr(found, "__file__", None))
 

@@ -206,6 +206,13 @@ CELL_OPS = frozenset(
 #: The number of an iteration, and of those that a loop may still do, as variables of code that the rewriter
 #: writes.
 INDEX, LIMIT = "index_of_loop", "iterations_of_loop"
+
+
+def name_list(place: int) -> str:
+    """The name of the list that a comprehension makes, which lies at this place of the stack meanwhile."""
+    return f"<list {place}>"
+
+
 #: What inlined comprehensions do with variables that are cells: they save and restore the slot itself.
 CELL_SLOT_OPS = {"STORE_FAST": "STORE_CELL_SLOT", "LOAD_FAST_AND_CLEAR": "LOAD_CELL_SLOT_AND_CLEAR",
                  "DELETE_FAST": "DELETE_CELL_SLOT", "MAKE_CELL": "MAKE_CELL_IN_SLOT"}

@@ -11,17 +11,15 @@ variables with inner functions that may change them.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from jitcore.rewriter.bytecode.flow import (CELL_READS, STORES, Flow, Loop, find_assigned, find_entering,
                                             find_live, normalize_graph, note_assigned)
 from jitcore.rewriter.bytecode.graph import CALLS, VALUE, Block, Graph, find_reachable, stack_effect
-from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, INDEX, LIMIT, ForIter, Instruction, Jump,
-                                                    Unsupported, count_arguments, decode, is_generator,
-                                                    read_raw)
+from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, ForIter, Instruction, Jump, Unsupported,
+                                                    count_arguments, decode, is_generator, read_raw)
 from jitcore.rewriter.bytecode.versions import LOAD_ATTR_SHIFT
 
 #: What shows the variables of a frame.
@@ -112,7 +110,7 @@ class Outline:
         leaders: offsets at which blocks begin, so that a loop can be left there.
 
     Attributes:
-        code, graph: of the function.
+        code, graph: of the function. free: variables of functions around.
         loops: outer ones before those inside.
         size: number of instructions of the function.
     """
@@ -124,7 +122,8 @@ class Outline:
         self.code = code
         self.graph = normalize_graph(code, variables, leaders)
         self._raw = list(read_raw(code))
-        arguments = frozenset(code.co_varnames[: count_arguments(code)])
+        self.free = frozenset(code.co_freevars)
+        arguments = self._find_arguments()
         self.flow = Flow(self.graph, arguments)
         self.live = find_live(self.graph, with_cells=True)
         self._entering = find_entering(self.graph)
@@ -141,10 +140,18 @@ class Outline:
                 if found is not None:
                     self.loops.append(found)
 
+    def _find_arguments(self) -> frozenset[str]:
+        return frozenset(self.code.co_varnames[: count_arguments(self.code)])
+
+    @staticmethod
+    def _is_open(loop: Loop) -> bool:
+        """Whether a loop works on nothing but variables."""
+        return not loop.is_comprehension
+
     def _describe(self, loop: Loop) -> OutlinedLoop | None:
         begin = self._find_begin(loop)
         exits = self._find_exits(loop)
-        if begin is None or not exits or loop.is_comprehension or self.graph.blocks[loop.header].handled:
+        if begin is None or not exits or not self._is_open(loop) or self.graph.blocks[loop.header].handled:
             return None
         offset, bound, head, takes_iterable = begin
         blocks = [self.graph.blocks[number] for number in loop.body]
@@ -153,11 +160,11 @@ class Outline:
         if cells is None:
             return None
         assigned = {one.arg for one in instructions if one.op in (*STORES, "DELETE_FAST", "DELETE_DEREF")}
-        read = _list_reads(instructions)
+        read = list_reads(instructions)
         behind = self.graph.variables.union(*(self.live[one.block] for one in exits))
-        free = tuple(name for name in self.code.co_freevars if name in {one.arg for one in instructions})
+        free = tuple(sorted(self.free.intersection(one.arg for one in instructions)))
         results = tuple(sorted((assigned & behind) - {*free}))
-        into = (self.live[loop.header] | _list_reads(head)) & (read | {*results}) - {*free}
+        into = (self.live[loop.header] | list_reads(head)) & (read | {*results}) - {*free}
         parameters = tuple(sorted(into))
         certain = frozenset.intersection(*(frozenset(self.assigned[one.block]) for one in exits))
         bound, certain = bound - self._cleared, certain - self._cleared
@@ -170,156 +177,6 @@ class Outline:
             varying=frozenset(into) & self._list_stored_around(loop), results=results,
             unsure_results=frozenset(results) - certain, cells=cells, free=free, exits=exits,
             is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))
-
-    def find_rest(self, loop: OutlinedLoop, sides: Iterable[int] = (),
-                  lists: Iterable[str] = (), head: int | None = None,
-                  make_element: FunctionType | None = None, is_run: bool = False) -> OutlinedLoop:
-        """What is left of a loop at its head, where some iterations are done: of a `for` its iterator is an
-        argument, of a `while` the number of iterations. Or a run of statements in it.
-
-        sides: offsets of parts of the loop where it is left, too. lists: variables that are lists. head: the
-        offset to which the iterations of a `while` go back, behind the condition that its header decides.
-        make_element: see `OutlinedLoop`. is_run: whether it begins at the offset `head`, and ends at `sides`.
-        """
-        blocks, natural, exits = self.graph.blocks, copy.copy(loop.loop), list(loop.exits)
-        if is_run:
-            natural.base, natural.iterates = natural.base + natural.iterates, False
-            natural.header = self._find_start(natural, head)
-        header, is_once = blocks[natural.header], False
-        if sides:
-            cut = [number for number in natural.body if blocks[number].order in sides]
-            inside = natural.body - {*cut}
-            ways = {one: [to for to in self._list_ways(blocks[one]) if to in inside] for one in natural.body}
-            natural.body = {*find_reachable(ways, [natural.header])}
-            reached = natural.body
-            left = {one for number in reached for one in blocks[number].successors}
-            is_once = natural.header not in left
-            if is_once and natural.iterates:  # there is an element
-                natural.body -= {natural.header}
-                left = {one for number in natural.body for one in blocks[number].successors}
-            exits = [self._make_exit(one.block, natural, one.offset) for one in exits if one.block in left]
-            for number in cut:
-                if number in left:
-                    exits.append(self._make_exit(number, natural, blocks[number].order))
-        instructions = [one for number in natural.body for one in blocks[number].instructions]
-        read = _list_reads(instructions)
-        assigned = {one.arg for one in instructions if one.op in STORES}
-        start = header.number if natural.iterates else self._find_start(natural, head)
-        if is_once and natural.iterates:
-            start = header.terminator.body
-        ends = [*(one.block for one in exits), *[start][is_once:]]  # it may have done some iterations
-        behind = self.graph.variables.union(*(self.live[number] for number in ends))
-        grown = frozenset(lists) - {*loop.cells, *loop.free, *assigned}
-        grown -= self._list_otherwise_read(instructions)
-        variable = self._find_counter(natural)
-        told = {variable} if sides or len(exits) > 1 else set()
-        results = (assigned & (behind | told) | grown) - {*loop.free}
-        known = self.live[start] | self.graph.variables & results
-        into = known & (read | results) - {*loop.free} - grown
-        bound = frozenset(self.assigned[start]) - self._cleared
-        certain = frozenset.intersection(*(frozenset(self.assigned[number]) for number in ends)) | grown
-        head = (Instruction("GET_ITER"),) if natural.iterates and not is_once else ()
-        is_limited = not natural.iterates and not is_run
-        own = (INDEX,) if make_element is not None else (LIMIT,) * is_limited
-        counter = own[0] if own else variable if variable in results else None
-        return loop._replace(
-            loop=natural, head=head, depth=natural.base, is_limited=is_limited,
-            takes_iterable=natural.iterates,
-            parameters=tuple(sorted(into)), unsure=into - bound, varying=loop.varying | into & natural.stored,
-            results=(*sorted(results), *own), unsure_results=frozenset(results) - (certain - self._cleared),
-            exits=tuple(exits), grown=tuple(sorted(grown)), head_block=start, make_element=make_element,
-            is_once=is_once, counter=counter)
-
-    @staticmethod
-    def _list_ways(block: Block) -> list[int]:
-        """Where control may go from a block, with its handler."""
-        return [*block.successors, *([block.handler[0]] if block.can_raise else ())]
-
-    def is_caught_alike(self, loop: OutlinedLoop) -> bool:
-        """Whether what a loop raises goes to where it goes at its beginning."""
-        body, outside = loop.loop.body, self.graph.blocks[loop.head_block].handler
-        own = {self.graph.blocks[number].handler for number in body} - {outside, None}
-        return all(handler[0] in body for handler in own)
-
-    def find_loop(self, body: Iterable[int]) -> OutlinedLoop | None:
-        """The smallest loop that has instructions at all these offsets of the code object which it reads."""
-        known = {offset for number in self.graph.blocks for offset in self._list_offsets(number)}
-        wanted = known.intersection(body)
-        around = [one for one in self.loops
-                  if wanted <= {offset for number in one.loop.body for offset in self._list_offsets(number)}]
-        return min(around, key=lambda one: len(one.loop.body), default=None)
-
-    def _list_offsets(self, number: int) -> set[int]:
-        block = self.graph.blocks[number]
-        own = {offset for one in block.instructions for offset in one.offsets}
-        return own | ({int(block.order)} if block.order % 1 == 0 else set())
-
-    def _find_start(self, loop: Loop, head: int | None) -> int:
-        found = [number for number in loop.body if (_find_offset(self.graph.blocks[number]) or -1) == head]
-        return found[0] if found else loop.header
-
-    def _list_otherwise_read(self, instructions: Sequence[Instruction]) -> set[str]:
-        """Variables that more is done with than calling their method `append`."""
-        append = ("LOAD_ATTR", "append")
-        following = [(one.op, self.code.co_names[one.arg >> LOAD_ATTR_SHIFT] if one.op == "LOAD_ATTR" else "")
-                     for one in instructions[1:]]
-        return {name for one, then in zip(instructions, [*following, ("", "")]) if then != append
-                for name in _list_reads([one])}
-
-    def _find_counter(self, loop: Loop) -> str | None:
-        """The variable that has the number of the iteration: of a `for` the one that it goes through with,
-        where nothing else in it assigns that."""
-        header = self.graph.blocks[loop.header]
-        if not isinstance(header.terminator, ForIter):
-            return None
-        first = self.graph.blocks[header.terminator.body].instructions[:1]
-        if not first or first[0].op not in STORES:
-            return None
-        name = first[0].arg
-        stores = [one for number in loop.body for one in self.graph.blocks[number].instructions
-                  if one.op in (*STORES, "LOAD_FAST_AND_CLEAR", "DELETE_FAST") and one.arg == name]
-        return name if len(stores) == 1 else None
-
-    def find_fresh(self, loop: OutlinedLoop) -> frozenset[str]:
-        """Results that each iteration assigns before it reads them, or ends, or leaves the loop: of a loop
-        that has an iteration before it their values do not matter."""
-        blocks, body, header = self.graph.blocks, loop.loop.body, loop.loop.header
-        everything = frozenset(loop.results) - {*loop.free}
-        assigned = {number: everything for number in body} | {header: frozenset()}
-        read: set[str] = set()
-        before = {number: {last for one in body if number in blocks[one].successors
-                           for last in self._list_last(one, number)} for number in body - {header}}
-        changed = True
-        while changed:
-            changed = False
-            for number in body - {header}:
-                known = [self._note_fresh(assigned[one], one) for one in before[number]]
-                found = frozenset.intersection(everything, *known)
-                changed |= found != assigned[number]
-                assigned[number] = found
-        fresh = everything
-        for number in body:
-            known = set(assigned[number])
-            for one in blocks[number].instructions:
-                read |= _list_reads([one]) - known
-                known |= {one.arg} if one.op in STORES else set()
-            is_exhaustion = number == header and loop.loop.iterates
-            leaves = any(target not in body or target == header for target in blocks[number].successors)
-            if leaves and not is_exhaustion:
-                fresh &= known
-        return fresh - read
-
-    def _list_last(self, number: int, following: int) -> list[int]:
-        """Blocks that come before a block on the way to another one: of a loop that has an iteration, on the
-        way behind it, those that end one."""
-        blocks, ways = self.graph.blocks, self.graph.blocks[number].terminator
-        if not isinstance(ways, ForIter) or following != ways.exit:
-            return [number]
-        before = {one.number for one in blocks.values() if number in one.successors}
-        return [*before - self._entering.keys()] if before & self._entering.keys() else [number]
-
-    def _note_fresh(self, assigned: frozenset[str], number: int) -> frozenset[str]:
-        return assigned | {one.arg for one in self.graph.blocks[number].instructions if one.op in STORES}
 
     @staticmethod
     def _list_stored_around(loop: Loop) -> set[str]:
@@ -338,7 +195,7 @@ class Outline:
         blocks = [self.graph.blocks[loop.header], *(self.graph.blocks[number] for number in loop.latches)]
         positions = [position, *(block.position for block in blocks)]
         positions += [one.position for block in blocks for one in block.instructions]
-        offset = _find_offset(blocks[0])  # a jump back to it is the `while` of `while True`
+        offset = find_offset(blocks[0])  # a jump back to it is the `while` of `while True`
         positions += [raw.position for raw in self._raw if raw.target == offset and "BACKWARD" in raw.name]
         return min((place[0] for place in positions if place and place[0]), default=self.code.co_firstlineno)
 
@@ -376,17 +233,17 @@ class Outline:
         blocks, found = self.graph.blocks, []
         for number in loop.outs:
             target = blocks[number]
-            offset = _find_offset(target)
+            offset = find_offset(target)
             if offset is None or target.handled:
                 return None
             sources = [one for one in loop.body if number in blocks[one].successors]
             for depth in range(loop.base, len(target.layout)):
                 if target.layout[depth] != VALUE or not all(self._is_iterator(one, depth) for one in sources):
                     return None
-            found.append(self._make_exit(number, loop, offset))
+            found.append(self.make_exit(number, loop, offset))
         return tuple(found)
 
-    def _make_exit(self, number: int, loop: Loop, offset: float) -> Exit:
+    def make_exit(self, number: int, loop: Loop, offset: float) -> Exit:
         block = self.graph.blocks[number]
         offsets = block.instructions[0].offsets if block.instructions else ()
         return Exit(number, len(block.layout) - loop.base, (int(offset), *offsets))
@@ -422,7 +279,7 @@ class _Cells:
 
     def __init__(self, code: CodeType):
         inner = [const for const in code.co_consts if isinstance(const, CodeType)]
-        self.stored_inside = {name for one in inner for name in _list_stored(one)}
+        self.stored_inside = {name for one in inner for name in list_stored(one)}
         shared = {name for one in inner for name in one.co_freevars if not _runs_at_once(one)}
         self.private = {*code.co_cellvars} - shared
 
@@ -432,7 +289,7 @@ def _runs_at_once(code: CodeType) -> bool:
     return code.co_name in _COMPREHENSIONS and not any(isinstance(one, CodeType) for one in code.co_consts)
 
 
-def _list_stored(code: CodeType) -> Iterator[str]:
+def list_stored(code: CodeType) -> Iterator[str]:
     """The free variables that a function, or one inside it, assigns."""
     try:
         steps = decode(code).steps
@@ -445,7 +302,7 @@ def _list_stored(code: CodeType) -> Iterator[str]:
                 yield one.arg
     for const in code.co_consts:
         if isinstance(const, CodeType):
-            yield from _list_stored(const)
+            yield from list_stored(const)
 
 
 def _find_head(block: Block, base: int, code: CodeType) -> int | None:
@@ -465,7 +322,7 @@ def _find_head(block: Block, base: int, code: CodeType) -> int | None:
     return start if all(one.op in _HEAD_OPS for one in head) and calls <= described else None
 
 
-def _list_reads(instructions: Iterable[Instruction]) -> frozenset[str]:
+def list_reads(instructions: Iterable[Instruction]) -> frozenset[str]:
     ops = CELL_READS | {"LOAD_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"}
     return frozenset(one.arg for one in instructions if one.op in ops)
 
@@ -474,7 +331,7 @@ def _count(numbers: Iterable[int], graph: Graph) -> int:
     return sum(len(graph.blocks[number].instructions) + 1 for number in numbers)
 
 
-def _find_offset(block: Block) -> int | None:
+def find_offset(block: Block) -> int | None:
     """Where the code of a block begins."""
     if block.instructions:
         return min(block.instructions[0].offsets, default=None)

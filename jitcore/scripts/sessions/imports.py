@@ -39,6 +39,8 @@ class Hook:
         class Loader(SourceFileLoader):
             """Loads a module of the script. Source, compiled file, name and place are as always."""
 
+            is_of_script = True
+
             def get_code(self, fullname: str) -> CodeType | None:
                 make = super().get_code
                 state = self.path_stats(self.path)
