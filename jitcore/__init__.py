@@ -136,9 +136,10 @@ if TYPE_CHECKING:
         ad_checkpoint as ad_checkpoint, api as api, custom_batching as custom_batching,
         custom_derivatives as custom_derivatives, debug as debug,
         distributed as distributed, dtypes as dtypes, errors as errors, experimental as experimental,
-        export as export, flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy,
-        ops as ops, profiler as profiler, random as random, scipy as scipy, sharding as sharding,
-        stages as stages, test_util as test_util, tree as tree, tree_util as tree_util, typing as typing,
+        export as export, extend as extend, flatten_util as flatten_util, image as image, lax as lax,
+        nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, scipy as scipy,
+        sharding as sharding, stages as stages, test_util as test_util, tree as tree,
+        tree_util as tree_util, typing as typing,
     )
     from jitcore.api import (
         autojit as autojit, block_until_ready as block_until_ready, checkpoint as checkpoint,

@@ -61,7 +61,7 @@ PARAMETERS |= {
     "numpy.promote_types.b": "DTypeLike", "numpy.isdtype.kind": "Any", "numpy.isscalar.element": "Any",
     "numpy.iterable.y": "Any", "numpy.issubdtype.arg1": "Any", "numpy.issubdtype.arg2": "Any",
     "numpy.can_cast.from_": "Any",
-    "numpy.block.arrays": "NestedArrayLike",
+    "numpy.block.arrays": "NestedArrayLike", "numpy.fft.ihfft.a": "NestedArrayLike",
     "numpy.pad.mode": "str | Callable[..., Any]", "numpy.fromfunction.function": "Callable[..., Any]",
     "numpy.mask_indices.mask_func": "Callable[..., Any]",
     "numpy.piecewise.funclist": "Sequence[ArrayLike | Callable[..., Any]]", "numpy.piecewise.*args": "Any",

@@ -156,6 +156,8 @@ def fits(value, kind: ast.expr) -> bool:
         return text != "Initializer" or callable(value)
     if text in ("Array", "None"):
         return isinstance(value, jitcore.Array) if text == "Array" else value is None
+    if isinstance(kind, ast.BinOp):
+        return fits(value, kind.left) or fits(value, kind.right)
     if not isinstance(kind, ast.Subscript):
         return type(value).__name__ == text.removeprefix("_")
     of, kinds = ast.unparse(kind.value), getattr(kind.slice, "elts", [kind.slice])

@@ -65,7 +65,7 @@ def log10(x):
 
 def _log1p(x):
     """SciPy's for complex numbers: NumPy's adds 1 first, and has no digit left near 0."""
-    return special.log1p(x) if x.dtype.kind == "c" else np.log1p(x)
+    return special.log1p(x) if x.dtype.char in "FD" else np.log1p(x)
 
 
 @elementwise(impl=_log1p, hlo="log_plus_one", domain=(-0.9, 3), cost=14,

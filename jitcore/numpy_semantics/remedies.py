@@ -143,6 +143,8 @@ _ROWS = (
            "write np.ascontiguousarray(x).reshape(shape), or x.T.reshape for order='F'"),
     Remedy(r"floating-point errors", "Programs compute inf and nan without a word.",
            "ask for it: if (x == 0).any(): raise ZeroDivisionError"),
+    Remedy(r"depends on rounding", "LAPACK finds many eigenvalues in an order that is no part of them.",
+           "use np.linalg.eigh for a symmetric matrix, or call it outside and pass its result"),
     Remedy(r"list of traced length", "How many elements it has is known when the program runs.",
            "append numbers of one type, read elements by index, and make an array of it: np.array(values)"),
     Remedy(

@@ -256,6 +256,7 @@ def weibull_min(key, scale, concentration, shape=(), dtype=None) -> Array:
 
     shape: of what is drawn, which is broadcast against the parameters; None takes their common shape."""
     parameters = scale, concentration
+    read_shape("weibull_min", None, *parameters)
     key, shape, dtype = read_call("weibull_min", key, shape, dtype,
                                   parameters=parameters if shape is None else ())
     scale, concentration = (to_parameter(value, dtype) for value in parameters)

@@ -262,7 +262,7 @@ def test_sources_of_numpy_are_traced(name):
 
 
 @pytest.mark.parametrize("function", [
-    np.triu, lambda a: np.compress([True], a, axis=0), lambda a: np.delete(a, []), lambda a: np.quantile(a, 0.3, method="hazen"),
+    np.triu, lambda a: np.compress([True], a, axis=0), lambda a: np.quantile(a, 0.3, method="hazen"),
     lambda a: np.argmax(a * 1j), lambda a: np.median(a * 1j), lambda a: int(a[0] * 1j)])
 def test_errors_that_numpy_does_not_raise_are_refusals(function):
     """Where an implementation has a limit of its own."""
