@@ -8,6 +8,7 @@ works, too. Dask's own functions of the same arrays on two workers come last.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Callable, Sequence
 from time import perf_counter
@@ -29,11 +30,12 @@ _TURNS = 4
 
 class Row(NamedTuple):
     """make: (da, share of the full size) -> arguments; jitted: the function; plain: the same in functions of
-    NumPy and Dask, if they have it."""
+    NumPy and Dask, if they have it. by_blocks: whether `map_blocks` has to be told that chunks are apart."""
 
     make: Callable[[Any, float], tuple]
     jitted: Callable
     plain: Callable | None = None
+    by_blocks: bool = False
 
 
 def _make_grid(da: Any, share: float) -> tuple:
@@ -46,11 +48,21 @@ def _make_options(da: Any, share: float) -> tuple:
     return tuple(da.random.random(count, chunks=count // 16) + 0.5 for _ in range(3))
 
 
+def _make_points(da: Any, share: float) -> tuple:
+    side = int(2000 * share)
+    return tuple(da.random.random((side, side), chunks=(side // 8, side)) * 3 - 2 for _ in range(2))
+
+
+def _make_states(da: Any, share: float) -> tuple:
+    count = int(1_000_000 * share)
+    return tuple(da.random.random(count, chunks=count // 8) + 10 for _ in range(3))
+
+
 def _make_samples(da: Any, share: float) -> tuple:
     count = int(400_000 * share)
     x = da.random.random((count, 64), chunks=(count // 16, 64))
     rng = np.random.default_rng(0)
-    return {"in": rng.normal(size=(64, 128)), "out": rng.normal(size=128)}, x, x[:, 0]
+    return {"in": rng.normal(size=(64, 512)) / 8, "out": rng.normal(size=512)}, x, x[:, 0]
 
 
 @jit
@@ -75,6 +87,31 @@ def price(spot, strike, time):
 
 def _normal(x):
     return 1 / (1 + jnp.exp(-1.5976 * x - 0.07056 * x**3))
+
+
+@jit
+def count_rounds(x, y):
+    """Of the Mandelbrot set, 500 at most."""
+
+    def step(_, state):
+        a, b, rounds = state
+        stays = a * a + b * b <= 4
+        return (jnp.where(stays, a * a - b * b + x, a), jnp.where(stays, 2 * a * b + y, b),
+                rounds + stays.astype(int))
+
+    return lax.fori_loop(0, 500, step, (x * 0, y * 0, (x * 0).astype(int)))[2]
+
+
+@jit
+def integrate(x, y, z):
+    """2,000 steps of Lorenz' equations from many places."""
+
+    def step(_, state):
+        x, y, z = state
+        return x + 0.05 * (y - x), y + 0.005 * (x * (28 - z) - y), z + 0.005 * (x * y - 8 / 3 * z)
+
+    x, y, z = lax.fori_loop(0, 2000, step, (x, y, z))
+    return jnp.sqrt(x * x + y * y + z * z)
 
 
 @jit
@@ -116,6 +153,8 @@ def _step_plain(u):
 ROWS = {
     "20 steps of diffusion": Row(_make_grid, diffuse, diffuse_plain),
     "option prices, mean and maximum": Row(_make_options, price, price_plain),
+    "Mandelbrot set": Row(_make_points, count_rounds, by_blocks=True),
+    "an ensemble of Lorenz' equations": Row(_make_states, integrate, by_blocks=True),
     "gradient of a loss": Row(_make_samples, descend),
     "standardized columns": Row(_make_grid, standardize, standardize_plain),
 }
@@ -152,14 +191,16 @@ def _measure(row: Row, effort: Effort) -> dict[str, float]:
 
     share, turns = (1.0, _TURNS) if effort.repeats else (0.25, 1)
     best: dict[str, float] = {}
-    with LocalCluster(1, threads_per_worker=1, dashboard_address=None) as single, Client(single) as one, \
-            LocalCluster(2, threads_per_worker=1, dashboard_address=None) as double, Client(double) as two:
+    make = functools.partial(LocalCluster, threads_per_worker=1, dashboard_address=None)
+    with make(n_workers=1) as single, Client(single) as one, make(n_workers=2) as double, \
+            Client(double) as two:
         given = {}
         for client in (one, two):
             with client.as_current():
                 given[client] = [_keep(value) if isinstance(value, da.Array) else value
                                  for value in row.make(da, share)]
-        calls = {"one": (one, row.jitted), "two": (two, row.jitted), "plain": (two, row.plain)}
+        jitted = functools.partial(da.map_blocks, row.jitted, dtype=float) if row.by_blocks else row.jitted
+        calls = {"one": (one, jitted), "two": (two, jitted), "plain": (two, row.plain)}
         for turn in range(turns + 1):
             for name, (client, function) in calls.items():
                 if function is None:

@@ -7,7 +7,7 @@ import pytest
 def client():
     """Two worker processes of one thread."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: jitcore[interop]")
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster, distributed.Client(cluster) as made:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, distributed.Client(cluster) as made:
         yield made
 
 
