@@ -397,9 +397,6 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     return call_named
 
 
-preload_backend()
-
-
 def pmap(fun: Callable[P, R], axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
          static_broadcasted_argnums: int | Sequence[int] = (), devices: Sequence[Device] | None = None,
          backend: str | None = None, axis_size: int | None = None,
@@ -440,3 +437,6 @@ def pmap(fun: Callable[P, R], axis_name: Any = None, *, in_axes: Any = 0, out_ax
         return batched(*(args[position] for position in places), **kwargs)
 
     return jit(map_parts, static_argnums=fixed, donate_argnums=donate_argnums, backend=backend)
+
+
+preload_backend()

@@ -44,7 +44,7 @@ from jitcore.dispatch.tracing import TracedFunction
 from jitcore.lax.control_flow.raise_if import raise_if
 from jitcore.numpy_semantics.errors import NeedsIdentity, NeedsRows, not_traceable
 from jitcore.numpy_semantics.mode import NumpyMode
-from jitcore.numpy_semantics.values.letters import Letter, Letters
+from jitcore.numpy_semantics.values.letters import TracedText
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.number_lists import NeedsMixed
 from jitcore.numpy_semantics.values.numbers import Number
@@ -218,7 +218,7 @@ class Session:
         """The places that a traced number was computed from; None where that is not known."""
         if isinstance(handle, Number) and handle.form is not None:
             raws = [term.raw for term, _ in handle.form.terms]
-        elif isinstance(handle, (Number, Scalar, Letter, Letters)):
+        elif isinstance(handle, (Number, Scalar, TracedText)):
             raws = [handle.read()]
         else:
             return None

@@ -72,6 +72,8 @@ def _begin(compute: Callable) -> Callable:
 
 rows("max amax min amin nanmax nanmin", _begin)
 rows("ptp")
+
+
 def _find_known(compute: Callable) -> Callable:
     def reduce(raw, axis=None, **options):
         if raw.dtype.kind in "fc" and raw.size:

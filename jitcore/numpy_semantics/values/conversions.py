@@ -18,7 +18,7 @@ from jitcore import dtypes, lax
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
-from jitcore.numpy_semantics.values.letters import Letter, Letters, chr_of, int_of, ord_of
+from jitcore.numpy_semantics.values.letters import Letter, TracedText, chr_of, int_of, ord_of
 from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
@@ -57,7 +57,7 @@ def _define_conversion(kind: type, convert: Callable) -> Callable:
             raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
         if type(args[0]) is Text:
             raise not_traceable(f"a number made of a text by {kind.__name__}()")
-        if isinstance(args[0], (Letter, Letters)):
+        if isinstance(args[0], TracedText):
             if kind is int and type(args[0]) is Letter:
                 return int_of(args[0])
             raise needs_value(args[0], f"{kind.__name__}()")
@@ -108,7 +108,7 @@ def type_of(x: Any) -> type:
     """The type that Python's object would have."""
     if isinstance(x, StandIn):
         return x.__class__
-    if isinstance(x, (Letter, Letters)):
+    if isinstance(x, TracedText):
         return str
     if isinstance(x, (NDArray, Text)):
         return str if type(x) is Text else np.flatiter if type(x) is FlatArray else np.ndarray

@@ -26,7 +26,7 @@ from jitcore.process.lists import pack_text
 from jitcore.rewriter.control_flow.iterators import iterate_elements
 from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
 
-__all__ = ["Letter", "Letters", "chr_of", "int_of", "ord_of"]
+__all__ = ["Letter", "Letters", "TracedText", "chr_of", "int_of", "ord_of"]
 
 #: Code points of which it is known what they are.
 _ASCII = 128
@@ -60,7 +60,7 @@ class TextKind(Kind):
         return self.make(raw)
 
 
-class _TracedText(WithoutValue, Handle):
+class TracedText(WithoutValue, Handle):
     """A str. raw: its code points, int32."""
 
     __slots__ = ("raw",)
@@ -80,7 +80,7 @@ class _TracedText(WithoutValue, Handle):
         return type(other) is type(self) and other.raw is self.raw
 
     def is_object(self, other: Any) -> Any:
-        if self is other or not isinstance(other, (str, _TracedText)):
+        if self is other or not isinstance(other, (str, TracedText)):
             return self is other
         raise needs_identity(str)
 
@@ -106,7 +106,7 @@ def _wrap(raw: Array) -> Number:
 
 
 # -- one letter ---------------------------------------------------------------------------------------------
-class Letter(_TracedText):
+class Letter(TracedText):
     """A str of one letter."""
 
     __slots__ = ()
@@ -124,24 +124,6 @@ class Letter(_TracedText):
         if compare in (lax.eq, lax.ne):
             return compare is lax.ne
         raise needs_value(self, "an order of several letters")
-
-    def __eq__(self, other):
-        return self._compare(other, lax.eq)
-
-    def __ne__(self, other):
-        return self._compare(other, lax.ne)
-
-    def __lt__(self, other):
-        return self._compare(other, lax.lt)
-
-    def __le__(self, other):
-        return self._compare(other, lax.le)
-
-    def __gt__(self, other):
-        return self._compare(other, lax.gt)
-
-    def __ge__(self, other):
-        return self._compare(other, lax.ge)
 
     __hash__ = WithoutValue.__hash__
 
@@ -164,6 +146,12 @@ def _make_change(name: str) -> Callable:
     return lambda self: Letter(self._look_up(table))
 
 
+def _make_comparison(compare: Callable) -> Callable:
+    return lambda self, other: self._compare(other, compare)
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Letter, f"__{_name}__", _make_comparison(getattr(lax, _name)))
 for _name in _QUESTIONS:
     setattr(Letter, _name, _make_question(_name))
 for _name in _CHANGES:
@@ -189,7 +177,7 @@ def ord_of(letter: Any) -> Any:
 
 def chr_of(number: Any) -> Any:
     """`chr`."""
-    if type(number) is not Number or number.python_type is complex or number.python_type is float:
+    if type(number) is not Number or number.python_type not in (bool, int):
         return chr(number)
     code = _bound(_widen(number.read()), 0x10FFFF, ValueError("chr() arg not in range(0x110000)"))
     return Letter(lax.convert_element_type(code.read(), dtypes.int32))
@@ -202,7 +190,7 @@ def int_of(letter: Letter) -> Number:
 
 
 # -- many letters -------------------------------------------------------------------------------------------
-class Letters(_TracedText):
+class Letters(TracedText):
     """A str of a length that is known."""
 
     __slots__ = ()
@@ -245,7 +233,7 @@ class Letters(_TracedText):
             other = Letters.of(other)
         if type(other) is Letters and len(other) == len(self):
             return _wrap(lax.reduce_and(lax.eq(self.raw, other.raw), (0,)))
-        return False if isinstance(other, (str, _TracedText)) else NotImplemented
+        return False if isinstance(other, (str, TracedText)) else NotImplemented
 
     def __ne__(self, other):
         found = self.__eq__(other)
@@ -254,7 +242,7 @@ class Letters(_TracedText):
         return found if found is NotImplemented else not found
 
     __hash__ = WithoutValue.__hash__
-    __lt__ = __le__ = __gt__ = __ge__ = _TracedText._refuse
+    __lt__ = __le__ = __gt__ = __ge__ = TracedText._refuse
 
     def holds(self, letter: Any) -> Array:
         """`letter in self`."""
