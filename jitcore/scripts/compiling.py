@@ -7,6 +7,7 @@ the cache on disk; or the reason why there is none.
 
 from __future__ import annotations
 
+import enum
 import functools
 import io
 import pickle
@@ -33,7 +34,7 @@ from jitcore.rewriter.writing.entered import EnteredOutline
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop, list_stored
 from jitcore.scripts.entries import OPAQUE, list_assigned
-from jitcore.scripts.environment import Rebuilt
+from jitcore.scripts.environment import Rebuilt, list_methods
 from jitcore.scripts.gates import HEAD
 from jitcore.scripts.iterators import ANY_STEP, Column
 from jitcore.scripts.regions import FromDisk, Job
@@ -197,8 +198,8 @@ class _Policy(NumberPolicy):
 
 def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
     """Names of attributes that the script's functions and methods assign, but those that make objects."""
-    methods = [one for kind in rebuilt.classes.values() for one in vars(kind).values()]
-    codes = [one.__code__ for one in (*rebuilt.functions, *methods) if isinstance(one, Function)]
+    methods = [one for kind in rebuilt.classes.values() for one in list_methods(kind)]
+    codes = [one.__code__ for one in (*rebuilt.functions, *methods)]
     return frozenset(code.co_names[raw.arg] for code in codes if code.co_name != "__init__"
                      for raw in read_raw(code) if raw.name == "STORE_ATTR")
 
@@ -297,6 +298,8 @@ class _Pickler(pickle.Pickler):
             self.known[id(array)] = "array", number
         for number, kind in rebuilt.classes.items():
             self.known[id(kind)] = "class", number
+            for member in kind if isinstance(kind, enum.EnumMeta) else ():
+                self.known[id(member)] = "member", (number, member.name)
         for number, generator in rebuilt.generators.items():
             self.known[id(generator)] = "generator", number
         for value in constants:
@@ -309,8 +312,9 @@ class _Pickler(pickle.Pickler):
             if isinstance(value, types.FunctionType):
                 self.known.setdefault(id(value.__code__), ("code of", value))
             guard = getattr(value, "__self__", None)
-            if isinstance(guard, ClassGuard) and id(guard.kind) in self.known:
-                number = self.known[id(guard.kind)][1]
+            if isinstance(guard, ClassGuard):
+                kind = guard.kind
+                number = self.known.get(id(kind), (None, (kind.__module__, kind.__qualname__)))[1]
                 self.known |= {id(value): ("check", number), id(guard.version): ("version", number),
                                id(guard.known): ("known version", number)}
 

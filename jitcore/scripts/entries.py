@@ -24,7 +24,8 @@ from jitcore.rewriter.bytecode.versions import LOOP_ENDS, NAME_SHIFTS, NULL_BELO
 from jitcore.scripts.gates import DECLINED, RAISED, WATCH, Gate, Leave, Loop, Prepared, Slot
 from jitcore.scripts.watching import LoopCopy
 
-__all__ = ["add_entries", "list_appended", "list_assigned", "list_parameters", "list_read"]
+__all__ = ["add_entries", "list_appended", "list_assigned", "list_parameters", "list_read",
+           "may_take_long"]
 
 #: What ends a block.
 _ENDS = frozenset("RETURN_VALUE RETURN_CONST RAISE_VARARGS RERAISE JUMP_FORWARD JUMP_BACKWARD "
@@ -34,6 +35,9 @@ _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
 _WORK = _CALLS | {"BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "FOR_ITER"}
 #: Of co_flags: a function; variadic, a generator, a coroutine.
 _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
+#: Operations of a function without a loop, from which on its calls may be worth a program.
+_FEW_OPERATIONS = 4
+_OPERATIONS = _CALLS | {"BINARY_OP", "BINARY_SUBSCR", "BINARY_SLICE"}
 _GLOBALS, _ATTRIBUTES = ("LOAD_GLOBAL",), ("LOAD_METHOD", "LOAD_ATTR")
 #: Names by which scripts call what has effects outside of them.
 OPAQUE = frozenset("print input open plt pyplot ax axes fig figure sys logging write savefig imshow plot "
@@ -313,6 +317,15 @@ def list_parameters(code: CodeType) -> tuple[str, ...] | None:
     is_plain = code.co_flags & (_FUNCTION | _SPECIAL) == _FUNCTION
     in_cells = {*code.co_freevars} or {*names} & {*code.co_cellvars}
     return names if is_plain and names and not in_cells else None
+
+
+def may_take_long(code: CodeType) -> bool:
+    """Whether calls of a function may be worth a program: an entry costs each call some nanoseconds."""
+    if not list_parameters(code):
+        return False
+    raw = list(read_raw(code))
+    has_loop = any(item.target is not None and item.target <= item.offset for item in raw)
+    return has_loop or sum(item.name in _OPERATIONS for item in raw) >= _FEW_OPERATIONS
 
 
 class _Writer:

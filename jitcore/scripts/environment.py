@@ -11,12 +11,13 @@ What cannot be told (objects of the script's own classes, open files, figures, l
 
 from __future__ import annotations
 
+import enum
 import io
 import marshal
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jitcore.process import lists, streams
@@ -35,6 +36,7 @@ Restore = Callable[[types.CodeType], types.CodeType]
 #: Items of a list, dict or set that are told.
 MAX_ITEMS = 1000
 _CONTAINERS = (list, dict, set, frozenset, tuple)
+_TOLD = (types.BuiltinFunctionType, range, slice, types.EllipsisType, property, staticmethod, classmethod)
 
 
 class Opaque:
@@ -145,6 +147,8 @@ class Described:
             return self.functions[number].__code__
         if kind == "stream":
             return streams.share(number)
+        if kind == "member":
+            return find_member(self.classes, number)
         if kind == "module object":
             return self.reached[number]
         return {"function": self.functions, "module": self.modules, "array": self.arrays,
@@ -189,10 +193,12 @@ class _Pickler(pickle.Pickler):
         if isinstance(value, type):
             if is_known(value.__module__):
                 return None
-            if not is_plain_class(value):
+            if not is_plain_class(value) and not is_plain_enum(value):
                 return "opaque", f"class {value.__name__}"
             return "class", self.described.classes.number(value)
-        if kind in (types.BuiltinFunctionType, range, slice, types.EllipsisType):
+        if is_plain_enum(kind):
+            return "member", (self.described.classes.number(kind), value.name)
+        if kind in _TOLD:
             return None
         if np is not None and isinstance(value, (np.generic, np.dtype, np.ufunc)):
             return None
@@ -228,12 +234,25 @@ def read_state(value: Any) -> dict[str, Any]:
 
 
 def _list_stored_attributes(kind: type) -> list[str]:
+    """In the order of the text, those that a property sets where it is set."""
     found = []
-    for function in vars(kind).values():
-        if type(function) is types.FunctionType:
-            raw = read_raw(function.__code__)
-            found += [function.__code__.co_names[one.arg] for one in raw if one.name == "STORE_ATTR"]
+    for function in list_methods(kind):
+        for one in read_raw(function.__code__):
+            if one.name == "STORE_ATTR":
+                name = function.__code__.co_names[one.arg]
+                setter = getattr(getattr(kind, name, None), "fset", None)
+                found += [name] if type(setter) is not types.FunctionType else [
+                    setter.__code__.co_names[set.arg] for set in read_raw(setter.__code__)
+                    if set.name == "STORE_ATTR"]
     return found
+
+
+def list_methods(kind: type) -> list[types.FunctionType]:
+    """The functions among a class's own variables, those of properties too."""
+    found: list = []
+    for one in vars(kind).values():
+        found += (one.fget, one.fset, one.fdel) if type(one) is property else (getattr(one, "__func__", one),)
+    return [one for one in found if type(one) is types.FunctionType]
 
 
 def find_opaque(value: Any) -> str:
@@ -247,6 +266,22 @@ def is_plain_class(kind: type) -> bool:
     bases = [base for base in kind.__mro__ if base is not object]
     return bool(bases) and all(type(base) is type and is_own(base.__module__)
                                and not _SPECIAL & vars(base).keys() for base in bases)
+
+
+def is_plain_enum(kind: type) -> bool:
+    """Whether a class is an enumeration of the script, of numbers and texts, without functions of its own."""
+    if type(kind) is not enum.EnumMeta or not is_own(kind.__module__):
+        return False
+    (base,), own = kind.__bases__[-1:], [one for one in vars(kind).values() if callable(one)]
+    return len(kind.__bases__) == 1 and base.__module__ == enum.__name__ and all(
+        type(one.value) in (int, float, str) and one.name for one in kind) and not any(
+        getattr(one, "__module__", None) == kind.__module__ for one in own)
+
+
+def find_member(classes: Mapping[int, type] | Sequence[type], told: tuple[int, str]) -> enum.Enum:
+    """The member of an enumeration that a persistent id names."""
+    number, name = told
+    return classes[number][name]
 
 
 _SPECIAL = frozenset("__new__ __getattr__ __getattribute__ __setattr__ __delattr__ __reduce__ __reduce_ex__ "
@@ -282,7 +317,8 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
     while n_told < (n_told := len(told) + len(contents_of) + sum(map(len, names.values()))):
         for number in range(len(contents_of), len(described.classes)):
             kind = described.classes[number]
-            contents_of[number] = {name: value for name, value in vars(kind).items() if name not in _MADE}
+            contents_of[number] = {} if is_plain_enum(kind) else {
+                name: value for name, value in vars(kind).items() if name not in _MADE}
             _dump((kind.__bases__, contents_of[number]), described)
         for number in range(len(told), len(described.functions)):
             function = described.functions[number]
@@ -302,6 +338,8 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
                one.__qualname__, one.__module__, len(one.__closure__ or ())) for one in described.functions]
     modules = [names.get("__name__", "?") for names in described.modules]
     classes = [(one.__name__, one.__qualname__, one.__module__,
+                (one.__base__.__name__, [(member.name, member.value) for member in one])
+                if is_plain_enum(one) else
                 [described.classes.number(base) for base in one.__bases__ if base is not object])
                for one in described.classes]
     return pickle.dumps((modules, shells, classes, body), 5), described
@@ -366,8 +404,12 @@ class Rebuilt:
     def _make_class(self, number: int, told: list[tuple]) -> type:
         if number not in self.classes:
             name, qualname, module, bases = told[number]
-            made = type(name, tuple(self._make_class(base, told) for base in bases), {"__module__": module})
-            made.__qualname__ = qualname
+            if isinstance(bases, tuple):  # of an enumeration, with its members
+                made = getattr(enum, bases[0])(name, bases[1], module=module, qualname=qualname)
+            else:
+                made = type(name, tuple(self._make_class(base, told) for base in bases),
+                            {"__module__": module})
+                made.__qualname__ = qualname
             self.classes[number] = made
         return self.classes[number]
 
@@ -395,6 +437,8 @@ class Rebuilt:
             return Opaque(what)
         if kind == "stream":
             return streams.share(what)
+        if kind == "member":
+            return find_member(self.classes, what)
         if kind == "generator":
             made = self.generators.get(what)
             return self.generators.setdefault(what, streams.make(found[2])) if made is None else made

@@ -45,6 +45,9 @@ class Names(namedtuple("Names", "functions modules classes")):
             return sys.modules[self.modules[number]].__dict__
         if kind == "module object":
             return sys.modules[self.modules[number]]
+        if kind == "member":
+            place, name = number
+            return self.find(restore, "class", place)[name]
         known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind, ())
         if number < len(known) and known[number] is not None:
             module, name, digest = known[number]
@@ -55,8 +58,13 @@ class Names(namedtuple("Names", "functions modules classes")):
 
     def knows(self, kind: str, number: Any) -> bool:
         """Whether another process finds it."""
+        kind, number = ("class", number[0]) if kind == "member" else (kind, number)
         known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind)
         return kind in ("module", "module object", "stream") if known is None else known[number] is not None
+
+
+#: Functions of a property, which have its name.
+_OF_PROPERTY = ("fget", "fset", "fdel")
 
 
 def find_by_name(names: dict[str, Any], name: str) -> Any:
@@ -64,7 +72,10 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
     first, *rest = name.split(".")
     value = names.get(first)
     for part in rest:
-        value = vars(value).get(part) if isinstance(value, type) else None
+        if type(value) is property and part in _OF_PROPERTY:
+            value = getattr(value, part)
+        else:
+            value = vars(value).get(part) if isinstance(value, type) else None
         value = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
     return value
 
@@ -107,18 +118,23 @@ def digest(data: bytes) -> bytes:
 
 
 def digest_value(value: Any, restore: Restore) -> bytes | None:
-    """Of a function or a class; None where it is made of more than code and plain values."""
+    """Of a function, a property or a class; None where it is made of more than code and plain values."""
     if type(value) is types.FunctionType:
         return digest_function(value, restore)
+    if type(value) is property:
+        functions = [getattr(value, part) for part in _OF_PROPERTY]
+        parts = [digest_value(one, restore) for one in functions if one is not None]
+        return None if None in parts else digest(b" ".join(parts))
     if not isinstance(value, type):
         return None
+    if hasattr(value, "__members__"):  # an enumeration
+        return digest(repr((value.__bases__, [*value], sorted(vars(value)))).encode())
     parts = []
     for base in value.__mro__[:-1]:
         for name, one in sorted(vars(base).items()):
             if name in _MADE_OF_CLASS:
                 continue
             own = one.__func__ if isinstance(one, (staticmethod, classmethod)) else one
-            own = one.fget if type(one) is property and one.fset is one.fdel is None else own
             said = repr(own).encode() if _is_plain(own) else digest_value(own, restore)
             if said is None:
                 return None
@@ -153,10 +169,12 @@ def _is_plain(value: Any) -> bool:
 def name_all(described: Described, restore: Restore) -> Names:
     """The names of what was described."""
     def name_value(value: Any) -> tuple[str, str, bytes] | None:
-        names = getattr(sys.modules.get(value.__module__), "__dict__", {})
-        is_there = find_by_name(names, value.__qualname__) is value
-        digest = digest_value(value, restore) if is_there else None
-        return None if digest is None else (value.__module__, value.__qualname__, digest)
+        names, name = getattr(sys.modules.get(value.__module__), "__dict__", {}), value.__qualname__
+        for found in (name, *[f"{name}.{part}" for part in _OF_PROPERTY]):
+            if find_by_name(names, found) is value:
+                digest = digest_value(value, restore)
+                return None if digest is None else (value.__module__, found, digest)
+        return None
 
     modules = tuple(names.get("__name__", "") for names in described.modules)
     functions, classes = (tuple(map(name_value, some)) for some in (described.functions, described.classes))

@@ -182,7 +182,7 @@ class _Own:
 def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
     """What the source names c0, c1, ... find: gives what a kind and a number stand for."""
     own: dict[int, _Own] = {}
-    guards: dict[int, Any] = {}
+    guards: dict[Any, Any] = {}  # by the number of a class of the script, or where else it is found
 
     def find_constant(what: tuple) -> Any:
         kind, value = what
@@ -201,7 +201,10 @@ def load_constants(data: bytes, find: Callable[[str, Any], Any]) -> list:
             __import__(value)
             return sys.modules[value].__dict__
         if kind in ("check", "version", "known version"):
-            guard = guards.get(value) or guards.setdefault(value, running.ClassGuard(find("class", value)))
+            guard = guards.get(value)
+            if guard is None:
+                of = find("class", value) if type(value) is int else find_constant(("attribute", value))
+                guard = guards[value] = running.ClassGuard(of)
             return {"check": guard.check, "version": guard.version, "known version": guard.known}[kind]
         if kind == "attribute":
             module, name = value

@@ -151,7 +151,7 @@ class _Writer:
         consts = tuple([self.write(one) if isinstance(one, CodeType) else one for one in code.co_consts])
         if any(one is not other for one, other in zip(consts, code.co_consts)):
             code = code.replace(co_consts=consts)
-        slot = Slot() if self.has_arrays and entries.list_parameters(code) else None
+        slot = Slot() if self.has_arrays and entries.may_take_long(code) else None
         made: list[tuple[int, int, int]] = []
 
         def make(loop: Loop) -> tuple[Gate, object]:

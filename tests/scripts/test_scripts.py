@@ -265,6 +265,39 @@ SCRIPTS = {
                 s += i % 7
         print(__doc__)
     """,
+    "members of enumerations, properties that are set, and static methods": """
+        import numpy as np
+        from enum import Enum, IntEnum
+        class Shape(Enum):
+            CIRCLE, BOX = "circle", "box"
+        class Level(IntEnum):
+            LOW, HIGH = 1, 5
+        class Robot:
+            def __init__(self):
+                self.shape, self.radius = Shape.CIRCLE, 2.0
+            @property
+            def shape(self):
+                return self._shape
+            @shape.setter
+            def shape(self, value):
+                if not isinstance(value, Shape):
+                    raise TypeError
+                self._shape = value
+            @staticmethod
+            def scale(x):
+                return 0.5 * x
+            def cost(self, points, level):
+                if self.shape is Shape.BOX:
+                    return self.scale(points.max())
+                return self.radius * points.min() if self.shape == Shape.CIRCLE and level > Level.LOW else 0.0
+        robot, points, total = Robot(), np.linspace(0.5, 1.5, 8), 0.0
+        for k in range(40_000):
+            total += robot.cost(points + k, Level.HIGH)
+        robot.shape = Shape.BOX
+        for k in range(40_000):
+            total += robot.cost(points - k, Level.HIGH)
+        total = round(float(total), 6)
+    """,
     "objects in a list, and the last of them": """
         import numpy as np
         class Body:
@@ -631,13 +664,16 @@ def test_scripts_are_compiled_while_they_run(name):
         unit.fate and unit.fate.reason for unit in sampler.units]
 
 
-def test_what_a_run_found_out_is_kept(tmp_path):
-    source = textwrap.dedent(SCRIPTS["arrays in place"])
+@pytest.mark.parametrize("name", [
+    "arrays in place", "members of enumerations, properties that are set, and static methods"])
+def test_what_a_run_found_out_is_kept(name, tmp_path):
+    source = textwrap.dedent(SCRIPTS[name])
     with config.override(cache_dir=str(tmp_path)):
         *_, first = run_sampled(source)
         first.keep()
         names, _, second = run_sampled(source)
-    assert not second.workshop.helper.jobs and second.units[0].fate.entries == 1
+    loops = [unit for unit in second.units if not unit.is_function]
+    assert not second.workshop.helper.jobs and all(unit.fate.entries == 1 for unit in loops)
     assert names["total"] == run(source)[0]["total"]
 
 
