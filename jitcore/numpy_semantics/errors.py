@@ -22,8 +22,8 @@ from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.operations.texts import Text
 
 __all__ = [
-    "NeedsIdentity", "NeedsRows", "NeedsValue", "NotTraceable", "describe_reason", "needs_identity",
-    "needs_value", "not_traceable"]
+    "NeedsIdentity", "NeedsRows", "NeedsValue", "NotTraceable", "describe_reason", "exit_program",
+    "needs_identity", "needs_value", "not_traceable"]
 
 
 class NeedsValue(NotTraceable, errors.ConcretizationTypeError):
@@ -127,3 +127,10 @@ def _read(variables: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     for name in path[1:]:
         value = None if isinstance(value, Handle) else getattr(value, "__dict__", {}).get(name)
     return value
+
+
+def exit_program(*status: Any) -> None:
+    """`sys.exit`, where a program comes to it: what ends there is Python's.
+
+    Raises: RuntimeError, which is none of Python's and says so while tracing only."""
+    raise RuntimeError("sys.exit() is called")

@@ -34,7 +34,7 @@ from jitcore.rewriter.writing.entered import EnteredOutline
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop, list_stored
 from jitcore.scripts.entries import OPAQUE, list_assigned
-from jitcore.scripts.environment import Rebuilt, list_methods
+from jitcore.scripts.environment import SYSTEM, Rebuilt, list_methods
 from jitcore.scripts.gates import HEAD
 from jitcore.scripts.iterators import ANY_STEP, Column
 from jitcore.scripts.regions import FromDisk, Job
@@ -283,6 +283,9 @@ class _Pickler(pickle.Pickler):
     def __init__(self, file, rebuilt: Rebuilt, own: Sequence[Function], constants: Sequence[Any]):
         super().__init__(file, protocol=5)
         self.known: dict[int, tuple] = {id(ABSENT): ("absent", None)}
+        self.known |= {id(SYSTEM): ("known", "sys"), id(SYSTEM.__dict__): ("names", "sys")}
+        self.known |= {id(one): ("attribute", ("sys", name)) for name, one in vars(SYSTEM).items()
+                       if name in vars(sys) and not name.startswith("__")}
         for name in ("MethodType", "BuiltinMethodType"):  # which are not pickled by their own names
             self.known[id(getattr(types, name))] = "attribute", ("types", name)
         if own:

@@ -26,11 +26,15 @@ from jitcore.rewriter.bytecode.instructions import read_raw
 
 np = LazyModule("numpy")  # a script without NumPy need not load it
 
-__all__ = ["Described", "Opaque", "Rebuilt", "describe", "find_opaque", "load"]
+__all__ = ["Described", "Opaque", "Rebuilt", "SYSTEM", "describe", "find_opaque", "load"]
 
 #: Modules that the other process imports.
 KNOWN = frozenset("numpy scipy math cmath operator itertools functools builtins random time collections "
                   "fractions decimal typing".split())
+#: What `sys` is for the other process: what is the same in all.
+SYSTEM = types.ModuleType("sys")
+SYSTEM.__dict__.update({name: getattr(sys, name) for name in (
+    "byteorder", "exit", "float_info", "maxsize", "platform", "version_info")})
 #: Gives the code of a function as the script has it.
 Restore = Callable[[types.CodeType], types.CodeType]
 #: Items of a list, dict or set that are told.
@@ -176,7 +180,7 @@ class _Pickler(pickle.Pickler):
             return None
         if kind is types.ModuleType:
             name = value.__name__
-            if is_known(name):
+            if is_known(name) or value is sys:
                 return "known", name
             if is_own(name) and sys.modules.get(name) is value:
                 return "module", self.described.reach(value)
@@ -426,7 +430,7 @@ class Rebuilt:
         kind, what = found[:2]
         if kind == "known":
             __import__(what)
-            return sys.modules[what]
+            return SYSTEM if what == SYSTEM.__name__ else sys.modules[what]
         if kind == "array":
             made = self.arrays.get(what)
             return self.arrays.setdefault(what, ArrayForm(*found[2]).make()) if made is None else made

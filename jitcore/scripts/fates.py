@@ -20,23 +20,32 @@ from jitcore.scripts.trial import Copies, Trial, Unchecked
 from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
+    from jitcore.scripts.learned import Names
+    from jitcore.scripts.regions import FromDisk
     from jitcore.scripts.workshop import Workshop
 
-__all__ = ["ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFate"]
+__all__ = ["AGAIN", "ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFate"]
 
-#: Entries that a program refuses before it is given up.
-MISSES = 20
+#: Entries that a program refuses one after the other, from which on one is made for other values; and before
+#: it is given up; how many programs for values of other kinds are made,
+#: one after the other, that are not worth what they cost, before it is waited for better ones.
+AGAIN, MISSES, ANEW = 5, 20, 3
+#: Programs of a unit that are kept.
+MOST = 8
+#: How many times the ticks that a unit has had it must have had when it is tried again.
+RESTING = 4
 #: Entries at which a check is tried.
 TRIALS = 3
 #: Seconds that an entry in a frame takes beside; of Python from where a unit is begun, below which no program
 #: is worth it.
 ENTRY, SHORT = 3e-5, 5e-5
 FEW_ENTRIES = "its iterations are few, and entering its program takes longer than Python"
+OTHER_KINDS = "its values are of other kinds each time"
 
 
 class Fate:
     """Attributes:
-    region: its program, or None.
+    region: its program, or None; others: programs for values of other kinds, those used last first.
     reason: why it stays in Python; misses: entries that its program refused.
     entries, seconds: of its program.
     untried: how often it is still tried to check it; checks: whether all that it does is only compared.
@@ -48,8 +57,11 @@ class Fate:
 
     def __init__(self, workshop: Workshop, unit: Unit):
         self.workshop, self.unit = workshop, unit
-        self.state, self.reason, self.misses = State.COLD, "", 0
+        self._state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
+        self.others: list[Region | tuple[FromDisk, Names]] = []
+        self._until, self._n_vain, self._gained = 0, 0, 0.0
+        self._kept: Region | None = None
         self.entries, self.seconds, self._entries_before = 0, 0.0, 0
         self.untried, self.is_new, self.pace = TRIALS, True, 0.0
         self.checks, self.compared, self.differs, self.cost = workshop.sampler.checks, 0, "", 0.0
@@ -58,38 +70,102 @@ class Fate:
 
     def _recall(self, lesson: Lesson) -> None:
         """Loads the program of an earlier run, at the first entry: what it refers to is there then."""
-        find = functools.partial(lesson.names.find, self.workshop.sampler.restore)
+        self.others += lesson.others
         try:
-            self.region = Region(lesson.program, self.list_places(), find, lesson.names)
+            self.region = self._load(lesson.program, lesson.names)
         except Exception:  # its machine code is gone, or something that it refers to
             self.unit.gate.close()
         else:
-            self.state, self.untried = State.READY, 0 if lesson.is_checked else TRIALS
-            self.is_new, self.pace = not lesson.is_checked, lesson.pace
+            self.region.is_proven = lesson.is_checked
+            self._take_up(self.region)
+            self.pace = lesson.pace
+
+    def _load(self, program: FromDisk, names: Names) -> Region:
+        find = functools.partial(names.find, self.workshop.sampler.restore)
+        region = Region(program, self.list_places(), find, names)
+        region.is_proven = True
+        return region
 
     def list_places(self) -> tuple[int, ...]:
         """Offsets where control may go on behind its program."""
         return ()
 
+    @property
+    def state(self) -> int:
+        """See `State`. What rests is tried once more when it is time."""
+        if self._state == State.RESTING and self.unit.ticks >= self._until:
+            self._state, kept, self._kept = State.COLD, self._kept, None
+            if kept is not None:
+                self._take_up(kept)
+                self.unit.gate.open()
+        return self._state
+
+    @state.setter
+    def state(self, state: int) -> None:
+        self._state = state
+
+    @property
+    def gained(self) -> float:
+        """The same of this program; 0 where that is not known."""
+        return 0.0
+
     def clear(self) -> None:
         """Is to be compiled once more."""
+        self._gained = self.replaced
         self.region, self.state, self._entries_before = None, State.COLD, self.entries
-        self.untried, self.is_new, self.pace = TRIALS, True, 0.0
+        self.untried, self.is_new, self.pace, self.misses = TRIALS, True, 0.0, 0
+
+    def rest(self, reason: str, keeps: bool = True) -> None:
+        """Is left to Python for now: other sizes may come. keeps: whether its program is tried again then."""
+        self.unit.gate.close()
+        self._kept = self.region if keeps else None
+        self.clear()
+        self.reason, self.state, self._until = reason, State.RESTING, RESTING * self.unit.ticks
+        self.workshop.sampler.has_learned = True
+
+    def renew(self) -> None:
+        """Another program is made, for values of another kind."""
+        self._n_vain = 0 if self.gained > self.cost else self._n_vain + 1
+        known = [self.region, *self.others]
+        self.others = [one for one in known if isinstance(one, tuple) or one.is_proven][:MOST]
+        if self._n_vain <= ANEW:
+            self.clear()
+        else:
+            self.rest(OTHER_KINDS, keeps=False)
+
+    def turn(self) -> bool:
+        """Goes on with the program that was not used for the longest time. Returns: whether there is one."""
+        while self.others:
+            found = self.others.pop()
+            try:
+                region = self._load(*found) if isinstance(found, tuple) else found
+            except Exception:  # what it refers to is gone
+                continue
+            self.others.insert(0, self.region)
+            self.clear()
+            self._take_up(region)
+            return True
+        return False
+
+    def _take_up(self, region: Region) -> None:
+        """Goes on with a program that was made before."""
+        self.region, self.state = region, State.READY
+        self.untried, self.is_new = (0, False) if region.is_proven else (TRIALS, True)
 
     def take(self, region: Region) -> None:
         """Takes over a program."""
-        self.region, self.state = region, State.READY
+        self.region, self.state, self.reason = region, State.READY, ""
         self.workshop.sampler.has_learned = True
 
     def give_up(self, reason: str) -> None:
         self.unit.gate.close()
-        self.state, self.reason, self.region = State.DEAD, reason, None
+        self.state, self.reason, self.region, self.others = State.DEAD, reason, None, []
         self.workshop.sampler.has_learned = True
 
     @property
     def replaced(self) -> float:
-        """Seconds that Python would have taken for what its program did; 0 where that is not known."""
-        return 0.0
+        """Seconds that Python would have taken for what its programs did."""
+        return self._gained + self.gained
 
     def compare(self, difference: str) -> None:
         """Notes where its program and Python differ, "" if they do not."""
@@ -100,23 +176,23 @@ class Fate:
             self.give_up(f"its program does not do what Python does: {difference}")
 
     def miss(self) -> None:
-        """Notes that the program is not for some values."""
+        """Notes that no program is for some values."""
         self.misses += 1
-        if self.misses >= MISSES and self.misses > self.entries:
-            self.give_up("its values are of other kinds each time")
+        if self.misses >= MISSES and self.misses > self.entries - self._entries_before:
+            self.renew()
 
     def describe(self) -> Lesson | None:
         """What a later run is told; None where there is nothing."""
-        if self.state == State.DEAD:
-            return Lesson(None, None, self.reason)
         if self.state == State.COMPILING:
             return Lesson(None, None, "", late=self.unit.late, maker=self.workshop.helper.maker)
-        region = self.region
-        if region is None or not region.is_named:
-            return None
+        region, others = self.region, [one for one in self.others if isinstance(one, tuple) or one.is_proven]
+        told = [one if isinstance(one, tuple) else (one.program, one.names) for one in (region, *others)
+                if isinstance(one, tuple) or one is not None and one.is_named]
+        if not told:
+            return Lesson(None, None, self.reason) if self.reason else None
         seconds = self.unit.seconds + self.replaced
-        is_checked = self.entries > self._entries_before
-        return Lesson(region.program, region.names, "", is_checked, self.pace, seconds)
+        is_checked = region is None or region.is_proven or self.entries > self._entries_before
+        return Lesson(*told[0], "", is_checked, self.pace, seconds, others=tuple(told[1:]))
 
 
 class FrameFate(Fate):

@@ -14,7 +14,7 @@ from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.entries import list_parameters
-from jitcore.scripts.fates import Fate
+from jitcore.scripts.fates import AGAIN, Fate
 from jitcore.scripts.gates import DECLINED, Prepared
 from jitcore.scripts.regions import Region
 from jitcore.scripts.trial import Copies, Unchecked, is_alike
@@ -42,11 +42,24 @@ class FunctionFate(Fate):
         self._first: list[float] = []
         self._in_python: list[float] = []
         self._compiled: list[float] = []
+        self._known, self._n_missed = 0.0, 0  # seconds of a call in Python; misses one after the other
         self._plain: FunctionType | None = None
 
     @property
-    def replaced(self) -> float:
-        return self.entries * min(self._in_python, default=0.0)
+    def gained(self) -> float:
+        return (self.entries - self._entries_before) * min(self._in_python, default=self._known)
+
+    def clear(self) -> None:
+        self._known = min(self._in_python, default=self._known)
+        super().clear()
+        self._first, self._in_python, self._compiled, self._n_missed = [], [], [], 0
+        self.unit.slot.call = self.unit.call
+
+    def turn(self) -> bool:
+        is_there = super().turn()
+        if is_there and not self.is_new:
+            self.unit.slot.call = self._call
+        return is_there
 
     def call(self, frame: FrameType, values: tuple) -> Any:
         """A frame of the function has begun."""
@@ -67,7 +80,7 @@ class FunctionFate(Fate):
             return result
         self.unit.gate.close()
         if min(self._first) < SHORT:
-            self.give_up("its calls are short")
+            self.rest("its calls are short", keeps=False)
         else:
             self.workshop.submit_call(self, find_function(self.unit.prepared, frame.f_globals), values)
         return result
@@ -88,8 +101,7 @@ class FunctionFate(Fate):
             self.untried = 0
             return DECLINED
         if found is DECLINED:
-            self.miss()
-            return DECLINED
+            return self._call(*values)
         result, _ = self._run_plain(values)
         if not is_alike(result, found, copies.list_known()):
             self.compare(f"it gives {result!r:.60}, and {found!r:.60} compiled")
@@ -104,19 +116,17 @@ class FunctionFate(Fate):
             self._in_python.append(seconds)
             return result
         start = perf_counter()
-        found = self.region.call(*values)
+        found = self._call(*values)
         seconds = perf_counter() - start
-        if found is DECLINED:
-            self.miss()
+        if found is DECLINED or not self.is_new:
             return found
         self._compiled.append(seconds)
-        self.entries += 1
         self.seconds += seconds
         if len(self._compiled) == TIMED:
             if min(self._compiled) + AROUND > WORTH * min(self._in_python):
-                self.give_up("its program takes about as long as Python")
+                self.rest("its program takes about as long as Python")
             else:
-                self.unit.slot.call = self._call
+                self.unit.slot.call, self.is_new, self.region.is_proven = self._call, False, True
         return found
 
     def _run_plain(self, values: tuple) -> tuple[Any, float]:
@@ -129,11 +139,20 @@ class FunctionFate(Fate):
         return result, perf_counter() - start
 
     def _call(self, *values: Any) -> Any:
-        found = self.region.call(*values)
-        self.entries += 1
-        if found is DECLINED:
-            self.miss()
-        return found
+        """Has the program do it that is for these values."""
+        for _ in range(1 + len(self.others)):
+            found = self.region.call(*values)
+            if found is not DECLINED:
+                self.entries += 1
+                self._n_missed = 0
+                return found
+            if not self.turn():
+                break
+        self.miss()
+        self._n_missed += 1
+        if self.region is not None and self._n_missed > AGAIN:
+            self.renew()
+        return DECLINED
 
 
 def find_function(prepared: Prepared, names: dict[str, Any]) -> FunctionType:

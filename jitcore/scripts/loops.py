@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
-from jitcore.scripts.fates import ENTRY, FEW_ENTRIES, SHORT, FrameFate
+from jitcore.scripts.fates import AGAIN, ENTRY, FEW_ENTRIES, SHORT, FrameFate
 from jitcore.scripts.frames import write_variables
 from jitcore.scripts.gates import HEAD, WATCH
 from jitcore.scripts.iterators import ANY_STEP, ROOM, Ahead, look_ahead
@@ -36,8 +36,6 @@ PART = 0.01
 QUICK = 0.05
 #: Iterations that may be of another kind than those behind them.
 FIRST = 2
-#: Misses one after the other from which on a program is made for other values, so many times in vain.
-AGAIN, ANEW = 5, 3
 #: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most,
 #: so many times.
 FEW, LITTLE, SERIES = 16, 1e-3, 3
@@ -61,16 +59,12 @@ class LoopFate(FrameFate):
         self._begun: tuple[Any, float, int, int] | None = None
         self._n_short = 0
         self._room = self._most = ROOM
-        self._n_missed = self._n_anew = 0  # misses one after the other; programs that were not worth it
-        self._gained, self._form = 0.0, ""
+        self._n_missed = self._n_turned = 0  # misses, turns to other programs, one after the other
+        self._form = ""
         self._n_checked = 1
         self._fixed = 0.0  # seconds of the shortest part that a program with lists has done
         self._cost, self._done, self._known, self._trusted = 0.0, 0, 0.0, TRUSTED
         self._n_series = SERIES
-
-    @property
-    def replaced(self) -> float:
-        return self._gained + self._done * (self.pace or self._known)
 
     def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
         """A frame stands at the head. was_stopped: where it was in the loop for a tick at least."""
@@ -113,7 +107,7 @@ class LoopFate(FrameFate):
         except TypeError as error:
             self.give_up(str(error))
             return
-        if self._n_anew and self._form not in ("", ahead.form):
+        if self._n_vain and self._form not in ("", ahead.form):
             ahead.take_any_step()
         self._form = ahead.form
         self._mark = iterator, perf_counter(), ahead.left
@@ -126,7 +120,7 @@ class LoopFate(FrameFate):
         if self.region is None or not self.pace:
             return
         if self._cost > self._done * self.pace + SETTLING:
-            self.give_up(FEW_ENTRIES)
+            self.rest(FEW_ENTRIES)
         elif self._cost > max(self._trusted, 2 * self.pace):  # iterations may have become shorter
             self._n_watched, self._n_series = max(1, min(FEW, int(LITTLE / self.pace))), SERIES
             if self.pace > LONG:
@@ -137,7 +131,7 @@ class LoopFate(FrameFate):
         """Takes over what an iteration takes in Python now, and weighs what was done meanwhile."""
         self.pace = min(pace, self._known or pace)
         if self._cost > self._done * self.pace + SETTLING:
-            self.give_up(FEW_ENTRIES)
+            self.rest(FEW_ENTRIES)
         self._gained, self._done, self._cost = self.replaced, 0, 0.0
         self._trusted *= 4 if self._known else 1
 
@@ -173,8 +167,8 @@ class LoopFate(FrameFate):
             if found is None:
                 self._room, self._most = ROOM, max(1, count // 8)  # what it cannot do may be rare
                 return self._miss(frame, iterator)
-            self.is_new = False
-            self.entries, self._n_missed = entries + 1, 0
+            self.is_new, self.region.is_proven = False, True
+            self.entries, self._n_missed, self._n_turned = entries + 1, 0, 0
             self.seconds += seconds
             number, results = found
             self.write(frame, results)
@@ -190,7 +184,7 @@ class LoopFate(FrameFate):
                 break
             if per_iteration and seconds > per_iteration * count:
                 if seconds > longest:  # it does not take longer because of what each entry takes
-                    self.give_up("its program takes longer than Python")
+                    self.rest("its program takes longer than Python")
                     return HEAD, ahead.advance(count)
                 is_first = longest == math.inf  # which loads this and that
                 if not is_first:
@@ -224,24 +218,28 @@ class LoopFate(FrameFate):
     def _miss(self, frame: FrameType, iterator: Any) -> tuple[int, Any]:
         """The program is not for these values; it may be for those behind the first iterations, in which
         variables get their types."""
+        if self._n_turned < len(self.others) and self.turn():
+            self._n_turned += 1
+            return WATCH, iterator
         self.miss()
         self._n_missed += 1
         patience = AGAIN if self.entries else FIRST
-        if self.region is not None and self._n_anew < ANEW and self._n_missed > patience:
-            self._begin_anew()
+        if self.region is not None and self._n_missed > patience:
+            self.renew()
             return HEAD, iterator
         return WATCH if self.misses <= FIRST or self.entries else HEAD, iterator
 
-    def _begin_anew(self) -> None:
-        """Has a program made for values of another kind. One that was worth it does not count."""
-        gained = self._done * (self.pace or self._known)
-        self._n_anew = 0 if gained > self.cost else self._n_anew + 1
-        self._gained, self._done, self._cost = self._gained + gained, 0, 0.0
-        self._n_missed = self.misses = 0
-        self._fixed = 0.0
+    @property
+    def gained(self) -> float:
+        return self._done * (self.pace or self._known)
+
+    def clear(self) -> None:
+        super().clear()
+        self._trial, self._watched, self._mark, self._begun = None, None, None, None
+        self._done, self._cost, self._fixed = 0, 0.0, 0.0
+        self._n_missed = self._n_short = 0
         self._n_watched, self._n_series, self._paces, self._n_checked = FEW, SERIES, [], 1
         self._known, self._trusted = 0.0, TRUSTED
-        self.clear()
 
     # -- time ------------------------------------------------------------------------------------------------
     def _is_short(self, frame: FrameType, iterator: Any) -> bool:
@@ -260,7 +258,7 @@ class LoopFate(FrameFate):
             else:
                 self._n_short += 1
         if self._n_short == SERIES:
-            self.give_up(FEW_ENTRIES)
+            self.rest(FEW_ENTRIES)
             return False
         self.unit.n_passing = max(0, count - 1)
         self._begun = key, perf_counter(), left, count
@@ -285,7 +283,7 @@ class LoopFate(FrameFate):
                 self._renew_pace(min(self._paces))
                 return False
         if not self._n_watched:
-            self.give_up(FEW_ENTRIES)
+            self.rest(FEW_ENTRIES)
         else:
             self.unit.n_passing = self._n_watched - 1
             self._watched = key, perf_counter(), self._n_watched

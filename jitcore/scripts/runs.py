@@ -39,8 +39,12 @@ class RunFate(FrameFate):
         self._n_whole = 0  # of the times that its program came to its end
 
     @property
-    def replaced(self) -> float:
+    def gained(self) -> float:
         return self._n_whole * self.pace
+
+    def clear(self) -> None:
+        super().clear()
+        self._watched, self._in_python, self._compiled, self._n_whole = None, [], [], 0
 
     def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
         """A frame stands at its beginning."""
@@ -68,7 +72,7 @@ class RunFate(FrameFate):
         if self.state == State.COLD:
             self.pace = min(self._in_python)
             if self.pace < SHORT:
-                self.give_up(FEW_ENTRIES)
+                self.rest(FEW_ENTRIES)
             else:
                 self.workshop.submit_loop(self, frame, Once())
 
@@ -81,7 +85,7 @@ class RunFate(FrameFate):
             self._compiled.append(seconds)
             self.is_new = len(self._compiled) < TIMED
             if not self.is_new and min(self._compiled) + ENTRY > self.pace:
-                self.give_up("its program takes about as long as Python")
+                self.rest("its program takes about as long as Python")
 
     def _watch(self, frame: FrameType, trial: Trial | None = None) -> tuple[int, Any]:
         """Has Python do it."""

@@ -207,7 +207,8 @@ class Sampler:
         waits = False
         for around, units in running:
             for unit in units:
-                if unit.state == State.DEAD or unit.fate is not None and unit.fate.misses:
+                is_left = unit.state in (State.DEAD, State.RESTING)
+                if is_left or unit.fate is not None and unit.fate.misses:
                     continue
                 if unit.late and 2 * unit.late > self.workshop.patience:
                     continue
@@ -235,7 +236,7 @@ class Sampler:
             if unit is not None and unit not in seen:
                 seen.add(unit)
                 unit.ticks += self._span
-                waits |= unit.state != State.DEAD
+                waits |= unit.state not in (State.DEAD, State.RESTING)
                 is_ready = unit.state == State.READY and unit.fate is None and unit.earns
                 if is_ready or unit.state == State.COLD and unit.ticks >= HOT and self._is_free:
                     unit.gate.open()

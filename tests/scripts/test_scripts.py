@@ -298,6 +298,25 @@ SCRIPTS = {
             total += robot.cost(points - k, Level.HIGH)
         total = round(float(total), 6)
     """,
+    "what ends the program in rare cases, and constants of sys": """
+        import sys
+        import numpy as np
+        def solve(x, n):
+            best = sys.float_info.max
+            for k in range(n):
+                if x[k % x.size] > 100.0 or k > sys.maxsize:
+                    print("too large")
+                    sys.exit("stopped")
+                best = min(best, abs(x[k % x.size] - k * 1e-3))
+            return best
+        x = np.linspace(0.0, 9.0, 50)
+        total = round(float(solve(x, 100_000)), 9)
+        x[40] = 200.0
+        try:
+            solve(x, 100_000)
+        except SystemExit as error:
+            total = [total, str(error)]
+    """,
     "objects in a list, and the last of them": """
         import numpy as np
         class Body:
@@ -834,6 +853,54 @@ def test_objects_of_own_modules_are_told(tmp_path, monkeypatch):
         hook.remove()
         del sys.modules["own_sheet"]
     assert found["totals"] == expected["totals"] and found["values"] == expected["values"]
+    assert any(unit.fate.entries for unit in sampler.units if unit.fate), [
+        unit.fate and unit.fate.reason for unit in sampler.units]
+
+
+def test_sizes_that_come_again_have_their_programs(tmp_path):
+    source = textwrap.dedent("""
+        import numpy as np
+
+        def smooth(u):
+            for _ in range(3):
+                u = 0.5 * u + 0.25 * np.roll(u, 1) + 0.25 * np.roll(u, -1) - 1e-3 * u * u
+            return u
+
+        def evolve(n, steps):
+            u = np.linspace(0.0, 1.0, n)
+            for _ in range(steps):
+                u = smooth(u) + 1e-4 * u.sum()
+            return float(u.sum())
+
+        parts = [np.linspace(0.0, 1.0, n) for n in (20, 30, 40)]
+        calls = map(smooth, parts * 2_000)  # which no loop of the script makes
+        total = [round(float(sum(map(np.sum, calls))), 6)]
+        total += [round(evolve(n, 6_000), 6) for n in (20, 30, 40, 20, 30, 40)]
+        """)
+    expected = run(source)[0]["total"]
+    with config.override(cache_dir=str(tmp_path)):
+        names, _, first = run_sampled(source)
+        first.keep()
+        again, _, second = run_sampled(source)
+    assert names["total"] == again["total"] == expected
+    calls = {unit.fate.unit.line: unit.fate for unit in first.units if unit.fate and unit.fate.entries}
+    assert len(first.workshop.helper.jobs) <= 16 and len(second.workshop.helper.jobs) <= 4
+    assert calls[4].entries > 500 and calls[11].entries >= 3, calls
+
+
+def test_what_was_too_short_is_tried_again():
+    source = textwrap.dedent("""
+        def total(n):
+            s = 0
+            for k in range(n):
+                s += k * k % 7
+            return s
+
+        found = [total(3) for _ in range(50_000)]
+        found += [total(2_000_000)]
+        """)
+    names, _, sampler = run_sampled(source)
+    assert names["found"] == run(source)[0]["found"]
     assert any(unit.fate.entries for unit in sampler.units if unit.fate), [
         unit.fate and unit.fate.reason for unit in sampler.units]
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import builtins
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from jitcore import dtypes, lax
-from jitcore.numpy_semantics.errors import needs_value, not_traceable
+from jitcore.numpy_semantics.errors import exit_program, needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.letters import Letter, TracedText, chr_of, int_of, ord_of
@@ -318,7 +319,7 @@ REDIRECTS: dict[Any, Callable] = {
     bool: bool_of, isinstance: _isinstance, len: _len, type: _type, hasattr: _hasattr,
     min: _define_extremum(builtins.min, operator.lt), max: _define_extremum(builtins.max, operator.gt),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
-    sum: _sum, ord: ord_of, chr: chr_of,
+    sum: _sum, ord: ord_of, chr: chr_of, sys.exit: exit_program,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,
     **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED}}
