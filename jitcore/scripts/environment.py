@@ -39,6 +39,8 @@ SYSTEM.__dict__.update({name: getattr(sys, name) for name in (
 Restore = Callable[[types.CodeType], types.CodeType]
 #: Items of a list, dict or set that are told.
 MAX_ITEMS = 1000
+#: Values that are told: no program takes more.
+MAX_VALUES = 10_000
 _CONTAINERS = (list, dict, set, frozenset, tuple)
 _TOLD = (types.BuiltinFunctionType, range, slice, types.EllipsisType, property, staticmethod, classmethod)
 
@@ -162,10 +164,13 @@ class Described:
 class _Pickler(pickle.Pickler):
     def __init__(self, file, described: Described):
         super().__init__(file, protocol=5)
-        self.described = described
+        self.described, self._left = described, MAX_VALUES
 
     def persistent_id(self, value: Any) -> tuple | None:
         kind = type(value)
+        self._left -= 1
+        if not self._left:
+            raise ValueError(f"it works on more than {MAX_VALUES} values")
         if kind in (int, float, complex, str, bool, types.NoneType, bytes):
             return None
         np = sys.modules.get("numpy")  # scripts that do without it need not load it

@@ -1,4 +1,5 @@
-"""The script's own modules: those below its folder or the working folder, installed ones excepted.
+"""The script's own modules: those below its folder, the working folder, or one that it adds to `sys.path`,
+installed ones excepted.
 
 In: folders. Out: while the hook is installed, such modules are loaded as always, and their code gets entries.
 Only what stands in these folders meets the hook: the finder of a folder is made once, by a path hook.
@@ -33,6 +34,7 @@ class Hook:
     def __init__(self, folders: Iterable[str], prepare: Prepare):
         whole = {os.path.realpath(folder) for folder in folders}
         self._folders = [folder for folder in whole if os.path.dirname(folder) != folder]
+        self._before = {os.path.realpath(folder) for folder in sys.path}
         root = os.path.dirname(jitcore.__file__)
         self._others = [os.path.realpath(one) for one in (os.path.dirname(os.__file__), root)]
 
@@ -60,7 +62,8 @@ class Hook:
         return self._make_finder(path)
 
     def _is_own(self, path: str) -> bool:
-        return (any(is_below(path, folder) for folder in self._folders)
+        added = {os.path.realpath(folder) for folder in sys.path} - self._before
+        return (any(is_below(path, folder) for folder in (*self._folders, *added))
                 and not any(is_below(path, folder) for folder in self._others)
                 and _INSTALLED.isdisjoint(path.split(os.sep)))
 
