@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 
 import numpy as np
@@ -239,3 +240,60 @@ def test_numbers_of_another_type(function):
         values = iter((3.5, 3.5, 2, 5, 6.5, True, 8, 9, 0, 2.5))
         found.append((run(one, lambda: next(values), 10), list(LOG)))
     assert found[0] == found[1]
+
+
+class Plotted:
+    """Has attributes that can be no inputs beside those that can."""
+
+    def __init__(self):
+        self.u, self.n = np.linspace(0.0, 1.0, 50), 0
+        self.lock, self.seen = threading.Lock(), {1.5}
+
+    def step(self):
+        self.u[1:-1] += 0.1 * (self.u[2:] - 2 * self.u[1:-1] + self.u[:-2])
+        self.n += 1
+
+    def lose(self):
+        self.lock = None
+        return self.u.sum()
+
+    def hold(self):
+        with self.lock:
+            self.u *= 0.5
+
+    def ask(self):
+        return self.u.sum() if self.lock is not None else 0.0
+
+    def list_all(self):
+        return list(vars(self)), self.u.sum()
+
+    def find(self):
+        return getattr(self, "lock", 3) == 3, hasattr(self, "seen")
+
+    def give(self):
+        return self.seen
+
+    def lose_late(self, k):
+        if self.u[k] > 0.5:
+            self.lock = None
+        return self.u[k]
+
+
+@pytest.mark.parametrize("name, is_compiled", [
+    ("step", True), ("lose", True), ("hold", False), ("ask", False), ("list_all", False), ("find", False),
+    ("give", False), ("lose_late", False)])
+def test_attributes_that_can_be_no_inputs_matter_where_they_are_read(name, is_compiled):
+    mine, theirs = Plotted(), Plotted()
+    function = jitcore.autojit(getattr(Plotted, name))
+    for k in (10, 40, 20):
+        given = (k,) if name == "lose_late" else ()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert function(mine, *given) == getattr(theirs, name)(*given)
+        assert (mine.u == theirs.u).all() and mine.n == theirs.n and mine.seen == {1.5}
+        assert (mine.lock is None) == (theirs.lock is None)
+    assert ("100 %" in str(function.report())) is is_compiled
+    mine.seen, mine.lock = np.ones(3), 1.5  # which says nothing to a program that does not read it
+    if is_compiled:
+        function(mine)
+        assert mine.seen.sum() == 3.0

@@ -317,6 +317,23 @@ SCRIPTS = {
         except SystemExit as error:
             total = [total, str(error)]
     """,
+    "an object with attributes that cannot be told": """
+        import io, threading
+        import numpy as np
+        class Simulation:
+            def __init__(self):
+                self.log, self.lock, self.seen = io.StringIO(), threading.Lock(), {(0, 1), (2, 3)}
+                self.u, self.n = np.linspace(0.0, 1.0, 40), 0
+            def advance(self):
+                self.u[1:-1] += 0.1 * (self.u[2:] - 2 * self.u[1:-1] + self.u[:-2])
+                self.n += 1
+                if self.n % 10_000 == 0:
+                    self.log.write(f"{self.n} {self.u[20]:.6f}; ")
+        simulation = Simulation()
+        for k in range(40_000):
+            simulation.advance()
+        total, log = [simulation.n, round(float(simulation.u.sum()), 9)], simulation.log.getvalue()
+    """,
     "objects in a list, and the last of them": """
         import numpy as np
         class Body:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.inputs.captures import Captures, Namespace
+from jitcore.autojitted.inputs.specs import Unread
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.conversions import type_of
@@ -62,7 +63,13 @@ class Attributes:
             return getattr(self.captures.view(owner), name)
         if issubclass(kind, enum.Enum):
             return _check_constant(getattr(owner, name), owner, name)
-        return self._read_object(owner, kind, name) if is_user_class(kind) else getattr(owner, name)
+        if not is_user_class(kind):
+            return getattr(owner, name)
+        value = self._read_object(owner, kind, name)
+        for one in value.values() if name == "__dict__" else (value,):
+            if type(one) is Unread:
+                one.refuse()
+        return value
 
     def get(self, owner: Any, name: str, *default: Any) -> Any:
         """`getattr(owner, name, default)`."""

@@ -22,8 +22,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec, IdentitySpec,
                                              InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
-                                             SequenceSpec, Spec, StaticSpec, TextSpec, is_constant_key,
-                                             list_key_types)
+                                             SequenceSpec, Spec, StaticSpec, TextSpec, UnreadSpec,
+                                             is_constant_key, list_key_types)
 from jitcore.config import config
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
@@ -201,10 +201,12 @@ class Reader:
 
     def read_whole(self, value: Any, path: tuple) -> Spec:
         """As `read`; what was met of a value that is unreadable is forgotten. Raises: Unreadable."""
-        count = len(self.values)
+        count, n_read, n_numbers = len(self.values), self._count, len(self.number_paths)
         try:
             return self.read(value, path)
         except Unreadable:
+            self._count = n_read
+            del self.number_paths[n_numbers:]
             for lists in (self.values, self.paths):
                 del lists[count:]
             self._seen, self._variables = ({key: place for key, place in known.items() if place < count}
@@ -354,10 +356,18 @@ class Reader:
             return DictSpec(tuple(value), children, list_key_types(value))
         if self._is_instance(kind):
             names = tuple(value.__dict__)
-            children = tuple([self.read(value.__dict__[name], (*path, f".{name}")) for name in names])
+            children = tuple([self._read_attribute(value.__dict__[name], (*path, f".{name}"))
+                              for name in names])
             return InstanceSpec(kind, names, children)
         shown = f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}"
         raise Unreadable(shown + _describe_rule(kind))
+
+    def _read_attribute(self, value: Any, path: tuple) -> Spec:
+        """One that can be no input only matters where it is read."""
+        try:
+            return self.read_whole(value, path)
+        except Unreadable as error:
+            return UnreadSpec(str(error))
 
     @staticmethod
     def _is_instance(kind: type) -> bool:

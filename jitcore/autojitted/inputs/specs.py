@@ -254,6 +254,36 @@ class IdentitySpec(Spec):
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadSpec(Spec):
+    """What an attribute holds that can be no input: nothing is asked of it as long as it is not read. reason:
+    why it cannot, as a sentence without its end."""
+
+    reason: str
+
+    def write(self, matcher, value):
+        pass
+
+    def build(self, builder):
+        return Unread(self.reason)
+
+
+class Unread:
+    """Stands for it. Whatever comes to it otherwise than by the attribute cannot be traced either."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+    def refuse(self, *_: Any) -> Any:
+        """Raises: RuntimeError, as what leaves to Python the calls that come here."""
+        raise RuntimeError(self.reason)
+
+    __bool__ = __call__ = __eq__ = __getattr__ = __getitem__ = refuse
+    __hash__ = __iter__ = __len__ = __str__ = refuse
+
+
+@dataclass(frozen=True, slots=True)
 class RepeatSpec(Spec):
     """An object that was met before."""
 
