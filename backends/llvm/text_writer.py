@@ -7,19 +7,29 @@ A value is its name in the text ("%12", "%a") or an int; integers have 64 bits, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 Operand = str | int
+_HEADER = re.compile(r"((?:fastcc )?(?:<[^>]*>|\S+)) @([\w.]+)\((.*)\)")
+_LEAPS = "  ret ", "  br ", "  unreachable"
 
 
 class TextWriter:
-    """Text of one module under construction. tuning: the numbers of its room."""
+    """Text of one module under construction.
 
-    def __init__(self, tuning: tuple = ()):
-        self.tuning = tuning
+    Attributes:
+        tuning: the numbers of its room; attributes: of its functions.
+        library: name -> type of functions elsewhere, such as "i32 (ptr, ptr)", which `call` declares."""
+
+    library: Mapping[str, str] = {}
+
+    def __init__(self, tuning: tuple = (), attributes: str = ""):
+        self.tuning, self.attributes = tuning, attributes
         self._lines: list[str] = []
         self._declared: dict[str, None] = {}
+        self._own: dict[str, tuple[str, str]] = {}
         self._count = 0
         self._block = "enter"
 
@@ -35,7 +45,9 @@ class TextWriter:
     def function(self, header: str, last: str | None = "ret void") -> Iterator[None]:
         """A function; header: "void @name(ptr %a, ...)", with linkage if any. last: its last instruction, or
         None where the body ends with one."""
-        self._lines.append(f"define {header} {{")
+        result, name, parameters = _HEADER.search(header).groups()
+        self._own[name] = result, re.sub(r" %\w+", "", parameters)
+        self._lines.append(f"define {' '.join(filter(None, (header, self.attributes)))} {{")
         self.start_block("enter")
         yield
         if last is not None:
@@ -50,6 +62,24 @@ class TextWriter:
         self._count += 1
         self.do(f"%v{self._count} = {instruction}")
         return f"%v{self._count}"
+
+    def call(self, name: str, *operands: Operand) -> str:
+        """The result of a function that is written above, or of `library`. Operands behind the parameters of
+        its type have their own types, as in LLVM's text."""
+        if name in self._own:
+            result, parameters = self._own[name]
+        else:
+            result, _, parameters = self.library[name].partition(" ")
+            self.declare(f"declare {result} @{name}{parameters}")
+            parameters = parameters[1:-1]
+        kind = f"{result} ({parameters})" if "..." in parameters else result
+        kinds = parameters.removesuffix(", ...").split(", ")
+        given = [*map("{} {}".format, kinds, operands), *map(str, operands[len(kinds) :])]
+        call = f"call {kind} @{name}({', '.join(given)})"
+        if result.split()[-1] != "void":
+            return self.let(call)
+        self.do(call)
+        return ""
 
     def add(self, x: Operand, y: Operand) -> str:
         return self.let(f"add i64 {x}, {y}")
@@ -74,9 +104,12 @@ class TextWriter:
         self.declare("declare i64 @llvm.smin.i64(i64, i64)")
         return self.let(f"call i64 @llvm.smin.i64(i64 {x}, i64 {y})")
 
-    def compare(self, kind: str, x: Operand, y: Operand) -> str:
+    def compare(self, kind: str, x: Operand, y: Operand, of: str = "i64") -> str:
         """kind: LLVM's name, such as "slt"."""
-        return self.let(f"icmp {kind} i64 {x}, {y}")
+        return self.let(f"icmp {kind} {of} {x}, {y}")
+
+    def is_null(self, pointer: str) -> str:
+        return self.compare("eq", pointer, "null", "ptr")
 
     def choose(self, condition: str, x: Operand, y: Operand, kind: str = "i64") -> str:
         return self.let(f"select i1 {condition}, {kind} {x}, {kind} {y}")
@@ -138,6 +171,11 @@ class TextWriter:
         self._lines.append(f"{label}:")
         self._block = label
 
+    def go(self, label: str) -> None:
+        """Ends a block by going on at a label, unless it has ended by a leap of its own."""
+        if not self._lines[-1].startswith(_LEAPS):
+            self.do(f"br label %{label}")
+
     @contextmanager
     def loop(self, start: Operand, stop: Operand, step: Operand = 1) -> Iterator[str]:
         """Runs the body for start, start + step, ... below stop; yields the counter."""
@@ -164,8 +202,24 @@ class TextWriter:
         self.do(f"br i1 {condition}, label %{then}, label %{after}")
         self.start_block(then)
         yield
-        self.do(f"br label %{after}")
+        self.go(after)
         self.start_block(after)
+
+    @contextmanager
+    def repeat(self) -> Iterator[Callable[[str], None]]:
+        """Runs the body again and again; yields `until(condition)`, which ends it where an i1 is true."""
+        again, done = self.label("again"), self.label("done")
+        self.do(f"br label %{again}")
+        self.start_block(again)
+
+        def until(condition: str) -> None:
+            following = self.label("on")
+            self.do(f"br i1 {condition}, label %{done}, label %{following}")
+            self.start_block(following)
+
+        yield until
+        self.go(again)
+        self.start_block(done)
 
     def require(self, condition: str, otherwise: str) -> None:
         """Goes on if an i1 is true, else at a label."""
@@ -185,9 +239,9 @@ class TextWriter:
             self.do(f"br i1 {condition}, label %{body}, label %{other}")
             self.start_block(body)
             yield
-            self.do(f"br label %{done}")
+            self.go(done)
             self.start_block(other)
 
         yield case
-        self.do(f"br label %{done}")
+        self.go(done)
         self.start_block(done)
