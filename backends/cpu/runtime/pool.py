@@ -166,7 +166,7 @@ def _write_serve(w: RuntimeWriter) -> None:
                 w.call("pthread_cond_wait", _cell("work"), _cell("mutex"))
             w.add_atomic(-1, _cell("sleeping"))
     with w.function("internal ptr @serve(ptr %number)", "unreachable"):
-        me, has_run = w.let("ptrtoint ptr %number to i64"), w.let("alloca i1")
+        me, has_run = w.let("ptrtoint ptr %number to i64"), w.variable("false", "i1")
         w.store_atomic(w.call("pthread_self"), w.call("find_worker", me), order="monotonic")
         with w.repeat():
             epoch = w.load_atomic(_cell("epoch"))

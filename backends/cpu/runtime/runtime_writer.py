@@ -18,7 +18,7 @@ class RuntimeWriter(TextWriter):
     they call, and of what threads share, whose accesses are atomic, of one order with all others unless said.
     `require` leaves for a block that the function writes at its end."""
 
-    library = {
+    library = TextWriter.library | {
         # Python's
         "PyBool_FromLong": "ptr (i64)", "PyContextVar_Get": "i32 (ptr, ptr, ptr)",
         "PyErr_CheckSignals": "i32 ()", "PyErr_Format": "ptr (ptr, ptr, ...)", "PyErr_Occurred": "ptr ()",
@@ -31,7 +31,7 @@ class RuntimeWriter(TextWriter):
         "PyTuple_New": "ptr (i64)", "PyTuple_SetItem": "i32 (ptr, i64, ptr)",
         "PyType_IsSubtype": "i32 (ptr, ptr)", "Py_DecRef": "void (ptr)", "Py_IncRef": "void (ptr)",
         # the C library's
-        "_longjmp": "void (ptr, i32)", "clock_gettime": "i32 (i32, ptr)", "free": "void (ptr)",
+        "_longjmp": "void (ptr, i32)", "clock_gettime": "i32 (i32, ptr)",
         "madvise": "i32 (ptr, i64, i32)", "posix_memalign": "i32 (ptr, i64, i64)",
         "pthread_cond_broadcast": "i32 (ptr)", "pthread_cond_signal": "i32 (ptr)",
         "pthread_cond_timedwait": "i32 (ptr, ptr, ptr)", "pthread_cond_wait": "i32 (ptr, ptr)",
@@ -42,8 +42,7 @@ class RuntimeWriter(TextWriter):
         "sigaction": "i32 (i32, ptr, ptr)", "sigaddset": "i32 (ptr, i32)", "sigemptyset": "i32 (ptr)",
         "signal": "ptr (i32, ptr)", "usleep": "i32 (i32)",
         # LLVM's
-        "llvm.aarch64.hint": "void (i32)", "llvm.ctlz.i64": "i64 (i64, i1)",
-        "llvm.memcpy.p0.p0.i64": "void (ptr, ptr, i64, i1)",
+        "llvm.aarch64.hint": "void (i32)", "llvm.memcpy.p0.p0.i64": "void (ptr, ptr, i64, i1)",
         "llvm.memmove.p0.p0.i64": "void (ptr, ptr, i64, i1)", "llvm.memset.p0.i64": "void (ptr, i8, i64, i1)",
         "llvm.x86.sse2.pause": "void ()",
     }

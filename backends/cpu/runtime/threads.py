@@ -54,6 +54,8 @@ from jitcore.process.concurrency import available_cores, default_threads
 
 SYMBOL = "jitcore_parallel_for"
 SWEEP_SYMBOL = "jitcore_parallel_sweep"
+#: Of both, and of the bodies that they run.
+PARALLEL_TYPE, BODY_TYPE = "void (ptr, ptr, ptr, i64, i64)", "void (ptr, ptr, i64, i64)"
 
 #: Layers by the number under which native code knows them.
 LAYERS = ("serial", "pool", "tbb")
@@ -299,7 +301,7 @@ def _write_job(w: RuntimeWriter) -> None:
                                for field in (_Job.body, _Job.buffers, _Job.dims))
         n, length = w.load(w.part("%job", _Job.n)), w.load(w.part("%job", _Job.length))
         start, stop = w.mul("%first", length), w.minimum(w.mul("%past", length), n)
-        w.do(f"call void {body}(ptr {buffers}, ptr {dims}, i64 {start}, i64 {stop})")
+        w.call(body, buffers, dims, start, stop, type=BODY_TYPE)
     with w.function("internal void @run_all(ptr %job, i64 %pieces)"):
         with w.when(w.compare("eq", w.call("goes_back", "%job"), "false", "i1")):
             w.call("run_pieces", "%job", 0, "%pieces")

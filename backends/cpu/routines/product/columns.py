@@ -12,8 +12,8 @@ several stretches are added in order.
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, RANGE_ARGUMENTS, UNHURRIED, Job,
-                                                       call_parallel, divide_up, name_symbol)
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, EPILOGUE_TYPE, RANGE_ARGUMENTS,
+                                                       UNHURRIED, Job, call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
 from jitcore.backends.llvm.text_writer import TextWriter
@@ -150,5 +150,5 @@ class _ColumnsWriter(RowWriter):
         w, epilogue = self.w, job.get_pointer("epilogue")
         with w.when(w.let(f"icmp ne ptr {epilogue}, null")):
             table, dims = job.get_pointer("epilogue_table"), job.get_pointer("epilogue_dims")
-            w.do(f"call void {epilogue}(ptr {table}, ptr {dims}, i64 {item}, i64 {w.add(item, 1)}, "
-                 f"i64 {column}, i64 {w.add(column, self.columns)})")
+            w.call(epilogue, table, dims, item, w.add(item, 1), column, w.add(column, self.columns),
+                   type=EPILOGUE_TYPE)

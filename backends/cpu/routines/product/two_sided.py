@@ -105,8 +105,7 @@ class _SweepWriter(RowWriter):
         for number, row in enumerate(rows):
             if self.is_chain and factors:
                 following = w.at(w.at(row, w.mul(self.row_bytes, len(rows))), offset)
-                w.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-                w.do(f"call void @llvm.prefetch.p0(ptr {following}, i32 0, i32 2, i32 1)")
+                w.prefetch(following, level=2)
             element = self._get(row, offset, mask)
             if right is not None:
                 dot = w.load(self.dots[number], vector, 64)
