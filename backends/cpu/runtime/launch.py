@@ -254,9 +254,6 @@ class CallPlan(NamedTuple):
             images.address_of(symbol)
 
 
-_KEY_BYTES = 32
-
-
 def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
     """(a plan, the key of its machine code or None where it has no code), as `store_plan` got them."""
     cache = disk_cache.open_cache()
@@ -353,9 +350,10 @@ def open_program(data: bytes, scalars: Scalars | None) -> Run:
     """A program on disk, for processes that do without a compiler.
 
     Raises: LookupError where its machine code is gone, or is for another processor or jitcore."""
-    if data[:_KEY_BYTES] != host.identify():
+    identity = host.identify()
+    if identity is None or not data.startswith(identity):
         raise LookupError("a program was compiled for something else")
-    plan, key = decode_plan(data[_KEY_BYTES:])
+    plan, key = decode_plan(data[len(identity) :])
     compiled = NativeProgram() if key is None else find_program(key, libraries.DEFAULT_OPT_LEVEL)
     if compiled is None:
         raise LookupError("the machine code of a program is not on disk any more")
