@@ -406,10 +406,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence,
         return atom.to_operand() if isinstance(atom, Literal) else env[atom]
 
     for eqn in jaxpr.eqns:
-        if apply is not None:
-            outs = apply(eqn, list(map(read, eqn.invars)))
-        else:
-            outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
-            outs = outs if eqn.primitive.multiple_results else (outs,)
+        operands = list(map(read, eqn.invars))
+        outs = eqn.primitive.bind_all(*operands, **eqn.params) if apply is None else apply(eqn, operands)
         env.update(zip(eqn.outvars, outs))
     return list(map(read, jaxpr.outvars))

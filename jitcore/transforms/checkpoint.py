@@ -17,8 +17,8 @@ from itertools import compress
 from typing import Any
 
 from jitcore.core import source
-from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, Equation, Literal, Var, aval_of, eval_jaxpr,
-                                is_array_like, slice_eqns)
+from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, Equation, Var, aval_of, eval_jaxpr, is_array_like,
+                                slice_eqns)
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.transforms.call_rules import batch_call, call_traits, jvp_call, transpose_call
@@ -175,20 +175,12 @@ def _inline_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
         return closed
 
     def evaluate(inner: ClosedJaxpr, args: Sequence) -> list:
-        env: dict[Var, Any] = dict(zip(inner.jaxpr.constvars, inner.consts))
-        env.update(zip(inner.jaxpr.invars, args))
+        return eval_jaxpr(inner.jaxpr, inner.consts, args, apply)
 
-        def read(atom):
-            return atom.to_operand() if isinstance(atom, Literal) else env[atom]
-
-        for eqn in inner.eqns:
-            operands = list(map(read, eqn.invars))
-            if eqn.primitive.name == "jit":
-                outs = evaluate(eqn.params["jaxpr"], operands)
-            else:
-                outs = eqn.primitive.bind(*operands, **eqn.params)
-            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,)))
-        return list(map(read, inner.jaxpr.outvars))
+    def apply(eqn: Equation, operands: list) -> list:
+        if eqn.primitive.name == "jit":
+            return evaluate(eqn.params["jaxpr"], operands)
+        return eqn.primitive.bind_all(*operands, **eqn.params)
 
     info = closed.jaxpr.debug_info
     jaxpr, consts = trace_to_jaxpr(lambda *args: evaluate(closed, args), closed.in_avals, info)

@@ -61,8 +61,7 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         if any(map(is_linear, args)):
             linear_eqns.append((eqn, args))
             continue
-        outs = eqn.primitive.bind(*args, **eqn.params)
-        values.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,)))
+        values.update(zip(eqn.outvars, eqn.primitive.bind_all(*args, **eqn.params)))
 
     found: dict[Var, object] = {}
 
