@@ -12,6 +12,8 @@ several stretches are added in order.
 
 from __future__ import annotations
 
+import functools
+
 from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, EPILOGUE_TYPE, RANGE_ARGUMENTS,
                                                        UNHURRIED, Job, call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
@@ -135,15 +137,8 @@ class _ColumnsWriter(RowWriter):
                 source = w.at(job.get_pointer("packed"), w.add(w.mul(w.mul(item, stretches), pitch), offset))
                 target = w.at(job.get_pointer("result"), w.add(w.mul(item, pitch), offset))
 
-                def add(place: str, mask: str | None, source=source, target=target) -> None:
-                    w.store(self._get(source, place, mask), total, shape.vector, 64)
-                    with w.loop(1, stretches) as stretch:
-                        term = self._get(w.at(source, w.mul(stretch, pitch)), place, mask)
-                        added = w.let(f"fadd {shape.vector} {w.load(total, shape.vector, 64)}, {term}")
-                        w.store(added, total, shape.vector, 64)
-                    self._put(w.load(total, shape.vector, 64), target, place, mask)
-
-                self._for_vectors(add)
+                self._for_vectors(functools.partial(self._add_stretches, total, source, pitch, stretches,
+                                                    target))
                 self._run_epilogue(job, item, column)
 
     def _run_epilogue(self, job: Job, item: str, column: str) -> None:

@@ -43,5 +43,15 @@ class RowWriter:
         else:
             self.w.store_masked(value, address, self.shape.vector, mask)
 
+    def _add_stretches(self, total: str, source: str, pitch: str, count: str, target: str, offset: str,
+                       mask: str | None) -> None:
+        """Stores the sum of the vectors of several stretches. total: a place for it, on the stack."""
+        w, vector = self.w, self.shape.vector
+        w.store(self._get(source, offset, mask), total, vector, 64)
+        with w.loop(1, count) as stretch:
+            term = self._get(w.at(source, w.mul(stretch, pitch)), offset, mask)
+            w.store(w.let(f"fadd {vector} {w.load(total, vector, 64)}, {term}"), total, vector, 64)
+        self._put(w.load(total, vector, 64), target, offset, mask)
+
     def _multiply_add(self, x: str, y: str, z: str) -> str:
         return self.w.intrinsic("fmuladd", self.shape.vector, x, y, z)

@@ -139,12 +139,7 @@ class _SweepWriter(RowWriter):
                 column = w.mul(vector, shape.lanes)
                 mask = w.first_lanes(w.sub(n, column), shape.lanes)
                 offset = w.mul(column, shape.itemsize)
-                w.store(self._get(work, offset, mask), total, shape.vector, 64)
-                with w.loop(1, job.get("item_count")) as stretch:
-                    term = self._get(w.at(work, w.mul(stretch, row_bytes)), offset, mask)
-                    added = w.let(f"fadd {shape.vector} {w.load(total, shape.vector, 64)}, {term}")
-                    w.store(added, total, shape.vector, 64)
-                self._put(w.load(total, shape.vector, 64), result, offset, mask)
+                self._add_stretches(total, work, row_bytes, job.get("item_count"), result, offset, mask)
 
     def _spread(self, address: str) -> str:
         """An element in all lanes."""
