@@ -21,6 +21,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,11 +30,17 @@ from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram
 from jitcore.backends.cpu.runtime.launch import RAISED
 from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
-from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
-from jitcore.backends.llvm.text_writer import Operand
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.loopir.traversal import list_buffers
+from jitcore.process.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+    from jitcore.backends.llvm.text_writer import Operand
+
+#: It is loaded where the code is not on disk.
+writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
 
 SYMBOL = "jitcore_call_host"
 
@@ -214,7 +221,7 @@ def _view_memory(buffer: Buffer, address: int) -> np.ndarray:
 
 def _render() -> str:
     """LLVM text of the call: `host(number, *addresses)`."""
-    w = RuntimeWriter()
+    w = writing.RuntimeWriter()
     with w.function(f"i64 @{SYMBOL}(ptr %host, i64 %number, ptr %addresses, i64 %count)", None):
         status, gil = w.variable(RAISED), w.call("PyGILState_Ensure")
         arguments = w.call("PyTuple_New", w.add("%count", 1))

@@ -21,6 +21,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +29,13 @@ from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.images import Cells
-from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+from jitcore.process.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+
+#: It is loaded where the code is not on disk.
+writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
 
 _NAME = b"jitcore"
 _LINE = 64  # bytes of a cache line; also those before an array's memory, which tell its block and capacity
@@ -165,7 +172,7 @@ def _describe_module(tuning: Runtime) -> tuple[str, str, Callable[[], str]]:
 # by at most an eighth, so that arrays of about the same size use each other's blocks. All functions are
 # `optnone`: compiling them well takes longer than a process's arrays would make up for.
 def _render(tuning: Runtime) -> str:
-    w = RuntimeWriter(tuning, "noinline optnone")
+    w = writing.RuntimeWriter(tuning, "noinline optnone")
     w.declare(_Cells.declaration)
     _write_lock(w)
     _write_kept(w)

@@ -21,10 +21,13 @@ import ctypes
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from jitcore.backends.cpu.native.images import Cells
 from jitcore.backends.cpu.runtime import interrupts
-from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+
+if TYPE_CHECKING:
+    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
 
 _SLOTS = 32
 _LINE = 8  # words of a cache line: of each slot, and of each field that many threads read

@@ -41,6 +41,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
@@ -48,9 +49,15 @@ from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.images import Cells
 from jitcore.backends.cpu.runtime import interrupts
 from jitcore.backends.cpu.runtime.pool import PoolCells, reset_pool, write_pool
-from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
 from jitcore.config import config
 from jitcore.process.concurrency import available_cores, default_threads
+from jitcore.process.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+
+#: It is loaded where the code is not on disk.
+writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
 
 SYMBOL = "jitcore_parallel_for"
 SWEEP_SYMBOL = "jitcore_parallel_sweep"
@@ -276,7 +283,7 @@ def locate_count() -> tuple[str, str]:
 def _render_adapter(tuning: Runtime) -> str:
     """LLVM text of the front end, of all layers this system can have, and of what ends loops."""
     # Not optimised by LLVM, which takes a fifth of the time: what they do beside their loops takes no longer.
-    w = RuntimeWriter(tuning, "noinline optnone")
+    w = writing.RuntimeWriter(tuning, "noinline optnone")
     w.declare(_Cells.declaration)
     _write_job(w)
     interrupts.write_functions(w, tuning.tick)
