@@ -120,6 +120,13 @@ def call_intrinsic(builder: ir.IRBuilder, name: str, operands: list, result=None
     return call_function(builder, f"llvm.{name}.{suffix}", result, operands)
 
 
+def count_lanes(b: ir.IRBuilder, mask: ir.Value) -> ir.Value:
+    """In how many lanes a mask holds, as an i64."""
+    bits = b.bitcast(mask, ir.IntType(lane_count(mask)))
+    count = call_intrinsic(b, "ctpop", [bits])
+    return b.zext(count, I64) if bits.type.width < 64 else count
+
+
 def call_function(builder: ir.IRBuilder, name: str, result: ir.Type,
                   operands: Sequence[ir.Value]) -> ir.Value:
     """Calls a function that LLVM or somebody else defines, declared at its first call in a module."""

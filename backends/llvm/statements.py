@@ -19,8 +19,8 @@ from jitcore.backends.llvm.complex_ops import interleave
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
 from jitcore.backends.llvm.options import RenderOptions
-from jitcore.backends.llvm.registers import (I32, I64, Pair, call_intrinsic, element_constant, from_words,
-                                             lane_count, map_parts, mask_first, memory_type, part_dtype,
+from jitcore.backends.llvm.registers import (I32, I64, Pair, call_intrinsic, count_lanes, element_constant,
+                                             from_words, map_parts, mask_first, memory_type, part_dtype,
                                              split_registers, to_words)
 from jitcore.backends.llvm.repeat import emit_repeat
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
@@ -84,7 +84,7 @@ class Packing:
         masks = split_registers(b, held if e.mask is None else b.and_(held, e.mask), width)
         starts = [b.load(self.counts[mask])]
         for own in masks:
-            starts.append(b.add(starts[-1], _count_ones(b, own)))
+            starts.append(b.add(starts[-1], count_lanes(b, own)))
         return masks, starts[:-1], starts[-1]
 
     def _write(self, buffer, place: ir.Value, whole: ir.Value, own: ir.Value) -> None:
@@ -99,7 +99,7 @@ class Packing:
             b.store(whole, b.bitcast(first, whole.type.as_pointer()), align=align)
             return
         lanes = whole.type.count
-        written = b.mul(_count_ones(b, own), I64(parts))
+        written = b.mul(count_lanes(b, own), I64(parts))
         e.call_masked("store", [whole, first, I32(align), mask_first(b, written, lanes)])
 
 
@@ -107,13 +107,6 @@ def _move_together(b: ir.IRBuilder, value: ir.Value, mask: ir.Value) -> ir.Value
     """The lanes where a mask holds, first."""
     rest = ir.Constant(value.type, ir.Undefined)
     return call_intrinsic(b, "experimental.vector.compress", [value, mask, rest])
-
-
-def _count_ones(b: ir.IRBuilder, mask: ir.Value) -> ir.Value:
-    """How many lanes hold, as an i64."""
-    bits = b.bitcast(mask, ir.IntType(lane_count(mask)))
-    count = call_intrinsic(b, "ctpop", [bits])
-    return b.zext(count, I64) if bits.type.width < 64 else count
 
 
 class StatementRenderer:

@@ -7,24 +7,55 @@ A value is its name in the text ("%12", "%a") or an int; integers have 64 bits, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 Operand = str | int
+_HEADER = re.compile(r"((?:fastcc )?(?:<[^>]*>|\S+)) @([\w.]+)\((.*)\)")
+_SIGNATURE = re.compile(r"(.*?) ?\((.*)\)")
+_NAME = re.compile(r" %\w+")
+_LEAPS = "  ret ", "  br ", "  unreachable"
+_VECTOR = re.compile(r"<(\d+) x (\w+)>")
+_NUMBERS = {"float": "f32", "double": "f64"}
+
+
+def _name_type(kind: str) -> str:
+    """A type in names of LLVM's functions."""
+    vector = _VECTOR.fullmatch(kind)
+    lanes, number = (f"v{vector[1]}", vector[2]) if vector else ("", kind)
+    return lanes + _NUMBERS.get(number, number)
+
+
+def _measure(kind: str) -> tuple[int, int]:
+    """The lanes of a vector type, and the bytes of one."""
+    lanes, number = _VECTOR.fullmatch(kind).groups()
+    return int(lanes), int(_NUMBERS.get(number, number)[1:]) // 8
 
 
 class TextWriter:
-    """Text of one module under construction. tuning: the numbers of its room."""
+    """Text of one module under construction.
 
-    def __init__(self, tuning: tuple = ()):
-        self.tuning = tuning
+    Attributes:
+        tuning: the numbers of its room; attributes: of its functions.
+        library: name -> type of functions elsewhere, such as "i32 (ptr, ptr)", which `call` declares."""
+
+    library: Mapping[str, str] = {
+        "free": "void (ptr)", "malloc": "ptr (i64)", "llvm.ctlz.i64": "i64 (i64, i1)",
+        "llvm.prefetch.p0": "void (ptr, i32, i32, i32)"}
+
+    def __init__(self, tuning: tuple = (), attributes: str = ""):
+        self.tuning, self.attributes = tuning, attributes
         self._lines: list[str] = []
         self._declared: dict[str, None] = {}
+        self._own: dict[str, tuple[str, str]] = {}
+        self._called: dict[str, str] = {}
         self._count = 0
         self._block = "enter"
 
     def text(self) -> str:
-        return "\n".join([*self._declared, *self._lines, ""])
+        called = [line for name, line in self._called.items() if name not in self._own]
+        return "\n".join([*self._declared, *called, *self._lines, ""])
 
     # -- functions and instructions -----------------------------------------------------------------------
     def declare(self, line: str) -> None:
@@ -35,7 +66,9 @@ class TextWriter:
     def function(self, header: str, last: str | None = "ret void") -> Iterator[None]:
         """A function; header: "void @name(ptr %a, ...)", with linkage if any. last: its last instruction, or
         None where the body ends with one."""
-        self._lines.append(f"define {header} {{")
+        result, name, parameters = _HEADER.search(header).groups()
+        self._own[name] = result, _NAME.sub("", parameters)
+        self._lines.append(f"define {' '.join(filter(None, (header, self.attributes)))} {{")
         self.start_block("enter")
         yield
         if last is not None:
@@ -50,6 +83,31 @@ class TextWriter:
         self._count += 1
         self.do(f"%v{self._count} = {instruction}")
         return f"%v{self._count}"
+
+    def call(self, name: str, *operands: Operand, type: str = "") -> str:  # noqa: A002
+        """The result of a function that is written above, of `library`, or of the type that is given: one of
+        another module, one that is written below, one to which a value points. Parameters may have names in
+        it. Operands behind the parameters have their own types, as in LLVM's text."""
+        place = name if name.startswith("%") else f"@{name}"
+        if name in self._own:
+            result, parameters = self._own[name]
+        else:
+            result, parameters = _SIGNATURE.fullmatch(_NAME.sub("", type) or self.library[name]).groups()
+            if place != name:
+                self._called[name] = f"declare {result} {place}({parameters})"
+        kind = f"{result} ({parameters})" if "..." in parameters else result
+        kinds = parameters.removesuffix(", ...").split(", ")
+        given = [*map("{} {}".format, kinds, operands), *map(str, operands[len(kinds) :])]
+        call = f"call {kind} {place}({', '.join(given)})"
+        if result.split()[-1] != "void":
+            return self.let(call)
+        self.do(call)
+        return ""
+
+    def intrinsic(self, name: str, kind: str, *operands: Operand) -> str:
+        """One of LLVM's functions whose operands and result are of one type: "smin", "fmuladd"."""
+        return self.call(f"llvm.{name}.{_name_type(kind)}", *operands,
+                         type=f"{kind} ({', '.join([kind] * len(operands))})")
 
     def add(self, x: Operand, y: Operand) -> str:
         return self.let(f"add i64 {x}, {y}")
@@ -67,16 +125,17 @@ class TextWriter:
         return self.let(f"urem i64 {x}, {y}")
 
     def maximum(self, x: Operand, y: Operand) -> str:
-        self.declare("declare i64 @llvm.smax.i64(i64, i64)")
-        return self.let(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")
+        return self.intrinsic("smax", "i64", x, y)
 
     def minimum(self, x: Operand, y: Operand) -> str:
-        self.declare("declare i64 @llvm.smin.i64(i64, i64)")
-        return self.let(f"call i64 @llvm.smin.i64(i64 {x}, i64 {y})")
+        return self.intrinsic("smin", "i64", x, y)
 
-    def compare(self, kind: str, x: Operand, y: Operand) -> str:
+    def compare(self, kind: str, x: Operand, y: Operand, of: str = "i64") -> str:
         """kind: LLVM's name, such as "slt"."""
-        return self.let(f"icmp {kind} i64 {x}, {y}")
+        return self.let(f"icmp {kind} {of} {x}, {y}")
+
+    def is_null(self, pointer: str) -> str:
+        return self.compare("eq", pointer, "null", "ptr")
 
     def choose(self, condition: str, x: Operand, y: Operand, kind: str = "i64") -> str:
         return self.let(f"select i1 {condition}, {kind} {x}, {kind} {y}")
@@ -101,14 +160,20 @@ class TextWriter:
 
     def variable(self, value: Operand, kind: str = "i64") -> str:
         """A place on the stack that holds a value at first; not in a loop."""
-        place = self.let(f"alloca {kind}")
+        place = self.let(f"alloca {kind}, align 8")
         self.store(value, place, kind)
         return place
 
+    def table(self, kind: str, values: Sequence[Operand]) -> str:
+        """Room on the stack for values of 8 bytes, which it holds; not in a loop."""
+        table = self.let(f"alloca {kind}, i64 {len(values)}")
+        for k, value in enumerate(values):
+            self.store(value, self.at(table, 8 * k), kind)
+        return table
+
     def prefetch(self, pointer: str, *, is_write: bool = False, level: int = 1) -> None:
         """Asks for what is at an address, which need not be of an array, into a level of caches."""
-        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(is_write)}, i32 {4 - level}, i32 1)")
+        self.call("llvm.prefetch.p0", pointer, int(is_write), 4 - level, 1)
 
     def hide(self, pointer: str) -> str:
         """The same pointer, of which LLVM does not know how it was found: it then does not rewrite addresses
@@ -124,10 +189,26 @@ class TextWriter:
         single = self.let(f"insertelement {vector} poison, {element} {x}, i32 0")
         return self.let(f"shufflevector {vector} {single}, {vector} poison, <{lanes} x i32> zeroinitializer")
 
+    def pick(self, kind: str, x: str, y: str, lanes: Iterable[int]) -> str:
+        """These lanes of two vectors, counted on from the first to the second."""
+        order = [f"i32 {lane}" for lane in lanes]
+        return self.let(f"shufflevector {kind} {x}, {kind} {y}, <{len(order)} x i32> <{', '.join(order)}>")
+
     def first_lanes(self, count: Operand, lanes: int) -> str:
         """A mask, true in the first `count` lanes."""
         places = ", ".join(f"i64 {lane}" for lane in range(lanes))
         return self.let(f"icmp slt <{lanes} x i64> <{places}>, {self.splat(count, 'i64', lanes)}")
+
+    def load_masked(self, pointer: str, kind: str, mask: str, otherwise: str = "zeroinitializer") -> str:
+        """A vector; of what is not in memory, lanes of another."""
+        lanes, align = _measure(kind)
+        return self.call(f"llvm.masked.load.{_name_type(kind)}.p0", pointer, align, mask, otherwise,
+                         type=f"{kind} (ptr, i32, <{lanes} x i1>, {kind})")
+
+    def store_masked(self, value: str, pointer: str, kind: str, mask: str) -> None:
+        lanes, align = _measure(kind)
+        self.call(f"llvm.masked.store.{_name_type(kind)}.p0", value, pointer, align, mask,
+                  type=f"void ({kind}, ptr, i32, <{lanes} x i1>)")
 
     # -- control flow ---------------------------------------------------------------------------------------
     def label(self, name: str) -> str:
@@ -137,6 +218,11 @@ class TextWriter:
     def start_block(self, label: str) -> None:
         self._lines.append(f"{label}:")
         self._block = label
+
+    def go(self, label: str) -> None:
+        """Ends a block by going on at a label, unless it has ended by a leap of its own."""
+        if not self._lines[-1].startswith(_LEAPS):
+            self.do(f"br label %{label}")
 
     @contextmanager
     def loop(self, start: Operand, stop: Operand, step: Operand = 1) -> Iterator[str]:
@@ -164,8 +250,24 @@ class TextWriter:
         self.do(f"br i1 {condition}, label %{then}, label %{after}")
         self.start_block(then)
         yield
-        self.do(f"br label %{after}")
+        self.go(after)
         self.start_block(after)
+
+    @contextmanager
+    def repeat(self) -> Iterator[Callable[[str], None]]:
+        """Runs the body again and again; yields `until(condition)`, which ends it where an i1 is true."""
+        again, done = self.label("again"), self.label("done")
+        self.do(f"br label %{again}")
+        self.start_block(again)
+
+        def until(condition: str) -> None:
+            following = self.label("on")
+            self.do(f"br i1 {condition}, label %{done}, label %{following}")
+            self.start_block(following)
+
+        yield until
+        self.go(again)
+        self.start_block(done)
 
     def require(self, condition: str, otherwise: str) -> None:
         """Goes on if an i1 is true, else at a label."""
@@ -185,9 +287,9 @@ class TextWriter:
             self.do(f"br i1 {condition}, label %{body}, label %{other}")
             self.start_block(body)
             yield
-            self.do(f"br label %{done}")
+            self.go(done)
             self.start_block(other)
 
         yield case
-        self.do(f"br label %{done}")
+        self.go(done)
         self.start_block(done)

@@ -76,8 +76,7 @@ class Program:
             return operand.to_operand() if isinstance(operand, Literal) else values[operand]
 
         for primitive, operands, params in self.steps:
-            found = primitive.bind(*map(read, operands), **params)
-            values += found if primitive.multiple_results else [found]
+            values += primitive.bind_all(*map(read, operands), **params)
         return list(map(read, self.outputs))
 
 

@@ -8,16 +8,20 @@ Abstract values (`ShapedArray`) are what a tracer knows of an array before it ha
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from jitcore import array, dtypes
 from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
+
+T = TypeVar("T")
 
 NOWHERE: frozenset = frozenset()
 
@@ -373,14 +377,25 @@ def find_shardings(jaxpr: Jaxpr) -> Iterator[Any]:
             yield find(**eqn.params)
 
 
-_names_mesh: weakref.WeakKeyDictionary[ClosedJaxpr, bool] = weakref.WeakKeyDictionary()
+def keep_with_jaxpr(function: Callable[..., T]) -> Callable[..., T]:
+    """Decorator of a function of a jaxpr and of what is hashable: its results are kept while the jaxpr lives,
+    for each configuration. An inner jit is traced once and called often."""
+    kept: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(function)
+    def look_up(closed: ClosedJaxpr, *rest: Any) -> T:
+        known, key = kept.setdefault(closed, {}), (*rest, config.trace_key)
+        if key not in known:
+            known[key] = function(closed, *rest)
+        return known[key]
+
+    return look_up
 
 
+@keep_with_jaxpr
 def names_mesh(closed: ClosedJaxpr) -> bool:
     """Whether an equation names a sharding."""
-    if closed not in _names_mesh:
-        _names_mesh[closed] = next(find_shardings(closed.jaxpr), None) is not None
-    return _names_mesh[closed]
+    return next(find_shardings(closed.jaxpr), None) is not None
 
 
 def count_primitives(jaxpr: Jaxpr) -> Counter:
@@ -406,10 +421,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence,
         return atom.to_operand() if isinstance(atom, Literal) else env[atom]
 
     for eqn in jaxpr.eqns:
-        if apply is not None:
-            outs = apply(eqn, list(map(read, eqn.invars)))
-        else:
-            outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
-            outs = outs if eqn.primitive.multiple_results else (outs,)
+        operands = list(map(read, eqn.invars))
+        outs = eqn.primitive.bind_all(*operands, **eqn.params) if apply is None else apply(eqn, operands)
         env.update(zip(eqn.outvars, outs))
     return list(map(read, jaxpr.outvars))

@@ -66,6 +66,11 @@ class Primitive:
             args = mark_operands(self, args, params)
         return trace.context.trace.process_primitive(self, args, params)
 
+    def bind_all(self, *args, **params) -> list:
+        """`bind`, whose result is a list also where it is one value."""
+        outs = self.bind(*args, **params)
+        return list(outs) if self.multiple_results else [outs]
+
     def __reduce__(self):
         return find_primitive, (self.name, self.impl.__module__)
 

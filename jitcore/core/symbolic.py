@@ -35,6 +35,12 @@ _interned: weakref.WeakValueDictionary[tuple, DimExpr] = weakref.WeakValueDictio
 _lock = Lock()
 
 
+def _make_operators(operation: Callable[[Dim, Dim], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator, and that of operands the other way round."""
+    return (lambda self, other: _apply(operation, self, other),
+            lambda self, other: _apply(operation, other, self))
+
+
 class DimExpr:
     """A symbolic dimension: a polynomial, or an atom (`DimVar`, `DimOp`). Immutable and hashable.
 
@@ -52,35 +58,15 @@ class DimExpr:
     _normal: DimExpr | None  # What equality compares; None stands for the expression itself.
     _bounds: Interval | None
 
-    def __add__(self, other: Any) -> Dim:
-        return _apply(add_dims, self, other)
-
-    def __radd__(self, other: Any) -> Dim:
-        return _apply(add_dims, other, self)
-
-    def __sub__(self, other: Any) -> Dim:
-        return _apply(subtract_dims, self, other)
-
-    def __rsub__(self, other: Any) -> Dim:
-        return _apply(subtract_dims, other, self)
-
-    def __mul__(self, other: Any) -> Dim:
-        return _apply(multiply_dims, self, other)
-
-    def __rmul__(self, other: Any) -> Dim:
-        return _apply(multiply_dims, other, self)
-
-    def __floordiv__(self, other: Any) -> Dim:
-        return _apply(floordiv_dims, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Dim:
-        return _apply(floordiv_dims, other, self)
-
-    def __mod__(self, other: Any) -> Dim:
-        return _apply(mod_dims, self, other)
-
-    def __rmod__(self, other: Any) -> Dim:
-        return _apply(mod_dims, other, self)
+    __add__, __radd__ = _make_operators(lambda left, right: add_dims(left, right))
+    __sub__, __rsub__ = _make_operators(lambda left, right: subtract_dims(left, right))
+    __mul__, __rmul__ = _make_operators(lambda left, right: multiply_dims(left, right))
+    __floordiv__, __rfloordiv__ = _make_operators(lambda left, right: floordiv_dims(left, right))
+    __mod__, __rmod__ = _make_operators(lambda left, right: mod_dims(left, right))
+    __lt__ = _make_operators(lambda left, right: _decide(left, "<", right))[0]
+    __le__ = _make_operators(lambda left, right: _decide(left, "<=", right))[0]
+    __gt__ = _make_operators(lambda left, right: _decide(left, ">", right))[0]
+    __ge__ = _make_operators(lambda left, right: _decide(left, ">=", right))[0]
 
     def __divmod__(self, other: Any) -> tuple[Dim, Dim]:
         return self // other, self % other
@@ -104,18 +90,6 @@ class DimExpr:
 
     def __hash__(self) -> int:
         return hash(self.normal.number)
-
-    def __lt__(self, other: Any) -> bool:
-        return _apply(lambda left, right: _decide(left, "<", right), self, other)
-
-    def __le__(self, other: Any) -> bool:
-        return _apply(lambda left, right: _decide(left, "<=", right), self, other)
-
-    def __gt__(self, other: Any) -> bool:
-        return _apply(lambda left, right: _decide(left, ">", right), self, other)
-
-    def __ge__(self, other: Any) -> bool:
-        return _apply(lambda left, right: _decide(left, ">=", right), self, other)
 
     def __index__(self) -> int:
         raise InconclusiveDimensionOperation(

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from jitcore.core.primitive import Primitive
 from jitcore.dispatch.backend import find_backend
@@ -18,17 +17,11 @@ from jitcore.dispatch.options import DEFAULT_OPTIONS
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
-from jitcore.transforms.batching import Unmapped, batch_jaxpr
+from jitcore.transforms.call_rules import batch_call, bind_call, call_traits, jvp_call, transpose_call
 from jitcore.transforms.jaxpr_parts import lift_consts
-from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
 from jitcore.transforms.partial_eval import split_jaxpr
-from jitcore.transforms.tangents import Masked, is_zero, split_masks, unmask
-from jitcore.transforms.transpose import is_elementwise, is_linear, leaves_out, transpose_jaxpr
-
-
-def _run(*values, jaxpr, name):
-    return run_jaxpr_numpy(jaxpr, values)
-
+from jitcore.transforms.tangents import Masked, split_masks, unmask
+from jitcore.transforms.transpose import is_elementwise, is_linear, leaves_out
 
 # How to call the machine code of an inner jaxpr.
 _compiled: weakref.WeakKeyDictionary[ClosedJaxpr, Callable[..., list]] = weakref.WeakKeyDictionary()
@@ -44,39 +37,10 @@ def _run_compiled(*values, jaxpr, name):
     return run(*[read_value(value, aval.dtype) for value, aval in zip(values, jaxpr.in_avals)])
 
 
-def _infer_avals(*avals, jaxpr, name):
-    return jaxpr.out_avals
-
-
-def _find_effects(*, jaxpr, name):
-    return jaxpr.effects
-
-
-def _bind(primitive, operands, jaxpr, name) -> list:
-    """Applies a jaxpr that a transformation made. Its constants become operands: who calls it may be inlined
-    into a program, which takes all of its constants as arguments."""
-    jaxpr, consts = lift_consts(jaxpr)
-    return primitive.bind(*consts, *operands, jaxpr=jaxpr, name=name)
-
-
-def _batch(primitive, axis, values, batched, *, jaxpr, name):
-    jaxpr, out_batched = batch_jaxpr(jaxpr, axis, batched)
-    outs = _bind(primitive, values, jaxpr, name)
-    return [out if flag else Unmapped(out) for out, flag in zip(outs, out_batched)]
-
-
-def _jvp(primitive, primals, tangents, *, jaxpr, name):
-    nonzero = [not is_zero(t) for t in tangents]
-    derivative, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
-    given = [t for t in tangents if not is_zero(t)]
-    outs = _bind(primitive, [*primals, *given], derivative, name)
-    return split_outputs(outs, out_nonzero)
-
-
 def _split(trace, primitive, args, *, jaxpr, name):
     split = split_jaxpr(jaxpr, list(map(trace.is_unknown, args)))
     known = [x for x in args if not trace.is_unknown(x)]
-    known_outs = _bind(primitive, known, split.known, name)
+    known_outs = bind_call(primitive, known, jaxpr=split.known, name=name)
     residuals = split.join_residuals(known, known_outs)
     rest, consts = lift_consts(split.unknown)
     operands = [*consts, *residuals, *(x for x in args if trace.is_unknown(x))]
@@ -85,26 +49,19 @@ def _split(trace, primitive, args, *, jaxpr, name):
 
 
 def _transpose(primitive, cotangents, operands, *, jaxpr, name):
-    in_linear = list(map(is_linear, operands))
     masks: tuple = ()
-    if is_elementwise(jaxpr.jaxpr, in_linear):
+    if is_elementwise(jaxpr.jaxpr, list(map(is_linear, operands))):
         cotangents, masks = split_masks(cotangents)
     is_sparse = leaves_out(jaxpr.jaxpr)
-    cotangents = list(map(unmask, cotangents))
-    transposed, nonzero = transpose_jaxpr(jaxpr, in_linear, [not is_zero(ct) for ct in cotangents])
-    values = [x for x in operands if not is_linear(x)]
-    given = [ct for ct in cotangents if not is_zero(ct)]
-    outs = iter(_bind(primitive, [*values, *given], transposed, name))
-    found = iter([next(outs) if flag else None for flag in nonzero])
-    if masks or is_sparse:
-        found = (ct if ct is None else Masked(ct, masks, is_sparse) for ct in found)
-    return [next(found) if flag else None for flag in in_linear]
+    found = transpose_call(primitive, list(map(unmask, cotangents)), operands, jaxpr=jaxpr, name=name)
+    if not (masks or is_sparse):
+        return found
+    return [ct if ct is None else Masked(ct, masks, is_sparse) for ct in found]
 
 
-jit_primitive = Primitive("jit", impl=_run, eager=_run_compiled, aval=_infer_avals, jvp=_jvp,
-                          transpose=_transpose, partial=_split, batch=_batch, multiple_results=True,
-                          effects=_find_effects, takes_masks=True,
-                          inline=lambda params, operands: (params["jaxpr"], operands))
+jit_primitive = Primitive("jit", eager=_run_compiled, jvp=jvp_call, transpose=_transpose, partial=_split,
+                          batch=batch_call, takes_masks=True,
+                          inline=lambda params, operands: (params["jaxpr"], operands), **call_traits())
 
 
 def bind_inner(traced: TracedFunction, operands: Sequence[Any], *, inline: bool) -> list[Any]:

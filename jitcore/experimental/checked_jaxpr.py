@@ -139,8 +139,7 @@ class CheckedRun:
         if "division" in self.categories and primitive.name == "div":
             failed = jnp.any(jnp.equal(args[1], 0))
             state = self._fail(state, failed, Site("division", "division by zero"), [])
-        outs = primitive.bind(*args, **params)
-        outs = list(outs) if primitive.multiple_results else [outs]
+        outs = primitive.bind_all(*args, **params)
         return outs, self._check_nan(state, primitive, outs) if "nan" in self.categories else state
 
     # -- checks

@@ -160,12 +160,12 @@ def _apply_derivative(primitive: Primitive, operands: Sequence[Series], order: i
     def slope(*values):
         given = iter(values[count:])
         tangents = [next(given) if flag else zero_like(x) for x, flag in zip(values, moves)]
-        _, found = run_jvp(lambda *xs: _bind(primitive, xs, params), values[:count], tangents)
+        _, found = run_jvp(lambda *xs: primitive.bind_all(*xs, **params), values[:count], tangents)
         nonzero[:] = [not is_zero(t) for t in found]
         return [t for t in found if not is_zero(t)]
 
     values = [x.value for x in operands]
-    outs = _bind(primitive, values, params)
+    outs = primitive.bind_all(*values, **params)
     path = [*(Series(x.value, None if x.terms is None else x.terms[: order - 1]) for x in operands),
             *(x.slope for x in operands if x.terms is not None)]
     jaxpr, consts = trace_to_jaxpr(slope, [aval_of(x.value) for x in path])
@@ -175,11 +175,6 @@ def _apply_derivative(primitive: Primitive, operands: Sequence[Series], order: i
         terms = next(found).fill(order - 1) if flag else None
         result.append(Series(out, terms and [jnp.multiply(term, 1 / k) for k, term in enumerate(terms, 1)]))
     return result
-
-
-def _bind(primitive: Primitive, values: Sequence, params: dict) -> list:
-    outs = primitive.bind(*values, **params)
-    return list(outs) if primitive.multiple_results else [outs]
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------
@@ -199,8 +194,8 @@ def _to_series(x) -> Series:
 def _apply(order: int, eqn: Equation, values: list) -> list[Series]:
     primitive, params, operands = eqn.primitive, eqn.params, list(map(_to_series, values))
     if order == 0 or all(x.terms is None for x in operands):
-        return [Series(out, [] if order == 0 else None) for out in _bind(primitive,
-                                                                         [x.value for x in operands], params)]
+        outs = primitive.bind_all(*[x.value for x in operands], **params)
+        return [Series(out, [] if order == 0 else None) for out in outs]
     name = primitive.name
     if name in _CALLS:
         return _CALLS[name](operands, order, **params)

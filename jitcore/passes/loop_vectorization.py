@@ -231,20 +231,16 @@ def _spread(value, step: int | None, block: int):
 # -- rounds -------------------------------------------------------------------------------------------------
 def _run_counting(jaxpr: Jaxpr, args: Sequence, rounds) -> list:
     """The outputs of a jaxpr, and `rounds` plus the rounds of its loops."""
-    env = dict(zip(jaxpr.invars, args))
+    def apply(eqn, operands):
+        nonlocal rounds
+        run = _COUNTING.get(eqn.primitive.name)
+        if run is None:
+            return eqn.primitive.bind_all(*operands, **eqn.params)
+        *outs, rounds = run(eqn.params, operands, rounds)
+        return outs
 
-    def read(atom):
-        return atom.to_operand() if isinstance(atom, Literal) else env[atom]
-
-    for eqn in jaxpr.eqns:
-        operands, run = list(map(read, eqn.invars)), _COUNTING.get(eqn.primitive.name)
-        if run is not None:
-            *outs, rounds = run(eqn.params, operands, rounds)
-        else:
-            outs = eqn.primitive.bind(*operands, **eqn.params)
-            outs = outs if eqn.primitive.multiple_results else [outs]
-        env.update(zip(eqn.outvars, outs))
-    return [*map(read, jaxpr.outvars), rounds]
+    outs = eval_jaxpr(jaxpr, [], args, apply)
+    return [*outs, rounds]
 
 
 def _run_round(closed: ClosedJaxpr, args: Sequence) -> list:

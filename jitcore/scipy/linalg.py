@@ -6,7 +6,9 @@ has under the same name and arguments stands there.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 
 from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
@@ -76,17 +78,17 @@ def solve_triangular(a, b, trans=0, lower: bool = False, unit_diagonal: bool = F
         raise ValueError(f"Invalid 'trans' value {trans}")
     a, b = _promote("solve_triangular", a, b)
     transpose, conjugate = _TRANSPOSED[trans]
-    is_vector = b.ndim == 1
-    b = b[:, None] if is_vector else b
-    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = (_broadcast_batch(x, batch) for x in (a, b))
-    x = triangular_solve(a, b, left_side=True, lower=lower, transpose_a=transpose, conjugate_a=conjugate,
-                         unit_diagonal=unit_diagonal)
-    return x[..., 0] if is_vector else x
+    return _solve_columns(lambda a, b: triangular_solve(
+        a, b, left_side=True, lower=lower, transpose_a=transpose, conjugate_a=conjugate,
+        unit_diagonal=unit_diagonal), a, b)
 
 
-def _broadcast_batch(x: Array, batch: tuple) -> Array:
-    return jnp.broadcast_to(x, (*batch, *x.shape[-2:]))
+def _solve_columns(solve: Callable, a: Array, b: Array) -> Array:
+    """`solve` of matrices of one batch; b may be one vector."""
+    columns = b[:, None] if b.ndim == 1 else b
+    batch = jnp.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    x = solve(*(jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, columns)))
+    return x[..., 0] if b.ndim == 1 else x
 
 
 def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
@@ -102,12 +104,7 @@ def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: boo
     a, b = _promote("solve", a, b)
     if assume_a != "pos":
         return jnp.linalg.solve(a, b)
-    is_vector = b.ndim == 1
-    b = b[:, None] if is_vector else b
-    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = (_broadcast_batch(x, batch) for x in (a, b))
-    x = solve_positive(a, b, lower=lower)
-    return x[..., 0] if is_vector else x
+    return _solve_columns(functools.partial(solve_positive, lower=lower), a, b)
 
 
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ Modules:
     batch_rules          What batching rules are made of: the elementwise one, and rules that apply a
                          primitive with other params.
     batching             The trace of `vmap`, and batching of jaxprs.
+    call_rules           Rules of primitives that call a jaxpr, such as `jit` and `remat2`.
     checkpoint           `checkpoint`: derivatives that compute intermediate values again instead of keeping
                          them.
     checkpoint_policies  Policies of `checkpoint`: which results the backward pass may keep. Each is

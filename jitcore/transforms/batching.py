@@ -17,14 +17,12 @@ is the same for all elements is returned as `Unmapped(value)`.
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jitcore import errors
-from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr, keep_with_jaxpr, sub_jaxprs
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import Trace, Tracer, context, run_transformed, set_current_trace, trace_to_jaxpr
 
@@ -207,10 +205,6 @@ def list_named_axes() -> tuple[BatchAxis | MeshAxis, ...]:
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------
-# jaxpr -> what it was batched for -> result: an inner jit is traced once and called often.
-_batched_jaxprs: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
-
-
 def batch_jaxpr(closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags,
                 out_wanted: Flags | None = None) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of all elements at once.
@@ -221,14 +215,11 @@ def batch_jaxpr(closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags,
 
     Returns: (jaxpr, which outputs have a batch axis, their first)."""
     wanted = (False,) * len(closed.out_avals) if out_wanted is None else tuple(out_wanted)
-    known = _batched_jaxprs.setdefault(closed, {})
-    key = (axis, tuple(in_batched), wanted, config.trace_key)
-    if key not in known:
-        known[key] = _trace_batch(closed, axis, in_batched, wanted)
-    jaxpr, out_batched = known[key]
+    jaxpr, out_batched = _trace_batch(closed, axis, tuple(in_batched), wanted)
     return jaxpr, list(out_batched)
 
 
+@keep_with_jaxpr
 def _trace_batch(closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags, wanted: Flags):
     out_batched: list[bool] = []
 

@@ -17,19 +17,16 @@ from itertools import compress
 from typing import Any
 
 from jitcore.core import source
-from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, Equation, Literal, Var, aval_of, eval_jaxpr,
-                                is_array_like, slice_eqns)
+from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, Equation, Var, aval_of, eval_jaxpr, is_array_like,
+                                slice_eqns)
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
-from jitcore.transforms.batching import Unmapped, batch_jaxpr
+from jitcore.transforms.call_rules import batch_call, call_traits, jvp_call, transpose_call
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.jaxpr_parts import lift_consts
-from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
 from jitcore.transforms.linearize import linearize_flat
 from jitcore.transforms.partial_eval import split_jaxpr
-from jitcore.transforms.tangents import has_tangent, is_zero
-from jitcore.transforms.transpose import is_linear, transpose_jaxpr
+from jitcore.transforms.tangents import has_tangent
 from jitcore.tree_util import keystr, tree_flatten, tree_flatten_with_path
 
 Policy = Callable[..., bool]
@@ -120,38 +117,8 @@ def _trace_call(fun: Callable, call: Callable, leaves: Sequence, in_tree):
 
 
 # -- the primitive ------------------------------------------------------------------------------------------
-def _run(*values, jaxpr, **_):
-    return run_jaxpr_numpy(jaxpr, values)
-
-
-def _infer_avals(*avals, jaxpr, **_):
-    return jaxpr.out_avals
-
-
-def _find_effects(*, jaxpr, **_):
-    return jaxpr.effects
-
-
-def _jvp(primitive, primals, tangents, *, jaxpr, **params):
-    derivative, out_nonzero = jvp_jaxpr(jaxpr, [not is_zero(t) for t in tangents])
-    given = [t for t in tangents if not is_zero(t)]
-    return split_outputs(_bind(primitive, [*primals, *given], derivative, params), out_nonzero)
-
-
-def _bind(primitive, operands: Sequence, jaxpr: ClosedJaxpr, params: dict) -> list:
-    jaxpr, values = lift_consts(jaxpr)
-    return primitive.bind(*values, *operands, jaxpr=jaxpr, **params)
-
-
-def _transpose(primitive, cotangents, operands, *, jaxpr, **params):
-    in_linear = list(map(is_linear, operands))
-    transposed, nonzero = transpose_jaxpr(jaxpr, in_linear, [not is_zero(ct) for ct in cotangents])
-    values = [x for x in operands if not is_linear(x)]
-    given = [ct for ct in cotangents if not is_zero(ct)]
-    params["differentiated"] = True
-    outs = iter(_bind(primitive, [*values, *given], transposed, params))
-    found = iter([next(outs) if flag else None for flag in nonzero])
-    return [next(found) if flag else None for flag in in_linear]
+def _transpose(primitive, cotangents, operands, **params):
+    return transpose_call(primitive, cotangents, operands, **params | {"differentiated": True})
 
 
 def _split(trace, primitive, args, *, jaxpr, policy, **params):
@@ -208,30 +175,16 @@ def _inline_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
         return closed
 
     def evaluate(inner: ClosedJaxpr, args: Sequence) -> list:
-        env: dict[Var, Any] = dict(zip(inner.jaxpr.constvars, inner.consts))
-        env.update(zip(inner.jaxpr.invars, args))
+        return eval_jaxpr(inner.jaxpr, inner.consts, args, apply)
 
-        def read(atom):
-            return atom.to_operand() if isinstance(atom, Literal) else env[atom]
-
-        for eqn in inner.eqns:
-            operands = list(map(read, eqn.invars))
-            if eqn.primitive.name == "jit":
-                outs = evaluate(eqn.params["jaxpr"], operands)
-            else:
-                outs = eqn.primitive.bind(*operands, **eqn.params)
-            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,)))
-        return list(map(read, inner.jaxpr.outvars))
+    def apply(eqn: Equation, operands: list) -> list:
+        if eqn.primitive.name == "jit":
+            return evaluate(eqn.params["jaxpr"], operands)
+        return eqn.primitive.bind_all(*operands, **eqn.params)
 
     info = closed.jaxpr.debug_info
     jaxpr, consts = trace_to_jaxpr(lambda *args: evaluate(closed, args), closed.in_avals, info)
     return ClosedJaxpr(jaxpr, consts)
-
-
-def _batch(primitive, axis, values, batched, *, jaxpr, **params):
-    jaxpr, out_batched = batch_jaxpr(jaxpr, axis, batched)
-    outs = _bind(primitive, values, jaxpr, params)
-    return [out if flag else Unmapped(out) for out, flag in zip(outs, out_batched)]
 
 
 def _inline(params: dict, operands: list) -> tuple[ClosedJaxpr, list]:
@@ -246,8 +199,8 @@ def _inline(params: dict, operands: list) -> tuple[ClosedJaxpr, list]:
 
 
 remat_primitive = Primitive(
-    "remat2", impl=_run, aval=_infer_avals, jvp=_jvp, transpose=_transpose, partial=_split, batch=_batch,
-    multiple_results=True, effects=_find_effects, inline=_inline)
+    "remat2", jvp=jvp_call, transpose=_transpose, partial=_split, batch=batch_call, inline=_inline,
+    **call_traits())
 
 
 # -- names --------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import close_over_consts, context, trace_to_jaxpr
 from jitcore.transforms.batching import BatchAxis, BatchTrace, Flags, add_axis, batch_values
+from jitcore.transforms.call_rules import call_traits
 from jitcore.transforms.tangents import Zero, has_tangent, instantiate, is_zero, tangent_aval, zero_like
 from jitcore.transforms.transpose import is_linear, transpose
 
@@ -107,25 +107,12 @@ class CustomCallPrimitive(Primitive):
 
     def __init__(self, name: str, rebuild: Callable[..., CustomCall], transpose: Callable):
         super().__init__(
-            name, impl=_run_jaxpr, aval=_infer_avals, jvp=_differentiate_recorded, transpose=transpose,
-            batch=_batch_recorded, multiple_results=True, effects=_find_effects,
-            inline=lambda params, operands: (params["call_jaxpr"], operands))
+            name, jvp=_differentiate_recorded, transpose=transpose, batch=_batch_recorded,
+            inline=lambda params, operands: (params["call_jaxpr"], operands), **call_traits("call_jaxpr"))
         self.rebuild = rebuild
 
     def bind(self, *args, **params) -> list:
         return context.trace.process_custom_call(self.rebuild(**params), args)
-
-
-def _run_jaxpr(*values, call_jaxpr, **_):
-    return run_jaxpr_numpy(call_jaxpr, values)
-
-
-def _infer_avals(*avals, call_jaxpr, **_):
-    return call_jaxpr.out_avals
-
-
-def _find_effects(*, call_jaxpr, **_):
-    return call_jaxpr.effects
 
 
 def _differentiate_recorded(primitive, primals, tangents, **params):

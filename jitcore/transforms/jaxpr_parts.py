@@ -6,27 +6,26 @@ here. The derivative rules of control flow and of `checkpoint` are made of these
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-from jitcore.core.jaxpr import ClosedJaxpr, find_dependent, slice_eqns
+from jitcore.core.jaxpr import ClosedJaxpr, find_dependent, keep_with_jaxpr, slice_eqns
 from jitcore.core.trace import close_over_consts
 
 Flags = Sequence[bool]
-
-
-_lifted: weakref.WeakKeyDictionary[ClosedJaxpr, ClosedJaxpr] = weakref.WeakKeyDictionary()
 
 
 def lift_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list]:
     """The jaxpr with its constants as leading inputs, and their values: bodies of loops carry none."""
     if not closed.consts:
         return closed, []
-    if closed not in _lifted:
-        _lifted[closed], _ = close_over_consts(closed.jaxpr, closed.consts)
-    return _lifted[closed], list(closed.consts)
+    return _close(closed), list(closed.consts)
+
+
+@keep_with_jaxpr
+def _close(closed: ClosedJaxpr) -> ClosedJaxpr:
+    return close_over_consts(closed.jaxpr, closed.consts)[0]
 
 
 def slice_jaxpr(closed: ClosedJaxpr, wanted: Flags) -> tuple[ClosedJaxpr, list[bool]]:

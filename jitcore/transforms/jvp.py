@@ -11,13 +11,11 @@ its primal, or a `Zero`; at least one is none. The rule runs under the enclosing
 from __future__ import annotations
 
 import operator
-import weakref
 from collections.abc import Callable, Sequence
 
 from jitcore import errors
-from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, aval_of, eval_jaxpr, keep_with_jaxpr
 from jitcore.core.primitive import Primitive
 from jitcore.core.trace import (Trace, Tracer, context, run_transformed, set_current_trace, trace_to_jaxpr,
                                 user_snippet)
@@ -113,10 +111,6 @@ def run_jvp(fun: Callable[..., Sequence], primals: Sequence, tangents: Sequence,
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------
-# jaxpr -> which derivative -> result: an inner jit is traced once and called often.
-_derivatives: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
-
-
 def jvp_jaxpr(closed: ClosedJaxpr, in_nonzero: Flags,
               out_wanted: Flags | None = None) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of a function and its derivative.
@@ -128,14 +122,11 @@ def jvp_jaxpr(closed: ClosedJaxpr, in_nonzero: Flags,
     Returns: (jaxpr, which outputs have a tangent). Inputs are the primals, then the tangents that there are;
         so are the outputs."""
     wanted = (False,) * len(closed.out_avals) if out_wanted is None else tuple(out_wanted)
-    known = _derivatives.setdefault(closed, {})
-    key = (tuple(in_nonzero), wanted, config.trace_key)
-    if key not in known:
-        known[key] = _trace_jvp(closed, in_nonzero, wanted)
-    jaxpr, out_nonzero = known[key]
+    jaxpr, out_nonzero = _trace_jvp(closed, tuple(in_nonzero), wanted)
     return jaxpr, list(out_nonzero)
 
 
+@keep_with_jaxpr
 def _trace_jvp(closed: ClosedJaxpr, in_nonzero: Flags, wanted: Flags):
     out_nonzero: list[bool] = []
     count = len(closed.in_avals)

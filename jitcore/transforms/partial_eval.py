@@ -11,14 +11,12 @@ operands computes and `trace.record_unknown(primitive, args, params)` records. A
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from jitcore import errors
-from jitcore.config import config
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Var, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Var, eval_jaxpr, keep_with_jaxpr
 from jitcore.core.primitive import Primitive
 from jitcore.core.trace import JaxprTrace, Tracer, open_trace, set_current_trace, trace_to_jaxpr
 
@@ -88,19 +86,13 @@ class SplitJaxpr(NamedTuple):
         return [next(unknown) if flag else next(known) for flag in self.out_unknown]
 
 
-_splits: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
-
-
 def split_jaxpr(closed: ClosedJaxpr, in_unknown: Flags, out_wanted: Flags | None = None) -> SplitJaxpr:
     """Splits a jaxpr by which inputs are unknown. out_wanted: outputs that count as unknown in any case."""
     wanted = (False,) * len(closed.out_avals) if out_wanted is None else tuple(out_wanted)
-    found = _splits.setdefault(closed, {})
-    key = (tuple(in_unknown), wanted, config.trace_key)
-    if key not in found:
-        found[key] = _trace_split(closed, in_unknown, wanted)
-    return found[key]
+    return _trace_split(closed, tuple(in_unknown), wanted)
 
 
+@keep_with_jaxpr
 def _trace_split(closed: ClosedJaxpr, in_unknown: Flags, wanted: Flags) -> SplitJaxpr:
     avals = closed.in_avals
     result: dict = {}

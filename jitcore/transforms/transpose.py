@@ -13,13 +13,11 @@ from: "made" where elements are left out, "kept" where they are those of the cot
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jitcore.config import config
 from jitcore.core import source
-from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, ShapedArray, Var
+from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, ShapedArray, Var, keep_with_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.errors import derivatives
 from jitcore.transforms.tangents import (Masked, Zero, add_derivatives, instantiate, is_zero, make_sparse,
@@ -61,8 +59,7 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         if any(map(is_linear, args)):
             linear_eqns.append((eqn, args))
             continue
-        outs = eqn.primitive.bind(*args, **eqn.params)
-        values.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,)))
+        values.update(zip(eqn.outvars, eqn.primitive.bind_all(*args, **eqn.params)))
 
     found: dict[Var, object] = {}
 
@@ -113,9 +110,6 @@ def is_elementwise(jaxpr: Jaxpr, in_linear: Flags) -> bool:
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------
-_transposed: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
-
-
 def transpose_jaxpr(closed: ClosedJaxpr, in_linear: Flags, ct_nonzero: Flags,
                     in_wanted: Flags | None = None) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of a transposition.
@@ -128,14 +122,11 @@ def transpose_jaxpr(closed: ClosedJaxpr, in_linear: Flags, ct_nonzero: Flags,
     Returns: (jaxpr, which of the linear inputs have a cotangent). Its inputs are the values of the other
         inputs, then the cotangents that there are; its outputs the cotangents that there are."""
     wanted = (False,) * sum(in_linear) if in_wanted is None else tuple(in_wanted)
-    known = _transposed.setdefault(closed, {})
-    key = (tuple(in_linear), tuple(ct_nonzero), wanted, config.trace_key)
-    if key not in known:
-        known[key] = _trace_transpose(closed, in_linear, ct_nonzero, wanted)
-    jaxpr, nonzero = known[key]
+    jaxpr, nonzero = _trace_transpose(closed, tuple(in_linear), tuple(ct_nonzero), wanted)
     return jaxpr, list(nonzero)
 
 
+@keep_with_jaxpr
 def _trace_transpose(closed: ClosedJaxpr, in_linear: Flags, ct_nonzero: Flags, wanted: Flags):
     values = [aval for aval, flag in zip(closed.in_avals, in_linear) if not flag]
     ct_avals = [tangent_aval(aval) for aval, flag in zip(closed.out_avals, ct_nonzero) if flag]

@@ -19,7 +19,6 @@ import ctypes
 import functools
 import mmap
 import os
-import re
 import struct
 import threading
 from collections.abc import Callable
@@ -103,13 +102,6 @@ class Cells(ctypes.Structure):
 
     def clear(self) -> None:
         ctypes.memset(ctypes.addressof(self), 0, ctypes.sizeof(self))
-
-
-def fill(text: str, *cells: type[Cells], **values: object) -> str:
-    """The text with `$NAME` replaced by the field of cells, or else by the value, of this name."""
-    known = {name.upper(): kind.locate(name) for kind in cells for name, *_ in kind._fields_}
-    known |= {name.upper(): str(value) for name, value in values.items()}
-    return re.sub(r"\$([A-Z_]+)", lambda found: known[found[1]], text)
 
 
 _COUNTS = struct.Struct("<III")  # exports, slots, bytes of their names

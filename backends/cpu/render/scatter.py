@@ -16,9 +16,9 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.render.fetch import prefetch
 from jitcore.backends.cpu.render.vector_loops import end_of_vectors, vector_loop
-from jitcore.backends.llvm.registers import (I32, I64, POINTER, Pair, call_intrinsic, element_type,
-                                             from_words, lane_count, part_dtype, splat, split_registers,
-                                             to_words)
+from jitcore.backends.llvm.registers import (I32, I64, POINTER, Pair, call_intrinsic, count_lanes,
+                                             element_type, from_words, lane_count, part_dtype, splat,
+                                             split_registers, to_words)
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Axis, Dynamic, Expr, Index, walk
 from jitcore.loopir.program import Loop, Store
@@ -101,7 +101,7 @@ class _Pending:
             own = e.expr_in_lanes(store.mask)
             self._append_where(columns, own if e.mask is None else b.and_(own, e.mask), count)
         else:  # at the end of a loop the first lanes take part
-            more = I64(e.lanes) if e.mask is None else _count_ones(b, e.mask)
+            more = I64(e.lanes) if e.mask is None else count_lanes(b, e.mask)
             self._append_all(columns, count, more)
 
     def _append_all(self, columns: list, count: ir.Value, more: ir.Value) -> None:
@@ -132,7 +132,7 @@ class _Pending:
         b, few = self.e.b, min(self.e.lanes, self.e.vector_bytes // 8)
         starts = [count]
         for piece in split_registers(b, mask, few):
-            starts.append(b.add(starts[-1], _count_ones(b, piece)))
+            starts.append(b.add(starts[-1], count_lanes(b, piece)))
         for place, vector in columns:
             width = min(self.e.lanes, self.e.vector_bytes // _size_of(vector.type.element))
             pieces = zip(split_registers(b, vector, width), split_registers(b, mask, width))
@@ -236,10 +236,3 @@ def _in_lanes(e, value: ir.Value) -> ir.Value:
 
 def _size_of(kind: ir.Type) -> int:
     return kind.width // 8 if isinstance(kind, ir.IntType) else 8 if isinstance(kind, ir.DoubleType) else 4
-
-
-def _count_ones(b: ir.IRBuilder, mask: ir.Value) -> ir.Value:
-    """How many bits are set, as an i64."""
-    bits = b.bitcast(mask, ir.IntType(lane_count(mask)))
-    count = call_intrinsic(b, "ctpop", [bits])
-    return b.zext(count, I64) if bits.type.width < 64 else count

@@ -13,10 +13,11 @@ Modules:
     list_numbers    Lists of Python's numbers into memory and back by native code: as `process.lists` does it,
                     20 times as fast.
     memory          Memory of large arrays: where it begins, and what becomes of it when an array is gone.
-    object_writer   Writing LLVM text of functions that Python calls, which read and make its objects.
     pool            The pool of POSIX threads that a process keeps for the loops of its kernels.
     python_objects  Where native code finds the fields of Python's objects. `launch.layout_is_known` compares
                     these numbers with what this process has.
+    runtime_writer  Writing LLVM text of the run time: calls of Python and of the C library, objects, what
+                    threads share.
     threads         Threads of compiled kernels: the native function `jitcore_parallel_for`.
     trampolines     The functions of native code that Python calls: launchers of programs, and what makes
                     arrays and numbers. It is loaded where they are not on disk.

@@ -7,14 +7,14 @@ In: what `launch.make_check` writes into a table. Out: LLVM text, one for all si
 from __future__ import annotations
 
 from jitcore.backends.cpu.runtime.launch import MAX_COMPARED
-from jitcore.backends.cpu.runtime.object_writer import ObjectWriter
 from jitcore.backends.cpu.runtime.python_objects import (DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
                                                          ITEMS_OFFSET, NDARRAY, NDIM_OFFSET, SHAPE_OFFSET)
+from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
 
 __all__ = ["write_check"]
 
 
-def write_check(w: ObjectWriter) -> None:
+def write_check(w: RuntimeWriter) -> None:
     """`is_known(*arrays)`: 0 where they are others, 1 where they are right, 2 where they are, and no two of
     them meet in memory of which one is written.
 
@@ -40,16 +40,16 @@ def write_check(w: ObjectWriter) -> None:
             w.store(w.element(row, w.add(5, axes), "i64"), facts, "ptr")
             with w.when(are_few):
                 _compare_places(w, places, meets, k, array, row)
-        w.call("PyContextVar_Get", f"ptr {variable}", "ptr null", f"ptr {value}")
+        w.call("PyContextVar_Get", variable, "null", value)
         found = w.load(value, "ptr")
-        w.call("Py_DecRef", f"ptr {found}")
+        w.call("Py_DecRef", found)
         w.require(w.let(f"icmp eq ptr {found}, {w.load(w.field(right_values, ITEMS_OFFSET), 'ptr')}"), "fail")
         w.give_int(w.add(1, w.let(f"and i64 {compares}, {w.let(f'xor i64 {w.load(meets)}, 1')}")))
         w.start_block("fail")
         w.give_int(0)
 
 
-def _require_facts(w: ObjectWriter, array: str, row: str, mask: str) -> str:
+def _require_facts(w: RuntimeWriter, array: str, row: str, mask: str) -> str:
     """Returns: the number of axes."""
     w.require_type(array, NDARRAY, "fail")
     w.require(w.compare("eq", w.field(array, DTYPE_OFFSET, "i64"), w.load(row)), "fail")
@@ -62,7 +62,7 @@ def _require_facts(w: ObjectWriter, array: str, row: str, mask: str) -> str:
     return axes
 
 
-def _compare_places(w: ObjectWriter, places: list[str], meets: str, k: str, array: str, row: str) -> None:
+def _compare_places(w: RuntimeWriter, places: list[str], meets: str, k: str, array: str, row: str) -> None:
     """Whether an array meets one of those before it, which must be others."""
     start, written = w.field(array, DATA_OFFSET, "i64"), w.item(row, 3, "i64")
     stop = w.add(start, w.item(row, 2, "i64"))

@@ -21,6 +21,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +33,14 @@ from jitcore.backends.cpu.runtime.memory import choose_allocator, write_arena
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.loopir.traversal import list_buffers
+from jitcore.process.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+    from jitcore.backends.llvm.text_writer import Operand
+
+#: It is loaded where the code is not on disk.
+writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
 
 SYMBOL = "jitcore_call_host"
 
@@ -210,59 +219,39 @@ def _view_memory(buffer: Buffer, address: int) -> np.ndarray:
     return np.ndarray(shape, buffer.dtype, (ctypes.c_char * size).from_address(address))
 
 
-_CALL_TEXT = f"""
-declare i32 @PyGILState_Ensure()
-declare void @PyGILState_Release(i32)
-declare ptr @PyLong_FromLongLong(i64)
-declare ptr @PyObject_CallObject(ptr, ptr)
-declare ptr @PyTuple_New(i64)
-declare i32 @PyTuple_SetItem(ptr, i64, ptr)
-declare void @Py_DecRef(ptr)
+def _render() -> str:
+    """LLVM text of the call: `host(number, *addresses)`."""
+    w = writing.RuntimeWriter()
+    with w.function(f"i64 @{SYMBOL}(ptr %host, i64 %number, ptr %addresses, i64 %count)", None):
+        status, gil = w.variable(RAISED), w.call("PyGILState_Ensure")
+        arguments = w.call("PyTuple_New", w.add("%count", 1))
+        w.require(w.compare("ne", arguments, "null", "ptr"), "leave")
+        _put(w, arguments, 0, "%number")
+        with w.loop(0, "%count") as k:
+            _put(w, arguments, w.add(k, 1), w.item("%addresses", k, "i64"))
+        answer = w.call("PyObject_CallObject", "%host", arguments)
+        w.require(w.compare("ne", answer, "null", "ptr"), "drop")
+        w.call("Py_DecRef", answer)
+        w.store(0, status)
+        w.go("drop")
+        w.start_block("drop")
+        w.call("Py_DecRef", arguments)
+        w.go("leave")
+        w.start_block("leave")
+        w.call("PyGILState_Release", gil)
+        w.do(f"ret i64 {w.load(status)}")
+    return w.text()
 
-define i64 @{SYMBOL}(ptr %host, i64 %number, ptr %addresses, i64 %count) {{
-enter:
-  %gil = call i32 @PyGILState_Ensure()
-  %size = add i64 %count, 1
-  %arguments = call ptr @PyTuple_New(i64 %size)
-  %has_none = icmp eq ptr %arguments, null
-  br i1 %has_none, label %leave, label %fill
-fill:
-  %k = phi i64 [ 0, %enter ], [ %next, %read ]
-  %value = phi i64 [ %number, %enter ], [ %address, %read ]
-  %item = call ptr @PyLong_FromLongLong(i64 %value)
-  %is_missing = icmp eq ptr %item, null
-  br i1 %is_missing, label %drop, label %store
-store:
-  %ignored = call i32 @PyTuple_SetItem(ptr %arguments, i64 %k, ptr %item)
-  %is_last = icmp eq i64 %k, %count
-  br i1 %is_last, label %call, label %read
-read:
-  %slot = getelementptr i64, ptr %addresses, i64 %k
-  %address = load i64, ptr %slot
-  %next = add i64 %k, 1
-  br label %fill
-call:
-  %answer = call ptr @PyObject_CallObject(ptr %host, ptr %arguments)
-  %has_raised = icmp eq ptr %answer, null
-  br i1 %has_raised, label %drop, label %forget
-forget:
-  call void @Py_DecRef(ptr %answer)
-  br label %drop
-drop:
-  %dropped = phi i64 [ {RAISED}, %fill ], [ {RAISED}, %call ], [ 0, %forget ]
-  call void @Py_DecRef(ptr %arguments)
-  br label %leave
-leave:
-  %status = phi i64 [ {RAISED}, %enter ], [ %dropped, %drop ]
-  call void @PyGILState_Release(i32 %gil)
-  ret i64 %status
-}}
-"""
+
+def _put(w: RuntimeWriter, arguments: str, place: Operand, value: Operand) -> None:
+    item = w.call("PyLong_FromLongLong", value)
+    w.require(w.compare("ne", item, "null", "ptr"), "drop")
+    w.call("PyTuple_SetItem", arguments, place, item)
 
 
 @functools.cache
 def _open_library() -> libraries.Library:
-    library, _ = libraries.find_or_compile("host_calls", "", lambda: _CALL_TEXT)
+    library, _ = libraries.find_or_compile("host_calls", "", _render)
     return library
 
 

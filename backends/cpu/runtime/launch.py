@@ -17,8 +17,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import marshal
 import math
-import struct
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
@@ -254,9 +254,6 @@ class CallPlan(NamedTuple):
             images.address_of(symbol)
 
 
-_KEY_BYTES, _PART_SIZES = 32, struct.Struct("<qq")
-
-
 def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
     """(a plan, the key of its machine code or None where it has no code), as `store_plan` got them."""
     cache = disk_cache.open_cache()
@@ -265,7 +262,7 @@ def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
         return None
     try:
         return decode_plan(stored)
-    except (ValueError, IndexError):  # what was written is not what is read: it will be replaced
+    except ValueError:  # what was written is not what is read: it will be replaced
         return None
 
 
@@ -275,62 +272,31 @@ def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
         cache.add(key, encode_plan(plan, code_key))
 
 
-#: NumPy's dtypes of outputs, which plans name by number; those of another package, seldom met, come behind.
-_DTYPES = [np.dtype(name) for name in (
-    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex64 "
-    "complex128").split()]
-
-
-def _number_dtype(dtype: np.dtype) -> int:
-    if dtype in _DTYPES:
-        return _DTYPES.index(dtype)
-    return len(_DTYPES) + (dtypes.bfloat16, *dtypes.NARROW).index(dtype)
-
-
-def _find_dtype(number: int) -> np.dtype:
-    """Raises: IndexError."""
-    if number < len(_DTYPES):
-        return _DTYPES[number]
-    return (dtypes.bfloat16, *dtypes.NARROW)[number - len(_DTYPES)]
-
-
 def encode_plan(plan: CallPlan, code_key: bytes | None) -> bytes:
-    numbers = [plan.num_inputs, plan.arena_bytes, plan.releases, len(plan.dims), *plan.dims]
-    for output in plan.outputs:
-        numbers += [output.source, _number_dtype(output.dtype), len(output.shape), *output.shape]
-    parts, owners = " ".join(plan.parts).encode(), pickle.dumps(plan.owners) if plan.owners else b""
-    head = (code_key or bytes(_KEY_BYTES)) + _PART_SIZES.pack(len(parts), len(owners)) + parts + owners
-    return head + np.array(numbers, np.int64).tobytes()
+    outputs = [(output.source, *map(int, output.shape), output.dtype.name) for output in plan.outputs]
+    owners = pickle.dumps(plan.owners) if plan.owners else b""
+    numbers = plan.num_inputs, [*map(int, plan.dims)], plan.arena_bytes, bool(plan.releases)
+    return marshal.dumps((code_key, *numbers, outputs, plan.parts, owners))
 
 
 def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
-    """Raises: ValueError or IndexError for bytes that `encode_plan` did not make."""
-    code_key = stored[:_KEY_BYTES]
+    """Raises: ValueError for bytes that `encode_plan` did not make."""
     try:
-        sizes = _PART_SIZES.unpack_from(stored, _KEY_BYTES)
-    except struct.error as damage:
-        raise ValueError(str(damage)) from None
-    start, middle, end = itertools.accumulate(sizes, initial=_KEY_BYTES + _PART_SIZES.size)
-    parts = tuple(stored[start:middle].decode().split())
-    try:
-        owners = pickle.loads(stored[middle:end]) if middle < end else ()
+        code_key, num_inputs, dims, arena_bytes, releases, found, parts, pickled = marshal.loads(stored)
+        outputs = [Output(source, tuple(shape), _find_dtype(name)) for source, *shape, name in found]
+        owners = pickle.loads(pickled) if pickled else ()
+        for place, owner in owners:
+            dims[place] = owner.address
     except Exception as damage:
-        raise ValueError(str(damage)) from None
-    numbers = np.frombuffer(stored, np.int64, offset=end).tolist()
-    num_inputs, arena_bytes, releases, n_dims, *rest = numbers
-    for place, owner in owners:
-        rest[place] = owner.address
-    dims, at, outputs = tuple(rest[:n_dims]), n_dims, []
-    while at < len(rest):
-        source, dtype, ndim = rest[at : at + 3]
-        at += 3 + ndim
-        shape = tuple(rest[at - ndim : at])
-        is_array = 0 <= dtype and len(shape) == ndim and min(shape, default=0) >= 0
-        if not (is_array and -1 <= source < num_inputs):
-            raise ValueError("the plan of a call is damaged")
-        outputs.append(Output(source, shape, _find_dtype(dtype)))
-    plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts, owners)
-    return plan, code_key if any(code_key) else None
+        raise ValueError(f"the plan of a call is damaged: {damage}") from None
+    return CallPlan(num_inputs, tuple(outputs), tuple(dims), arena_bytes, releases, parts, owners), code_key
+
+
+def _find_dtype(name: str) -> np.dtype:
+    try:
+        return np.dtype(name)
+    except TypeError:  # of another package, seldom met
+        return next(dtype for dtype in (dtypes.bfloat16, *dtypes.NARROW) if dtype.name == name)
 
 
 def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[int] = (),
@@ -384,9 +350,10 @@ def open_program(data: bytes, scalars: Scalars | None) -> Run:
     """A program on disk, for processes that do without a compiler.
 
     Raises: LookupError where its machine code is gone, or is for another processor or jitcore."""
-    if data[:_KEY_BYTES] != host.identify():
+    identity = host.identify()
+    if identity is None or not data.startswith(identity):
         raise LookupError("a program was compiled for something else")
-    plan, key = decode_plan(data[_KEY_BYTES:])
+    plan, key = decode_plan(data[len(identity) :])
     compiled = NativeProgram() if key is None else find_program(key, libraries.DEFAULT_OPT_LEVEL)
     if compiled is None:
         raise LookupError("the machine code of a program is not on disk any more")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitcore.backends.cpu.runtime.object_writer import ObjectWriter
 from jitcore.backends.cpu.runtime.python_objects import (DATA_OFFSET, NDIM_OFFSET, SHAPE_OFFSET, TRUE,
                                                          TYPE_OFFSET)
+from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
 from jitcore.process.lists import BOXED_BITS, BOXED_LIMIT, BOXED_SIGN, CODES, LIMIT, MIXED, NAN
 
 __all__ = ["LISTS"]
@@ -26,39 +26,39 @@ class Number(NamedTuple):
     kind: Any
     element: str
     size: int
-    read: Callable[[ObjectWriter], None]
-    make: Callable[[ObjectWriter], str]
+    read: Callable[[RuntimeWriter], None]
+    make: Callable[[RuntimeWriter], str]
 
 
-def _read_bool(w: ObjectWriter) -> None:
+def _read_bool(w: RuntimeWriter) -> None:
     w.require_type("%item", "PyBool_Type", "fail")
     is_true = w.let(f"icmp eq ptr %item, {w.symbol(TRUE)}")
     w.store(w.let(f"zext i1 {is_true} to i8"), "%out", "i8", 1)
 
 
-def _make_bool(w: ObjectWriter) -> str:
-    return w.call("PyBool_FromLong", f"i64 {w.let('zext i8 %bits to i64')}")
+def _make_bool(w: RuntimeWriter) -> str:
+    return w.call("PyBool_FromLong", w.let("zext i8 %bits to i64"))
 
 
-def _read_int(w: ObjectWriter) -> None:
+def _read_int(w: RuntimeWriter) -> None:
     w.require_type("%item", "PyLong_Type", "fail")
     w.store(w.read_int("%item", LIMIT, "%over", "fail"), "%out")
 
 
-def _make_int(w: ObjectWriter) -> str:
-    return w.call("PyLong_FromLongLong", "i64 %bits")
+def _make_int(w: RuntimeWriter) -> str:
+    return w.call("PyLong_FromLongLong", "%bits")
 
 
-def _read_float(w: ObjectWriter) -> None:
+def _read_float(w: RuntimeWriter) -> None:
     w.require_type("%item", "PyFloat_Type", "fail")
     w.store(w.field("%item", DATA_OFFSET, "i64"), "%out")
 
 
-def _make_float(w: ObjectWriter) -> str:
-    return w.call("PyFloat_FromDouble", f"double {w.let('bitcast i64 %bits to double')}")
+def _make_float(w: RuntimeWriter) -> str:
+    return w.call("PyFloat_FromDouble", w.let("bitcast i64 %bits to double"))
 
 
-def _read_mixed(w: ObjectWriter) -> None:
+def _read_mixed(w: RuntimeWriter) -> None:
     with w.cases() as case:
         with case(w.is_type(w.field("%item", TYPE_OFFSET), "PyFloat_Type")):
             value = w.field("%item", DATA_OFFSET, "double")
@@ -70,13 +70,13 @@ def _read_mixed(w: ObjectWriter) -> None:
         w.store(w.let(f"or i64 {low}, {BOXED_SIGN << BOXED_BITS}"), "%out")
 
 
-def _make_mixed(w: ObjectWriter) -> str:
+def _make_mixed(w: RuntimeWriter) -> str:
     made = w.variable("null", "ptr")
     with w.cases() as case:
         with case(w.compare("eq", w.let(f"lshr i64 %bits, {BOXED_BITS}"), BOXED_SIGN)):
             raised = w.let(f"shl i64 %bits, {64 - BOXED_BITS}")
             value = w.let(f"ashr i64 {raised}, {64 - BOXED_BITS}")
-            w.store(w.call("PyLong_FromLongLong", f"i64 {value}"), made, "ptr")
+            w.store(w.call("PyLong_FromLongLong", value), made, "ptr")
         w.store(_make_float(w), made, "ptr")
     return w.load(made, "ptr")
 
@@ -88,7 +88,7 @@ _NUMBERS = {"bool": Number(bool, "i8", 1, _read_bool, _make_bool),
 
 
 def _render() -> str:
-    w = ObjectWriter()
+    w = RuntimeWriter()
     for name, number in _NUMBERS.items():
         with w.function(f"internal i1 @read_{name}(ptr %item, ptr %out) alwaysinline", None):
             w.do("%over = alloca i32")
@@ -103,40 +103,40 @@ def _render() -> str:
     return w.text()
 
 
-def _end(w: ObjectWriter) -> None:
+def _end(w: RuntimeWriter) -> None:
     w.do("ret i1 true")
     w.start_block("fail")
     w.do("ret i1 false")
 
 
-def _write_pack(w: ObjectWriter, name: str, number: Number) -> None:
+def _write_pack(w: RuntimeWriter, name: str, number: Number) -> None:
     with w.function(f"internal i1 @pack_{name}(ptr %list, ptr %items, ptr %out, i64 %n)", None):
         with w.loop(0, "%n") as k:
             item, place = w.item("%items", k), w.element("%out", k, number.element)
-            w.require(w.let(f"call i1 @read_{name}(ptr {item}, ptr {place})"), "fail")
+            w.require(w.call(f"read_{name}", item, place), "fail")
         _end(w)
 
 
-def _write_unpack(w: ObjectWriter, name: str, number: Number) -> None:
+def _write_unpack(w: RuntimeWriter, name: str, number: Number) -> None:
     element, size = number.element, number.size
     with w.function(f"internal i1 @unpack_{name}(ptr %list, ptr %items, ptr %out, i64 %n)", None):
         held = w.let(f"alloca {element}")
         with w.loop(0, "%n") as k:
             item, bits = w.item("%items", k), w.load(w.element("%out", k, element), element, size)
-            is_one = w.let(f"call i1 @read_{name}(ptr {item}, ptr {held})")
+            is_one = w.call(f"read_{name}", item, held)
             is_other = w.let(f"icmp ne {element} {w.load(held, element, size)}, {bits}")
             with w.when(w.let(f"select i1 {is_one}, i1 {is_other}, i1 true")):
-                new = w.let(f"call ptr @make_{name}({element} {bits})")
-                w.require(w.let(f"icmp ne ptr {new}, null"), "fail")
-                w.call("PyList_SetItem", "ptr %list", f"i64 {k}", f"ptr {new}")
+                new = w.call(f"make_{name}", bits)
+                w.require(w.compare("ne", new, "null", "ptr"), "fail")
+                w.call("PyList_SetItem", "%list", k, new)
         _end(w)
 
 
-def _write_rows(w: ObjectWriter, what: str) -> None:
+def _write_rows(w: RuntimeWriter, what: str) -> None:
     """A built-in function of a list of numbers, or of rows of them."""
     with w.function(f"ptr @{what}_rows(ptr %self, ptr %args, i64 %nargs)", None):
         outer, array, code_object = (w.item("%args", k) for k in range(3))
-        code = w.call("PyLong_AsLongLong", f"ptr {code_object}")
+        code = w.call("PyLong_AsLongLong", code_object)
         shape, data = w.field(array, SHAPE_OFFSET), w.variable(w.field(array, DATA_OFFSET), "ptr")
         extent, lists, rows, n = w.load(shape), *(w.let(f"alloca {kind}") for kind in ("ptr", "i64", "i64"))
         with w.cases() as case:
@@ -154,8 +154,7 @@ def _write_rows(w: ObjectWriter, what: str) -> None:
             with w.cases() as case:
                 for name, number in _NUMBERS.items():
                     with case(w.compare("eq", code, CODES[number.kind])):
-                        given = f"ptr {one}, ptr {items}, ptr {place}, i64 {n}"
-                        w.require(w.let(f"call i1 @{what}_{name}({given})"), "fail")
+                        w.require(w.call(f"{what}_{name}", one, items, place, n), "fail")
                         w.store(w.at(place, w.mul(n, number.size)), data, "ptr")
                 w.require("false", "fail")
         w.give_int(1)

@@ -21,13 +21,21 @@ import functools
 import os
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
-from jitcore.backends.cpu.native.images import Cells, fill
+from jitcore.backends.cpu.native.images import Cells
+from jitcore.process.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+
+#: It is loaded where the code is not on disk.
+writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
 
 _NAME = b"jitcore"
 _LINE = 64  # bytes of a cache line; also those before an array's memory, which tell its block and capacity
@@ -160,282 +168,166 @@ def _describe_module(tuning: Runtime) -> tuple[str, str, Callable[[], str]]:
     return "memory", f"huge pages: {_asks_for_huge_pages()}", functools.partial(_render, tuning)
 
 
-def _render(tuning: Runtime) -> str:
-    advise = f"call i32 @madvise(ptr %block, i64 %capacity, i32 {14})" if _asks_for_huge_pages() else ""
-    return fill(_TEXT, _Cells, line=_LINE, slack=_LINE << _LINES_BITS, shift=64 - _LINES_BITS,
-                large=tuning.large_bytes, most=_MAX_BLOCKS, huge_page=_HUGE_PAGE, huge=tuning.huge_bytes,
-                advise=f"%advised = {advise}" if advise else "")
-
-
 # The line before an array's memory tells the capacity of its block, and the block. Capacities are rounded up
 # by at most an eighth, so that arrays of about the same size use each other's blocks. All functions are
 # `optnone`: compiling them well takes longer than a process's arrays would make up for.
-_TEXT = """
-%Block = type { ptr, i64 }
+def _render(tuning: Runtime) -> str:
+    w = writing.RuntimeWriter(tuning, "noinline optnone")
+    w.declare(_Cells.declaration)
+    _write_lock(w)
+    _write_kept(w)
+    _write_new(w)
+    _write_handler(w)
+    _write_free(w)
+    _write_realloc(w)
+    _write_allocate(w)
+    return w.text()
 
-@jitcore_memory_cells = external global i8
 
-declare i64 @llvm.ctlz.i64(i64, i1)
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
-declare i32 @posix_memalign(ptr, i64, i64)
-declare void @free(ptr)
-declare i32 @madvise(ptr, i64, i32)
-declare i32 @sched_yield()
-declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
-declare void @Py_DecRef(ptr)
+_cell = _Cells.locate
+#: The address and the capacity of a block.
+_BLOCK = "[2 x i64]"
 
-define internal void @lock() noinline optnone {
-enter:
-  br label %try
-try:
-  %before = atomicrmw xchg ptr $LOCK, i64 1 acquire
-  %is_mine = icmp eq i64 %before, 0
-  br i1 %is_mine, label %done, label %wait
-wait:
-  %ignored = call i32 @sched_yield()
-  br label %try
-done:
-  ret void
-}
 
-define internal void @unlock() noinline optnone {
-  store atomic i64 0, ptr $LOCK release, align 8
-  ret void
-}
+def _write_lock(w: RuntimeWriter) -> None:
+    with w.function("internal void @lock()"):
+        with w.repeat() as until:
+            before = w.let(f"atomicrmw xchg ptr {_cell('lock')}, i64 1 acquire")
+            until(w.compare("eq", before, 0))
+            w.call("sched_yield")
+    with w.function("internal void @unlock()"):
+        w.store_atomic(0, _cell("lock"), order="release")
 
-define internal i64 @round(i64 %size) noinline optnone {
-  %total = add i64 %size, $SLACK
-  %zeros = call i64 @llvm.ctlz.i64(i64 %total, i1 true)
-  %shift = sub i64 60, %zeros  ; an eighth of the power of two below
-  %is_small = icmp slt i64 %shift, 12
-  %bits = select i1 %is_small, i64 12, i64 %shift
-  %step = shl i64 1, %bits
-  %most = add i64 %step, -1
-  %up = add i64 %total, %most
-  %mask = sub i64 0, %step
-  %capacity = and i64 %up, %mask
-  ret i64 %capacity
-}
 
-; Takes block %place out of those that are kept, under the lock.
-define internal ptr @take(i64 %place) noinline optnone {
-  %at = getelementptr %Block, ptr $BLOCKS, i64 %place
-  %block = load ptr, ptr %at
-  %capacity.at = getelementptr %Block, ptr %at, i32 0, i32 1
-  %capacity = load i64, ptr %capacity.at
-  %kept = load i64, ptr $KEPT
-  %kept_now = sub i64 %kept, %capacity
-  store i64 %kept_now, ptr $KEPT
-  %count = load i64, ptr $COUNT
-  %count_now = sub i64 %count, 1
-  store i64 %count_now, ptr $COUNT
-  %next = getelementptr %Block, ptr %at, i64 1
-  %later = sub i64 %count_now, %place
-  %bytes = shl i64 %later, 4
-  call void @llvm.memmove.p0.p0.i64(ptr %at, ptr %next, i64 %bytes, i1 false)
-  ret ptr %block
-}
+def _write_kept(w: RuntimeWriter) -> None:
+    """take: takes one of the blocks that are kept out of these, under the lock. find: the latest one of a
+    capacity, or null. drop: gives all of them back."""
+    with w.function("internal ptr @take(i64 %place)", None):
+        at = w.element(_cell("blocks"), "%place", _BLOCK)
+        block, capacity = w.load(at, "ptr"), w.item(at, 1, "i64")
+        w.store(w.sub(w.load(_cell("kept")), capacity), _cell("kept"))
+        count = w.sub(w.load(_cell("count")), 1)
+        w.store(count, _cell("count"))
+        later = w.mul(w.sub(count, "%place"), 16)
+        w.call("llvm.memmove.p0.p0.i64", at, w.element(at, 1, _BLOCK), later, "false")
+        w.do(f"ret ptr {block}")
+    with w.function("internal ptr @find(i64 %capacity)", None):
+        w.call("lock")
+        count = w.load(_cell("count"))
+        with w.loop(0, count) as k:
+            place = w.sub(w.sub(count, 1), k)
+            have = w.item(w.element(_cell("blocks"), place, _BLOCK), 1, "i64")
+            with w.when(w.compare("eq", have, "%capacity")):
+                block = w.call("take", place)
+                w.call("unlock")
+                w.do(f"ret ptr {block}")
+        w.call("unlock")
+        w.do("ret ptr null")
+    with w.function("void @jitcore_drop()"):
+        w.call("lock")
+        with w.repeat() as until:
+            count = w.load(_cell("count"))
+            until(w.compare("eq", count, 0))
+            w.call("free", w.call("take", w.sub(count, 1)))
+        w.call("unlock")
 
-; The latest block of a capacity, or null.
-define internal ptr @find(i64 %capacity) noinline optnone {
-enter:
-  call void @lock()
-  %count = load i64, ptr $COUNT
-  br label %test
-test:
-  %left = phi i64 [ %count, %enter ], [ %place, %look ]
-  %is_none = icmp eq i64 %left, 0
-  br i1 %is_none, label %done, label %look
-look:
-  %place = sub i64 %left, 1
-  %at = getelementptr %Block, ptr $BLOCKS, i64 %place, i32 1
-  %have = load i64, ptr %at
-  %fits = icmp eq i64 %have, %capacity
-  br i1 %fits, label %found, label %test
-found:
-  %block = call ptr @take(i64 %place)
-  br label %done
-done:
-  %result = phi ptr [ null, %test ], [ %block, %found ]
-  call void @unlock()
-  ret ptr %result
-}
 
-define void @jitcore_drop() noinline optnone {
-enter:
-  call void @lock()
-  br label %test
-test:
-  %count = load i64, ptr $COUNT
-  %is_done = icmp eq i64 %count, 0
-  br i1 %is_done, label %done, label %drop
-drop:
-  %place = sub i64 %count, 1
-  %block = call ptr @take(i64 %place)
-  call void @free(ptr %block)
-  br label %test
-done:
-  call void @unlock()
-  ret void
-}
+def _write_new(w: RuntimeWriter) -> None:
+    """round: the capacity of the blocks for a size. make: a new block, or null."""
+    with w.function("internal i64 @round(i64 %size)", None):
+        total = w.add("%size", _LINE << _LINES_BITS)
+        zeros = w.call("llvm.ctlz.i64", total, "true")
+        step = w.let(f"shl i64 1, {w.maximum(w.sub(60, zeros), 12)}")  # an eighth of the power of two below
+        up = w.add(total, w.sub(step, 1))
+        w.do(f"ret i64 {w.let(f'and i64 {up}, {w.sub(0, step)}')}")
+    with w.function("internal ptr @make(i64 %capacity)", None):
+        slot = w.let("alloca ptr")
+        is_huge = w.compare("uge", "%capacity", w.tuning.huge_bytes)
+        given = slot, w.choose(is_huge, _HUGE_PAGE, _LINE), "%capacity"
+        with w.when(w.compare("ne", w.call("posix_memalign", *given), 0, "i32")):
+            w.call("jitcore_drop")
+            with w.when(w.compare("ne", w.call("posix_memalign", *given), 0, "i32")):
+                w.do("ret ptr null")
+        block = w.load(slot, "ptr")
+        if _asks_for_huge_pages():
+            with w.when(is_huge):
+                w.call("madvise", block, "%capacity", 14)  # MADV_HUGEPAGE
+        w.do(f"ret ptr {block}")
 
-define internal ptr @make(i64 %capacity) noinline optnone {
-enter:
-  %slot = alloca ptr
-  %is_huge = icmp uge i64 %capacity, $HUGE
-  %align = select i1 %is_huge, i64 $HUGE_PAGE, i64 $LINE
-  %failure = call i32 @posix_memalign(ptr %slot, i64 %align, i64 %capacity)
-  %has_failed = icmp ne i32 %failure, 0
-  br i1 %has_failed, label %again, label %made
-again:
-  call void @jitcore_drop()
-  %second = call i32 @posix_memalign(ptr %slot, i64 %align, i64 %capacity)
-  %is_over = icmp ne i32 %second, 0
-  br i1 %is_over, label %none, label %made
-made:
-  %block = load ptr, ptr %slot
-  br i1 %is_huge, label %advise, label %done
-advise:
-  $ADVISE
-  br label %done
-done:
-  ret ptr %block
-none:
-  ret ptr null
-}
 
-define ptr @jitcore_malloc(ptr %context, i64 %size) noinline optnone {
-enter:
-  %capacity = call i64 @round(i64 %size)
-  %known = call ptr @find(i64 %capacity)
-  %is_known = icmp ne ptr %known, null
-  br i1 %is_known, label %start, label %new
-new:
-  %made = call ptr @make(i64 %capacity)
-  %is_null = icmp eq ptr %made, null
-  br i1 %is_null, label %fail, label %start
-start:
-  %block = phi ptr [ %known, %enter ], [ %made, %new ]
-  %address = ptrtoint ptr %block to i64
-  %page = lshr i64 %address, 12
-  %mixed = mul i64 %page, -7046029254386353131  ; a random line, always the same for a block
-  %line = lshr i64 %mixed, $SHIFT
-  %distance = mul i64 %line, $LINE
-  %head = getelementptr i8, ptr %block, i64 %distance
-  store i64 %capacity, ptr %head
-  %block.at = getelementptr i8, ptr %head, i64 8
-  store ptr %block, ptr %block.at
-  %memory = getelementptr i8, ptr %head, i64 $LINE
-  ret ptr %memory
-fail:
-  ret ptr null
-}
+def _write_handler(w: RuntimeWriter) -> None:
+    with w.function("ptr @jitcore_malloc(ptr %context, i64 %size)", None):
+        capacity = w.call("round", "%size")
+        found = w.variable(w.call("find", capacity), "ptr")
+        with w.when(w.is_null(w.load(found, "ptr"))):
+            w.store(w.call("make", capacity), found, "ptr")
+        block = w.load(found, "ptr")
+        with w.when(w.is_null(block)):
+            w.do("ret ptr null")
+        page = w.let(f"lshr i64 {w.let(f'ptrtoint ptr {block} to i64')}, 12")
+        mixed = w.mul(page, -7046029254386353131)  # a random line, always the same for a block
+        line = w.let(f"lshr i64 {mixed}, {64 - _LINES_BITS}")
+        head = w.at(block, w.mul(line, _LINE))
+        w.store(capacity, head)
+        w.store(block, w.at(head, 8), "ptr")
+        w.do(f"ret ptr {w.at(head, _LINE)}")
+    with w.function("ptr @jitcore_calloc(ptr %context, i64 %count, i64 %each)", None):
+        size = w.mul("%count", "%each")
+        memory = w.call("jitcore_malloc", "%context", size)
+        with w.when(w.compare("ne", memory, "null", "ptr")):
+            w.call("llvm.memset.p0.i64", memory, 0, size, "false")
+        w.do(f"ret ptr {memory}")
 
-define ptr @jitcore_calloc(ptr %context, i64 %count, i64 %each) noinline optnone {
-enter:
-  %size = mul i64 %count, %each
-  %memory = call ptr @jitcore_malloc(ptr %context, i64 %size)
-  %is_null = icmp eq ptr %memory, null
-  br i1 %is_null, label %done, label %clear
-clear:
-  call void @llvm.memset.p0.i64(ptr %memory, i8 0, i64 %size, i1 false)
-  br label %done
-done:
-  ret ptr %memory
-}
 
-define void @jitcore_free(ptr %context, ptr %memory, i64 %size) noinline optnone {
-enter:
-  %is_null = icmp eq ptr %memory, null
-  br i1 %is_null, label %done, label %read
-read:
-  %head = getelementptr i8, ptr %memory, i64 -$LINE
-  %capacity = load i64, ptr %head
-  %block.at = getelementptr i8, ptr %head, i64 8
-  %block = load ptr, ptr %block.at
-  %limit = load i64, ptr $LIMIT
-  %is_small = icmp slt i64 %capacity, $LARGE
-  %is_large = icmp sgt i64 %capacity, %limit
-  %goes = or i1 %is_small, %is_large
-  br i1 %goes, label %give, label %keep
-give:
-  call void @free(ptr %block)
-  br label %done
-keep:
-  call void @lock()
-  br label %test
-test:
-  %count = load i64, ptr $COUNT
-  %kept = load i64, ptr $KEPT
-  %kept_now = add i64 %kept, %capacity
-  %is_full = icmp eq i64 %count, $MOST
-  %is_over = icmp sgt i64 %kept_now, %limit
-  %has_no_room = or i1 %is_full, %is_over
-  br i1 %has_no_room, label %drop, label %add
-drop:
-  %oldest = call ptr @take(i64 0)
-  call void @free(ptr %oldest)
-  br label %test
-add:
-  %at = getelementptr %Block, ptr $BLOCKS, i64 %count
-  store ptr %block, ptr %at
-  %capacity.at = getelementptr %Block, ptr %at, i32 0, i32 1
-  store i64 %capacity, ptr %capacity.at
-  %count_now = add i64 %count, 1
-  store i64 %count_now, ptr $COUNT
-  store i64 %kept_now, ptr $KEPT
-  call void @unlock()
-  br label %done
-done:
-  ret void
-}
+def _write_free(w: RuntimeWriter) -> None:
+    with w.function("void @jitcore_free(ptr %context, ptr %memory, i64 %size)"):
+        with w.when(w.is_null("%memory")):
+            w.do("ret void")
+        head = w.at("%memory", -_LINE)
+        capacity, block, limit = w.load(head), w.item(head, 1), w.load(_cell("limit"))
+        is_small = w.compare("slt", capacity, w.tuning.large_bytes)
+        is_large = w.compare("sgt", capacity, limit)
+        with w.when(w.let(f"or i1 {is_small}, {is_large}")):
+            w.call("free", block)
+            w.do("ret void")
+        w.call("lock")
+        with w.repeat() as until:
+            count, kept = w.load(_cell("count")), w.add(w.load(_cell("kept")), capacity)
+            has_place, has_room = w.compare("ne", count, _MAX_BLOCKS), w.compare("sle", kept, limit)
+            until(w.let(f"and i1 {has_place}, {has_room}"))
+            w.call("free", w.call("take", 0))
+        place = w.element(_cell("blocks"), count, _BLOCK)
+        w.store(block, place, "ptr")
+        w.store(capacity, w.at(place, 8))
+        w.store(w.add(count, 1), _cell("count"))
+        w.store(kept, _cell("kept"))
+        w.call("unlock")
 
-define ptr @jitcore_realloc(ptr %context, ptr %memory, i64 %size) noinline optnone {
-enter:
-  %new = call ptr @jitcore_malloc(ptr %context, i64 %size)
-  %is_null = icmp eq ptr %new, null
-  %is_first = icmp eq ptr %memory, null
-  %has_no_old = or i1 %is_null, %is_first
-  br i1 %has_no_old, label %done, label %move
-move:
-  %head = getelementptr i8, ptr %memory, i64 -$LINE
-  %capacity = load i64, ptr %head
-  %old_size = sub i64 %capacity, $SLACK
-  %grows = icmp slt i64 %old_size, %size
-  %bytes = select i1 %grows, i64 %old_size, i64 %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %memory, i64 %bytes, i1 false)
-  call void @jitcore_free(ptr %context, ptr %memory, i64 %old_size)
-  br label %done
-done:
-  ret ptr %new
-}
 
-; numpy.empty under our handler.
-define ptr @jitcore_allocate(ptr %self, ptr %args, i64 %nargs) noinline optnone {
-enter:
-  %set = load ptr, ptr $SET_HANDLER
-  %ours = load ptr, ptr $HANDLER
-  %before = call ptr %set(ptr %ours)
-  %has_failed = icmp eq ptr %before, null
-  br i1 %has_failed, label %fail, label %make
-make:
-  %empty = load ptr, ptr $EMPTY
-  %array = call ptr @PyObject_Vectorcall(ptr %empty, ptr %args, i64 %nargs, ptr null)
-  %after = call ptr %set(ptr %before)
-  call void @Py_DecRef(ptr %before)
-  %is_set = icmp ne ptr %after, null
-  br i1 %is_set, label %drop, label %done
-drop:
-  call void @Py_DecRef(ptr %after)
-  br label %done
-done:
-  ret ptr %array
-fail:
-  ret ptr null
-}
-"""
+def _write_realloc(w: RuntimeWriter) -> None:
+    with w.function("ptr @jitcore_realloc(ptr %context, ptr %memory, i64 %size)", None):
+        new = w.call("jitcore_malloc", "%context", "%size")
+        with w.when(w.let(f"or i1 {w.is_null(new)}, {w.is_null('%memory')}")):
+            w.do(f"ret ptr {new}")
+        old_size = w.sub(w.load(w.at("%memory", -_LINE)), _LINE << _LINES_BITS)
+        w.call("llvm.memcpy.p0.p0.i64", new, "%memory", w.minimum(old_size, "%size"), "false")
+        w.call("jitcore_free", "%context", "%memory", old_size)
+        w.do(f"ret ptr {new}")
+
+
+def _write_allocate(w: RuntimeWriter) -> None:
+    """numpy.empty under our handler."""
+    with w.function("ptr @jitcore_allocate(ptr %self, ptr %args, i64 %nargs)", None):
+        set_handler = w.load(_cell("set_handler"), "ptr")
+        before = w.let(f"call ptr {set_handler}(ptr {w.load(_cell('handler'), 'ptr')})")
+        with w.when(w.is_null(before)):
+            w.do("ret ptr null")
+        array = w.call("PyObject_Vectorcall", w.load(_cell("empty"), "ptr"), "%args", "%nargs", "null")
+        after = w.let(f"call ptr {set_handler}(ptr {before})")
+        w.call("Py_DecRef", before)
+        with w.when(w.compare("ne", after, "null", "ptr")):
+            w.call("Py_DecRef", after)
+        w.do(f"ret ptr {array}")
 
 
 def write_arena(size: int, names: dict) -> str:

@@ -40,19 +40,29 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
-from jitcore.backends.cpu.native.images import Cells, fill
+from jitcore.backends.cpu.native.images import Cells
 from jitcore.backends.cpu.runtime import interrupts
-from jitcore.backends.cpu.runtime.pool import PoolCells, render_pool, reset_pool
+from jitcore.backends.cpu.runtime.pool import PoolCells, reset_pool, write_pool
 from jitcore.config import config
 from jitcore.process.concurrency import available_cores, default_threads
+from jitcore.process.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+
+#: It is loaded where the code is not on disk.
+writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
 
 SYMBOL = "jitcore_parallel_for"
 SWEEP_SYMBOL = "jitcore_parallel_sweep"
+#: Of both, and of the bodies that they run.
+PARALLEL_TYPE, BODY_TYPE = "void (ptr, ptr, ptr, i64, i64)", "void (ptr, ptr, i64, i64)"
 
 #: Layers by the number under which native code knows them.
 LAYERS = ("serial", "pool", "tbb")
@@ -71,6 +81,20 @@ class _Cells(Cells):
         ("tbb_parallel_for", ctypes.c_void_p),
         ("tbb_user", ctypes.c_uint64),  # the one thread that enters TBB
         ("sweeps", ctypes.c_int64),  # loops that went to or fro so far
+    )
+
+
+class _Job(ctypes.Structure):
+    """One call in progress, on its caller's stack: what to run, how it is cut, and whether its pieces are run
+    from the last one to the first."""
+
+    _fields_ = (
+        ("body", ctypes.c_void_p),
+        ("buffers", ctypes.c_void_p),
+        ("dims", ctypes.c_void_p),
+        ("n", ctypes.c_int64),
+        ("length", ctypes.c_int64),
+        ("goes_back", ctypes.c_int64),
     )
 
 
@@ -258,220 +282,102 @@ def locate_count() -> tuple[str, str]:
 
 def _render_adapter(tuning: Runtime) -> str:
     """LLVM text of the front end, of all layers this system can have, and of what ends loops."""
-    text = _join_texts((
-        _Cells.declaration,
-        _JOB_TEXT,
-        _USER_TEXT if interrupts.has_threads() else _ANY_USER_TEXT,
-        _render_front(tuning),
-        fill(_TBB_TEXT, _Cells),
-        render_pool(tuning) if interrupts.has_threads() else _NO_POOL_TEXT,
-        interrupts.render(tuning.tick),
-    ))
     # Not optimised by LLVM, which takes a fifth of the time: what they do beside their loops takes no longer.
-    return _DEFINITION.sub(r"\1 noinline optnone {", text)
+    w = writing.RuntimeWriter(tuning, "noinline optnone")
+    w.declare(_Cells.declaration)
+    _write_job(w)
+    interrupts.write_functions(w, tuning.tick)
+    _write_tbb(w)
+    if interrupts.has_threads():
+        write_pool(w)
+    else:
+        with w.function("internal void @share_by_pool(ptr %job, i64 %pieces, i64 %threads)"):
+            w.call("run_all", "%job", "%pieces")
+    _write_front(w)
+    return w.text()
 
 
-_DEFINITION = re.compile(r"^(define [^{]*?)(?: #\d+)? \{$", re.MULTILINE)
+_cell = _Cells.locate
 
 
-def _join_texts(texts: Iterable[str]) -> str:
-    """One module: what several texts declare is declared once, and what one of them defines is not."""
-    lines = "\n".join(texts).split("\n")
-    known = {found[1] for line in lines if (found := _DEFINED.match(line))}
-    kept = []
-    for line in lines:
-        found = _DECLARED.match(line)
-        if found is None or found[1] not in known:
-            kept.append(line)
-        if found is not None:
-            known.add(found[1])
-    return "\n".join(kept)
+def _write_job(w: RuntimeWriter) -> None:
+    with w.function("internal i1 @goes_back(ptr %job)", None):
+        w.do(f"ret i1 {w.load(w.part('%job', _Job.goes_back), 'i1')}")
+    with w.function("internal void @run_pieces(ptr %job, i64 %first, i64 %past)"):
+        body, buffers, dims = (w.load(w.part("%job", field), "ptr")
+                               for field in (_Job.body, _Job.buffers, _Job.dims))
+        n, length = w.load(w.part("%job", _Job.n)), w.load(w.part("%job", _Job.length))
+        start, stop = w.mul("%first", length), w.minimum(w.mul("%past", length), n)
+        w.call(body, buffers, dims, start, stop, type=BODY_TYPE)
+    with w.function("internal void @run_all(ptr %job, i64 %pieces)"):
+        with w.when(w.compare("eq", w.call("goes_back", "%job"), "false", "i1")):
+            w.call("run_pieces", "%job", 0, "%pieces")
+            w.do("ret void")
+        with w.loop(0, "%pieces") as k:
+            past = w.sub("%pieces", k)
+            w.call("run_pieces", "%job", w.sub(past, 1), past)
 
 
-_DEFINED = re.compile(r"define [^@]*@([\w.]+)\(")
-_DECLARED = re.compile(r"(?:declare [^@]*)?@([\w.]+)(?:\(| = external)")
-
-
-# One call in progress, on its caller's stack: what to run, how it is cut, and whether its pieces are run from
-# the last one to the first.
-_JOB_TEXT = """
-%Job = type { ptr, ptr, ptr, i64, i64, i64, i1 }  ; body, buffers, dims, n, length, pieces, goes back
-
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.smin.i64(i64, i64)
-
-define internal i1 @goes_back(ptr %job) {
-  %goes_back.at = getelementptr %Job, ptr %job, i32 0, i32 6
-  %goes_back = load i1, ptr %goes_back.at
-  ret i1 %goes_back
-}
-
-define internal void @run_pieces(ptr %job, i64 %first, i64 %past) {
-  %body = load ptr, ptr %job
-  %buffers.at = getelementptr %Job, ptr %job, i32 0, i32 1
-  %buffers = load ptr, ptr %buffers.at
-  %dims.at = getelementptr %Job, ptr %job, i32 0, i32 2
-  %dims = load ptr, ptr %dims.at
-  %n.at = getelementptr %Job, ptr %job, i32 0, i32 3
-  %n = load i64, ptr %n.at
-  %length.at = getelementptr %Job, ptr %job, i32 0, i32 4
-  %length = load i64, ptr %length.at
-  %start = mul i64 %first, %length
-  %open_stop = mul i64 %past, %length
-  %stop = call i64 @llvm.smin.i64(i64 %open_stop, i64 %n)
-  call void %body(ptr %buffers, ptr %dims, i64 %start, i64 %stop)
-  ret void
-}
-
-define internal void @run_all(ptr %job, i64 %pieces) {
-enter:
-  %goes_back = call i1 @goes_back(ptr %job)
-  br i1 %goes_back, label %back, label %go_on
-go_on:
-  call void @run_pieces(ptr %job, i64 0, i64 %pieces)
-  br label %done
-back:
-  %past = phi i64 [ %pieces, %enter ], [ %first, %back ]
-  %first = sub i64 %past, 1
-  call void @run_pieces(ptr %job, i64 %first, i64 %past)
-  %more = icmp sgt i64 %first, 0
-  br i1 %more, label %back, label %done
-done:
-  ret void
-}
-"""
-
-
-def _render_front(tuning: Runtime) -> str:
+def _write_front(w: RuntimeWriter) -> None:
     """The exported functions: cut the range into pieces and hand them to the layer."""
-    return f"""
-define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
-  call void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain, i1 false)
-  ret void
-}}
-
-define void @{SWEEP_SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
-  %sweeps = load atomic i64, ptr {_Cells.locate("sweeps")} monotonic, align 8
-  %sweeps_1 = add i64 %sweeps, 1
-  store atomic i64 %sweeps_1, ptr {_Cells.locate("sweeps")} monotonic, align 8
-  %is_odd = trunc i64 %sweeps to i1
-  call void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain, i1 %is_odd)
-  ret void
-}}
-
-define internal void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %asked_grain, i1 %goes_back) {{
-enter:
-  %job = alloca %Job
-  %is_empty = icmp sle i64 %n, 0
-  br i1 %is_empty, label %done, label %cut
-cut:
-  %threads = load atomic i64, ptr {_Cells.locate("num_threads")} monotonic, align 8
-  %grain = call i64 @llvm.smax.i64(i64 %asked_grain, i64 1)
-  %most_of_grain = udiv i64 %n, %grain
-  %many = mul i64 %threads, {tuning.many_grains}
-  %is_long = icmp sgt i64 %most_of_grain, %many
-  %is_cut = or i1 %is_long, %goes_back
-  %pieces_each = select i1 %is_cut, i64 {tuning.pieces_each}, i64 1
-  %most_of_threads = mul i64 %threads, %pieces_each
-  %most = select i1 %goes_back, i64 %n, i64 %most_of_grain
-  %few = call i64 @llvm.smin.i64(i64 %most, i64 %most_of_threads)
-  %wanted = call i64 @llvm.smax.i64(i64 %few, i64 1)
-  %n_1 = sub i64 %n, 1
-  %least_length_1 = udiv i64 %n_1, %wanted
-  %least_length = add i64 %least_length_1, 1
-  %is_fine = icmp sge i64 %least_length, {tuning.fine_piece}
-  %up = select i1 %is_fine, i64 {tuning.whole_lines - 1}, i64 0
-  %least_up = add i64 %least_length, %up
-  %length_mask = xor i64 %up, -1
-  %length = and i64 %least_up, %length_mask
-  %last = udiv i64 %n_1, %length
-  %pieces = add i64 %last, 1
-  %job.0 = insertvalue %Job poison, ptr %body, 0
-  %job.1 = insertvalue %Job %job.0, ptr %buffers, 1
-  %job.2 = insertvalue %Job %job.1, ptr %dims, 2
-  %job.3 = insertvalue %Job %job.2, i64 %n, 3
-  %job.4 = insertvalue %Job %job.3, i64 %length, 4
-  %job.5 = insertvalue %Job %job.4, i64 %pieces, 5
-  %job.6 = insertvalue %Job %job.5, i1 %goes_back, 6
-  store %Job %job.6, ptr %job
-  %most_threads = call i64 @llvm.smin.i64(i64 %threads, i64 %most_of_grain)
-  %is_alone = icmp sle i64 %most_threads, 1
-  br i1 %is_alone, label %run_here, label %choose
-choose:
-  %layer = load atomic i64, ptr {_Cells.locate("layer")} monotonic, align 8
-  %is_serial = icmp eq i64 %layer, {_SERIAL}
-  br i1 %is_serial, label %run_here, label %hand_out
-run_here:
-  call void @run_all(ptr %job, i64 %pieces)
-  br label %done
-hand_out:
-  %is_tbb = call i1 @may_enter_tbb(i64 %layer)
-  br i1 %is_tbb, label %share_tbb, label %share_pool
-share_tbb:
-  call void @share_by_tbb(ptr %job, i64 %pieces, i64 %most_threads)
-  br label %done
-share_pool:
-  call void @share_by_pool(ptr %job, i64 %pieces, i64 %most_threads)
-  br label %done
-done:
-  ret void
-}}
-"""
+    arguments = "ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain"
+    names = re.findall(r"%\w+", arguments)
+    with w.function(f"internal void @share({arguments}, i1 %goes_back)"):
+        _write_share(w)
+    with w.function(f"void @{SYMBOL}({arguments})"):
+        w.call("share", *names, "false")
+    with w.function(f"void @{SWEEP_SYMBOL}({arguments})"):
+        sweeps = w.load_atomic(_cell("sweeps"), order="monotonic")
+        w.store_atomic(w.add(sweeps, 1), _cell("sweeps"), order="monotonic")
+        w.call("share", *names, w.let(f"trunc i64 {sweeps} to i1"))
 
 
-# Whether this thread enters TBB, in the layer that is chosen.
-_USER_TEXT = f"""
-declare i64 @pthread_self()
+def _write_share(w: RuntimeWriter) -> None:
+    tuning, job = w.tuning, w.let(f"alloca [{ctypes.sizeof(_Job) // 8} x i64]")
+    with w.when(w.compare("sle", "%n", 0)):
+        w.do("ret void")
+    threads = w.load_atomic(_cell("num_threads"), order="monotonic")
+    most_of_grain = w.div("%n", w.maximum("%grain", 1))
+    is_long = w.compare("sgt", most_of_grain, w.mul(threads, tuning.many_grains))
+    pieces_each = w.choose(w.let(f"or i1 {is_long}, %goes_back"), tuning.pieces_each, 1)
+    most = w.choose("%goes_back", "%n", most_of_grain)
+    wanted = w.maximum(w.minimum(most, w.mul(threads, pieces_each)), 1)
+    last = w.sub("%n", 1)
+    least_length = w.add(w.div(last, wanted), 1)
+    up = w.choose(w.compare("sge", least_length, tuning.fine_piece), tuning.whole_lines - 1, 0)
+    length = w.let(f"and i64 {w.add(least_length, up)}, {w.let(f'xor i64 {up}, -1')}")
+    pieces = w.add(w.div(last, length), 1)
+    for name in ("body", "buffers", "dims"):
+        w.store(f"%{name}", w.part(job, getattr(_Job, name)), "ptr")
+    w.store("%n", w.part(job, _Job.n))
+    w.store(length, w.part(job, _Job.length))
+    w.store("%goes_back", w.part(job, _Job.goes_back), "i1")
+    most_threads = w.minimum(threads, most_of_grain)
+    layer = w.load_atomic(_cell("layer"), order="monotonic")
+    is_alone, is_serial = w.compare("sle", most_threads, 1), w.compare("eq", layer, _SERIAL)
+    with w.cases() as case:
+        with case(w.let(f"or i1 {is_alone}, {is_serial}")):
+            w.call("run_all", job, pieces)
+        with case(w.call("may_enter_tbb", layer)):
+            w.call("share_by_tbb", job, pieces, most_threads)
+        w.call("share_by_pool", job, pieces, most_threads)
 
-define internal i1 @may_enter_tbb(i64 %layer) {{
-  %is_tbb = icmp eq i64 %layer, {_TBB}
-  br i1 %is_tbb, label %compare, label %refuse
-compare:
-  %self = call i64 @pthread_self()
-  %user = load i64, ptr {_Cells.locate("tbb_user")}
-  %is_user = icmp eq i64 %self, %user
-  ret i1 %is_user
-refuse:
-  ret i1 false
-}}
-"""
 
-_ANY_USER_TEXT = f"""
-define internal i1 @may_enter_tbb(i64 %layer) {{
-  %is_tbb = icmp eq i64 %layer, {_TBB}
-  ret i1 %is_tbb
-}}
-"""
-
-# Numba's pool runs generalised ufuncs over dimensions[0]. The one "array" has base 0 and stride 1, so that
-# its address, as each task receives it, is the number of the task's first piece.
-_TBB_TEXT = """
-define internal void @run_tbb_task(ptr %args, ptr %dimensions, ptr %steps, ptr %job) {
-  %first = load i64, ptr %args
-  %count = load i64, ptr %dimensions
-  %past = add i64 %first, %count
-  call void @run_pieces(ptr %job, i64 %first, i64 %past)
-  ret void
-}
-
-define internal void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads) {
-  %args = alloca i64
-  %dimensions = alloca i64
-  %steps = alloca i64
-  store i64 0, ptr %args
-  store i64 %pieces, ptr %dimensions
-  store i64 1, ptr %steps
-  %parallel_for = load ptr, ptr $TBB_PARALLEL_FOR
-  %most = trunc i64 %threads to i32
-  call void %parallel_for(ptr @run_tbb_task, ptr %args, ptr %dimensions, ptr %steps, ptr %job,
-                          i64 0, i64 1, i32 %most)
-  ret void
-}
-"""
-
-_NO_POOL_TEXT = """
-define internal void @share_by_pool(ptr %job, i64 %pieces, i64 %threads) {
-  call void @run_pieces(ptr %job, i64 0, i64 %pieces)
-  ret void
-}
-"""
+def _write_tbb(w: RuntimeWriter) -> None:
+    """may_enter_tbb: whether this thread enters TBB, in the layer that is chosen. share_by_tbb: Numba's pool
+    runs generalised ufuncs over dimensions[0]. The one "array" has base 0 and stride 1, so that its address,
+    as each task receives it, is the number of the task's first piece."""
+    with w.function("internal i1 @may_enter_tbb(i64 %layer)", "ret i1 false"):
+        with w.when(w.compare("eq", "%layer", _TBB)):
+            is_user = "true"
+            if interrupts.has_threads():
+                is_user = w.compare("eq", w.call("pthread_self"), w.load(_cell("tbb_user")))
+            w.do(f"ret i1 {is_user}")
+    with w.function("internal void @run_tbb_task(ptr %args, ptr %dimensions, ptr %steps, ptr %job)"):
+        first = w.load("%args")
+        w.call("run_pieces", "%job", first, w.add(first, w.load("%dimensions")))
+    with w.function("internal void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads)"):
+        args, dimensions, steps = w.variable(0), w.variable("%pieces"), w.variable(1)
+        parallel_for, most = w.load(_cell("tbb_parallel_for"), "ptr"), w.let("trunc i64 %threads to i32")
+        w.do(f"call void {parallel_for}(ptr @run_tbb_task, ptr {args}, ptr {dimensions}, ptr {steps}, "
+             f"ptr %job, i64 0, i64 1, i32 {most})")

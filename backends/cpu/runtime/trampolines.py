@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.runtime.checks import write_check
 from jitcore.backends.cpu.runtime.launch import ARRAY_TEXT, COUNT_TEXT, MAX_ARRAYS, NULL_TEXT, RAISED
-from jitcore.backends.cpu.runtime.object_writer import ObjectWriter
 from jitcore.backends.cpu.runtime.python_objects import DATA_OFFSET, GENERIC, NDARRAY, TRUE, TYPE_OFFSET
+from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
 
 __all__ = ["TRAMPOLINES"]
 
 
 def _render() -> str:
-    w = ObjectWriter()
+    w = RuntimeWriter()
     _write_launcher(w, "launch_holding", releases_gil=False)
     _write_launcher(w, "launch_releasing", releases_gil=True)
     write_check(w)
@@ -23,14 +23,14 @@ def _render() -> str:
     return w.text()
 
 
-def _write_launcher(w: ObjectWriter, name: str, *, releases_gil: bool) -> None:
+def _write_launcher(w: RuntimeWriter, name: str, *, releases_gil: bool) -> None:
     """See `launch.Launchers`."""
     with w.function(f"ptr @{name}(ptr %self, ptr %args, i64 %nargs)", None):
         count = w.sub("%nargs", 2)
         w.require(w.compare("ule", count, MAX_ARRAYS), "refuse_count")
-        entry = w.call("PyLong_AsVoidPtr", f"ptr {w.item('%args', 0)}")
-        w.require(w.let(f"icmp ne ptr {entry}, null"), "refuse_entry")
-        dims = w.call("PyLong_AsVoidPtr", f"ptr {w.item('%args', 1)}")
+        entry = w.call("PyLong_AsVoidPtr", w.item("%args", 0))
+        w.require(w.compare("ne", entry, "null", "ptr"), "refuse_entry")
+        dims = w.call("PyLong_AsVoidPtr", w.item("%args", 1))
         with w.when(w.is_null(dims)):
             w.require_no_error("fail")
         table, ints = w.let(f"alloca ptr, i64 {count}"), w.let(f"alloca i64, i64 {count}")
@@ -42,7 +42,7 @@ def _write_launcher(w: ObjectWriter, name: str, *, releases_gil: bool) -> None:
         state = w.call("PyEval_SaveThread") if releases_gil else ""
         status = w.let(f"call i64 {entry}(ptr {table}, ptr {dims})")
         if releases_gil:
-            w.call("PyEval_RestoreThread", f"ptr {state}")
+            w.call("PyEval_RestoreThread", state)
         w.require(w.compare("ne", status, RAISED), "fail")
         w.give_int(status)
         _refuse(w, "refuse_count", "TypeError", COUNT_TEXT, "i64 %nargs")
@@ -55,7 +55,7 @@ def _write_launcher(w: ObjectWriter, name: str, *, releases_gil: bool) -> None:
         w.do("ret ptr null")
 
 
-def _find_buffer(w: ObjectWriter, array: str, kind: str, place: str, number: str) -> None:
+def _find_buffer(w: RuntimeWriter, array: str, kind: str, place: str, number: str) -> None:
     """Stores the address of an argument's buffer. number: which one an int has."""
     with w.cases() as case:
         with case(w.is_type(kind, NDARRAY)):
@@ -63,7 +63,7 @@ def _find_buffer(w: ObjectWriter, array: str, kind: str, place: str, number: str
         with case(w.is_type(kind, "PyFloat_Type")):
             w.store(w.at(array, DATA_OFFSET), place, "ptr")
         with case(w.is_type(kind, "PyLong_Type")):
-            value = w.call("PyLong_AsLongLong", f"ptr {array}")
+            value = w.call("PyLong_AsLongLong", array)
             with w.when(w.compare("eq", value, -1)):
                 w.require_no_error("fail")
             w.store(value, number)
@@ -80,23 +80,23 @@ def _find_buffer(w: ObjectWriter, array: str, kind: str, place: str, number: str
         w.store(w.field(array, DATA_OFFSET), place, "ptr")
 
 
-def _refuse(w: ObjectWriter, label: str, kind: str, text: str, *operands: str) -> None:
+def _refuse(w: RuntimeWriter, label: str, kind: str, text: str, *operands: str) -> None:
     """A block that raises an error."""
     data = text.encode() + b"\0"
     w.declare(f'@{label}_text = private constant [{len(data)} x i8] c"{text}\\00"')
     w.start_block(label)
     error = w.load(w.symbol(f"PyExc_{kind}", "ptr"), "ptr")
-    w.call("PyErr_Format", f"ptr {error}", f"ptr @{label}_text", *operands)
+    w.call("PyErr_Format", error, f"@{label}_text", *operands)
     w.do("br label %fail")
 
 
-def _write_allocators(w: ObjectWriter) -> None:
+def _write_allocators(w: RuntimeWriter) -> None:
     """New arrays and NumPy's scalars. A table of int64 is their `self`: a function of NumPy's, and what it is
     given."""
     with w.function("ptr @make_empty(ptr %self, ptr %args, i64 %nargs)", None):
         table = w.field("%self", DATA_OFFSET)
         new, dtype, ndim = w.item(table, 0), w.item(table, 1), w.item(table, 2, "i64")
-        w.call("Py_IncRef", f"ptr {dtype}")
+        w.call("Py_IncRef", dtype)
         given = (f"ptr {w.symbol(NDARRAY)}, ptr {dtype}, i32 {w.let(f'trunc i64 {ndim} to i32')}, "
                  f"ptr {w.element(table, 3, 'i64')}, ptr null, ptr null, i32 0, ptr null")
         w.do(f"ret ptr {w.let(f'call ptr {new}({given})')}")

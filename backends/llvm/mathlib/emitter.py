@@ -118,6 +118,14 @@ def make_constant(value_type, value):
     return Splat(value_type, value)
 
 
+def _operator(float_name, int_name, swap=False):
+    return lambda self, other: self.binary(float_name, int_name, other, swap)
+
+
+def _comparison(operator, ordered=True):
+    return lambda self, other: self.compare(operator, other, ordered)
+
+
 class Lanes:
     """An LLVM value, scalar or vector, with Python's operators; plain numbers become constants of its type.
 
@@ -151,40 +159,12 @@ class Lanes:
         emit = builder.fcmp_ordered if ordered else builder.fcmp_unordered
         return Lanes(self.emitter, emit(operator, self.value, right))
 
-    def __add__(self, other):
-        return self.binary("fadd", "add", other)
-
-    def __sub__(self, other):
-        return self.binary("fsub", "sub", other)
-
-    def __mul__(self, other):
-        return self.binary("fmul", "mul", other)
-
-    def __truediv__(self, other):
-        return self.binary("fdiv", "sdiv", other)
-
-    def __rsub__(self, other):
-        return self.binary("fsub", "sub", other, swap=True)
-
-    def __rtruediv__(self, other):
-        return self.binary("fdiv", "sdiv", other, swap=True)
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __and__(self, other):
-        return self.binary(None, "and_", other)
-
-    def __or__(self, other):
-        return self.binary(None, "or_", other)
-
-    def __xor__(self, other):
-        return self.binary(None, "xor", other)
-
-    def __lshift__(self, other):
-        return self.binary(None, "shl", other)
-
-    def __rshift__(self, other):
-        return self.binary(None, "ashr", other)
+    __add__ = __radd__ = _operator("fadd", "add")
+    __sub__, __rsub__ = _operator("fsub", "sub"), _operator("fsub", "sub", swap=True)
+    __mul__ = __rmul__ = _operator("fmul", "mul")
+    __truediv__, __rtruediv__ = _operator("fdiv", "sdiv"), _operator("fdiv", "sdiv", swap=True)
+    __and__, __or__, __xor__ = (_operator(None, name) for name in ("and_", "or_", "xor"))
+    __lshift__, __rshift__ = _operator(None, "shl"), _operator(None, "ashr")
 
     def __neg__(self):
         builder = self.emitter.builder
@@ -193,24 +173,8 @@ class Lanes:
     def __invert__(self):
         return Lanes(self.emitter, self.emitter.builder.not_(self.value))
 
-    def __lt__(self, other):
-        return self.compare("<", other)
-
-    def __le__(self, other):
-        return self.compare("<=", other)
-
-    def __gt__(self, other):
-        return self.compare(">", other)
-
-    def __ge__(self, other):
-        return self.compare(">=", other)
-
-    def __eq__(self, other):
-        return self.compare("==", other)
-
-    def __ne__(self, other):
-        return self.compare("!=", other, ordered=False)
-
+    __lt__, __le__, __gt__, __ge__, __eq__ = map(_comparison, ("<", "<=", ">", ">=", "=="))
+    __ne__ = _comparison("!=", ordered=False)
     __hash__ = None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy as jnp
-from jitcore import dtypes, lax
+from jitcore import lax
 from jitcore.array import Array
 from jitcore.experimental.sparse.bcoo import BCOO, bcoo_fromdense
 from jitcore.experimental.sparse.matrices import compress_rows, expand_rows
@@ -38,6 +38,8 @@ class BCSR(JAXSparse):
 
     Raises: ValueError for parts that do not make an array of that shape."""
 
+    _parts, _facts, n_sparse = ("data", "indices", "indptr"), ("sparse_shape",), 2
+
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
         self.data, self.indices, self.indptr = map(jnp.asarray, args)
@@ -48,8 +50,6 @@ class BCSR(JAXSparse):
         if not fits or parts[1:] != ((*batch, self.nse), (*batch, self.sparse_shape[0] + 1)):
             raise ValueError(f"BCSR: data, indices and indptr of shapes {parts} do not make an array of "
                              f"shape {shape}")
-
-    n_sparse = 2
 
     @property
     def n_batch(self) -> int:
@@ -69,23 +69,6 @@ class BCSR(JAXSparse):
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (*self.indptr.shape[:-1], *self.sparse_shape, *self.data.shape[self.n_batch + 1 :])
-
-    def __repr__(self) -> str:
-        if not hasattr(self.data, "dtype"):  # a pytree of something else
-            return f"BCSR({self.data!r})"
-        batch = f", n_batch={self.n_batch}" if self.n_batch else ""
-        dense = f", n_dense={self.n_dense}" if self.n_dense else ""
-        return f"BCSR({dtypes.name_of(self.dtype)}{list(self.shape)}, nse={self.nse}{batch}{dense})"
-
-    def tree_flatten(self) -> tuple[tuple, tuple]:
-        return (self.data, self.indices, self.indptr), self.sparse_shape
-
-    @classmethod
-    def tree_unflatten(cls, sparse_shape: tuple, children: Sequence) -> BCSR:
-        self = object.__new__(cls)
-        self.data, self.indices, self.indptr = children
-        self.sparse_shape = sparse_shape
-        return self
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0,

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 import jitcore.numpy as jnp
-from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.experimental.sparse.bcoo import BCOO, bcoo_fromdense
 from jitcore.experimental.sparse.structure import JAXSparse
@@ -28,35 +27,16 @@ M = TypeVar("M", bound="_Matrix")
 class _Matrix(JAXSparse):
     """Values and two arrays that say where they stand."""
 
-    _parts: ClassVar[tuple[str, str, str]]
+    _facts = ("shape",)
+    data: Array
 
     def __init__(self, args: tuple[Any, Any, Any], *, shape: Sequence[int]):
-        self._set(map(jnp.asarray, args), tuple(map(operator.index, shape)))
-
-    def _set(self, parts: Any, shape: tuple[int, int]) -> None:
-        vars(self).update(zip(self._parts, parts))
-        self.shape = shape
-
-    data: Array
+        vars(self).update(zip(self._parts, map(jnp.asarray, args)), shape=tuple(map(operator.index, shape)))
 
     @property
     def nse(self) -> int:
         """Number of entries."""
         return self.data.shape[0]
-
-    def __repr__(self) -> str:
-        if not hasattr(self.data, "dtype"):  # a pytree of something else
-            return f"{type(self).__name__}({self.data!r})"
-        return f"{type(self).__name__}({dtypes.name_of(self.dtype)}{list(self.shape)}, nse={self.nse})"
-
-    def tree_flatten(self) -> tuple[tuple, tuple]:
-        return tuple(getattr(self, name) for name in self._parts), self.shape
-
-    @classmethod
-    def tree_unflatten(cls: type[M], shape: Any, children: Sequence) -> M:
-        self = object.__new__(cls)
-        self._set(children, shape)
-        return self
 
     @classmethod
     def fromdense(cls: type[M], mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> M:

@@ -115,8 +115,7 @@ def _evaluate(closed: ClosedJaxpr, operands: Sequence) -> list:
 def _apply(eqn: Equation, operands: list) -> list:
     primitive, params = eqn.primitive, eqn.params
     if not any(map(is_sparse, operands)):
-        outs = primitive.bind(*operands, **params)
-        return list(outs) if primitive.multiple_results else [outs]
+        return primitive.bind_all(*operands, **params)
     if primitive.name in _CALLS:
         return _CALLS[primitive.name](operands, **params)
     if primitive.name in _RULES:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -37,12 +37,17 @@ class SparseEfficiencyError(ValueError):
 
 
 class JAXSparse:
-    """A sparse array of any format. Source: `jax.experimental.sparse.JAXSparse`."""
+    """A sparse array of any format: a pytree of arrays, `_parts`, and of what is known besides, `_facts`.
+    Source: `jax.experimental.sparse.JAXSparse`."""
 
     __array_priority__ = 100  # ndarray operators give way
     __hash__ = None  # type: ignore[assignment]
+    _parts: ClassVar[tuple[str, ...]]
+    _facts: ClassVar[tuple[str, ...]]
     shape: tuple[int, ...]
     data: Any
+    nse: int
+    n_batch = n_dense = 0
 
     @property
     def ndim(self) -> int:
@@ -58,6 +63,24 @@ class JAXSparse:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        if not hasattr(self.data, "dtype"):  # a pytree of something else
+            return f"{name}({', '.join(map(repr, self.tree_flatten()[0]))})"
+        batch = f", n_batch={self.n_batch}" if self.n_batch else ""
+        dense = f", n_dense={self.n_dense}" if self.n_dense else ""
+        return f"{name}({dtypes.name_of(self.dtype)}{list(self.shape)}, nse={self.nse}{batch}{dense})"
+
+    def tree_flatten(self) -> tuple[tuple, tuple]:
+        parts, facts = (tuple(getattr(self, name) for name in names) for names in (self._parts, self._facts))
+        return parts, facts
+
+    @classmethod
+    def tree_unflatten(cls: type[S], facts: tuple, children: Sequence) -> S:
+        self = object.__new__(cls)
+        vars(self).update(zip((*cls._parts, *cls._facts), (*children, *facts)))
+        return self
 
     def block_until_ready(self: S) -> S:
         """The array, once its parts are computed."""
@@ -80,6 +103,9 @@ class JAXSparse:
 
 class Coordinates(JAXSparse):
     """A sparse array in coordinate format; `BCOO` is its public form."""
+
+    _parts = "data", "indices"
+    _facts = "sparse_shape", "indices_sorted", "unique_indices"
 
     def __init__(self, args: tuple[Any, Any], *, shape: Sequence[int], indices_sorted: bool = False,
                  unique_indices: bool = False):
@@ -125,23 +151,6 @@ class Coordinates(JAXSparse):
     def aval(self) -> ShapedArray:
         """Of the dense array."""
         return ShapedArray(self.shape, self.dtype)
-
-    def __repr__(self) -> str:
-        if not hasattr(self.data, "dtype"):  # a pytree of something else
-            return f"BCOO({self.data!r}, {self.indices!r})"
-        batch = f", n_batch={self.n_batch}" if self.n_batch else ""
-        dense = f", n_dense={self.n_dense}" if self.n_dense else ""
-        return f"BCOO({dtypes.name_of(self.dtype)}{list(self.shape)}, nse={self.nse}{batch}{dense})"
-
-    def tree_flatten(self) -> tuple[tuple, tuple]:
-        return (self.data, self.indices), (self.sparse_shape, self.indices_sorted, self.unique_indices)
-
-    @classmethod
-    def tree_unflatten(cls: type[S], facts: tuple, children: Sequence) -> S:
-        self = object.__new__(cls)
-        self.data, self.indices = children
-        self.sparse_shape, self.indices_sorted, self.unique_indices = facts
-        return self
 
     def with_data(self: S, data: Any) -> S:
         """Other values at the same places."""

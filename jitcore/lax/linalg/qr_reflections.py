@@ -16,6 +16,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.control_flow.while_loop import fori_loop
 from jitcore.lax.elementwise import select_n
+from jitcore.lax.linalg.reflections import keep, make_reflection
 from jitcore.lax.shape import broadcast_in_dim, full_like, iota
 from jitcore.transforms.vmap import vmap
 
@@ -40,26 +41,15 @@ def qr_by_reflections(x, full_matrices: bool):
 
     def reflect(j, state):
         q, r, order = state
-        lengths = (abs(_keep(broadcast_in_dim(rows >= j, (m, n), (0,)), r)) ** 2).sum(0)
+        lengths = (abs(keep(broadcast_in_dim(rows >= j, (m, n), (0,)), r)) ** 2).sum(0)
         longest = select_n(columns >= j, full_like(lengths, -1), lengths).argmax().astype(np.int32)
         swap = columns.at[j].set(longest).at[longest].set(j)
         r, order = r[:, swap], order[swap]
-        below = _keep(rows >= j, r[:, j])
-        length, head = (abs(below) ** 2).sum() ** 0.5, below[j]
-        beta = select_n(head.real < 0, -length, length)
-        stays = (abs(head) == length) & (head.imag == 0)
-        one = full_like(head, 1)
-        tau = _keep(~stays, (beta - head) / select_n(stays, beta.astype(x.dtype), one))
-        v = (below / select_n(stays, head - beta, one)).at[j].set(1)
+        v, tau, _ = make_reflection(r[:, j], j)
         q = q - tau * (q @ v)[:, None] * v.conj()
         return q, r - tau.conj() * v[:, None] * (v.conj() @ r), order
 
     square = broadcast_in_dim(rows, (m, m), (0,)) == rows
     q, r, order = fori_loop(0, min(m, n), reflect, (square.astype(x.dtype), x, columns))
     kept = m if full_matrices else min(m, n)
-    return q[:, :kept], _keep(broadcast_in_dim(rows, (m, n), (0,)) <= columns, r)[:kept], order
-
-
-def _keep(which, x):
-    """x, and zero elsewhere."""
-    return select_n(which, full_like(x, 0), x)
+    return q[:, :kept], keep(broadcast_in_dim(rows, (m, n), (0,)) <= columns, r)[:kept], order

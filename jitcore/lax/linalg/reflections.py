@@ -42,7 +42,7 @@ def over_batch(function: Callable, *ranks: int) -> Callable:
     return run
 
 
-def _keep(which, x):
+def keep(which, x):
     """x, and zero elsewhere."""
     return select_n(which, full_like(x, 0), x)
 
@@ -50,22 +50,22 @@ def _keep(which, x):
 def _read_reflection(a, j):
     """The vector that column j holds."""
     rows = iota(np.int32, a.shape[0])
-    return select_n(rows == j, _keep(rows > j, a[:, j]), full_like(a[:, 0], 1))
+    return select_n(rows == j, keep(rows > j, a[:, j]), full_like(a[:, 0], 1))
 
 
 def make_reflection(x, j):
     """(v, tau, beta): the reflection that maps what stands in x from row j on to beta there and zero below.
 
     As xLARFG, beta is real, and a vector that has this form already stays (tau is 0)."""
-    below = _keep(iota(np.int32, x.shape[0]) >= j, x)
+    below = keep(iota(np.int32, x.shape[0]) >= j, x)
     length, head = (abs(below) ** 2).sum() ** 0.5, below[j]
     beta = select_n(head.real < 0, -length, length)
     stays = (abs(head) == length) & (head.imag == 0)
     one = full_like(head, 1)
     real_beta = beta if beta.dtype == head.dtype else complex_(beta, full_like(beta, 0))
     real_beta = select_n(stays, real_beta, head)
-    tau = _keep(~stays, (real_beta - head) / select_n(stays, real_beta, one))
-    v = _keep(~stays, below / select_n(stays, head - real_beta, one)).at[j].set(1)
+    tau = keep(~stays, (real_beta - head) / select_n(stays, real_beta, one))
+    v = keep(~stays, below / select_n(stays, head - real_beta, one)).at[j].set(1)
     return v, tau, real_beta
 
 
@@ -160,7 +160,7 @@ def _reduce(a, columns: int):
         v, tau, beta = make_reflection(a[:, j], j + 1)
         stored = select_n(rows > j + 1, a[:, j], v).at[j + 1].set(beta)
         # columns on the left hold reflections already
-        work = _keep(broadcast_in_dim(rows >= j, a.shape, (1,)), a)
+        work = keep(broadcast_in_dim(rows >= j, a.shape, (1,)), a)
         turned = work - tau * (work @ v)[:, None] * v.conj()
         turned = turned - tau.conj() * v[:, None] * (v.conj() @ turned)
         a = select_n(broadcast_in_dim(rows > j, a.shape, (1,)), a, turned)
@@ -198,8 +198,8 @@ def tridiagonal(a, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
             a = rev(a, (0, 1))
         rows = iota(np.int32, a.shape[0])
         below, above = rows[:, None] > rows, rows[:, None] < rows
-        diagonal = _keep(rows[:, None] == rows, a)
-        whole = _keep(below, a)
+        diagonal = keep(rows[:, None] == rows, a)
+        whole = keep(below, a)
         whole = whole + conjugate_transpose(whole) + (diagonal + conjugate_transpose(diagonal)) / 2
         packed, taus = _reduce(whole, a.shape[0] - 1)
         packed = select_n(above, packed, a)

@@ -7,6 +7,8 @@ everything else one scatter. Traced indices out of range are dropped; known ones
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from jitcore import dtypes, lax
@@ -44,6 +46,24 @@ class IndexUpdateHelper:
         return f"IndexUpdateHelper({self.array!r})"
 
 
+def _define(name: str, doc: str, function: Callable | None = None) -> Callable:
+    """A method of `IndexUpdateRef`: values are combined into the elements; a function is applied to the array
+    and what the values multiply up to at each element."""
+
+    def update(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
+               wrap_negative_indices=True):
+        options = indices_are_sorted, unique_indices, mode, wrap_negative_indices
+        if function is None:
+            return update_item(self.array, self.index, values, name, *options)
+        x = ensure_array("at", self.array)
+        ones = lax.full(x.shape, 1, x.dtype)
+        factors = update_item(ones, self.index, values, "multiply", *options)
+        return convert_dtype(function(x, factors), x.dtype, x.weak_type)
+
+    update.__name__, update.__qualname__, update.__doc__ = name, f"IndexUpdateRef.{name}", doc
+    return update
+
+
 class IndexUpdateRef:
     """`x.at[index]`: elements of an array, to be read or replaced in a copy.
 
@@ -66,72 +86,25 @@ class IndexUpdateRef:
                               indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
                               wrap_negative_indices=wrap_negative_indices)
 
-    def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-            wrap_negative_indices=True):
-        """Like `x[index] = values`, on a copy."""
-        return self._update("set", values, indices_are_sorted, unique_indices, mode,
-                            wrap_negative_indices)
-
-    def add(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-            wrap_negative_indices=True):
-        """Like `x[index] += values`, on a copy; repeated indices add up."""
-        return self._update("add", values, indices_are_sorted, unique_indices, mode,
-                            wrap_negative_indices)
-
-    def subtract(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-                 wrap_negative_indices=True):
-        """Like `x[index] -= values`, on a copy; repeated indices add up."""
-        return self._update("subtract", values, indices_are_sorted, unique_indices, mode,
-                            wrap_negative_indices)
-
-    def multiply(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-                 wrap_negative_indices=True):
-        """Like `x[index] *= values`, on a copy; repeated indices multiply up."""
-        return self._update("multiply", values, indices_are_sorted, unique_indices, mode,
-                            wrap_negative_indices)
-
+    set = _define("set", "Like `x[index] = values`, on a copy.")
+    add = _define("add", "Like `x[index] += values`, on a copy; repeated indices add up.")
+    subtract = _define("subtract", "Like `x[index] -= values`, on a copy; repeated indices add up.")
+    multiply = _define("multiply", "Like `x[index] *= values`, on a copy; repeated indices multiply up.")
     mul = multiply
-
-    def divide(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-               wrap_negative_indices=True):
-        """Like `x[index] /= values`, on a copy, in the dtype of x; repeated indices divide repeatedly."""
-        return self._apply_factors(arithmetic.divide, values, indices_are_sorted, unique_indices, mode,
-                                   wrap_negative_indices)
-
-    def power(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-              wrap_negative_indices=True):
-        """Like `x[index] **= values`, on a copy; repeated indices raise repeatedly."""
-        return self._apply_factors(arithmetic.power, values, indices_are_sorted, unique_indices, mode,
-                                   wrap_negative_indices)
-
-    def min(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-            wrap_negative_indices=True):
-        """Like `x[index] = minimum(x[index], values)`, on a copy."""
-        return self._update("min", values, indices_are_sorted, unique_indices, mode,
-                            wrap_negative_indices)
-
-    def max(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None,
-            wrap_negative_indices=True):
-        """Like `x[index] = maximum(x[index], values)`, on a copy."""
-        return self._update("max", values, indices_are_sorted, unique_indices, mode,
-                            wrap_negative_indices)
+    divide = _define("divide", "Like `x[index] /= values`, on a copy, in the dtype of x; repeated indices "
+                     "divide repeatedly.", arithmetic.divide)
+    power = _define("power", "Like `x[index] **= values`, on a copy; repeated indices raise repeatedly.",
+                    arithmetic.power)
+    min = _define("min", "Like `x[index] = minimum(x[index], values)`, on a copy.")
+    max = _define("max", "Like `x[index] = maximum(x[index], values)`, on a copy.")
 
     def apply(self, function, *, indices_are_sorted=False, unique_indices=False, mode=None,
               wrap_negative_indices=True):
         """Like `x[index] = function(x[index])`, on a copy."""
         values = function(read_with_mode(self.array, self.index,
                                          wrap_negative_indices=wrap_negative_indices))
-        return self._update("set", values, indices_are_sorted, unique_indices, mode,
-                            wrap_negative_indices)
-
-    def _update(self, combination: str, values, is_sorted: bool, is_unique: bool, mode, wraps: bool):
-        return update_item(self.array, self.index, values, combination, is_sorted, is_unique, mode, wraps)
-
-    def _apply_factors(self, function, values, is_sorted: bool, is_unique: bool, mode, wraps: bool):
-        x = ensure_array("at", self.array)
-        ones = lax.full(x.shape, 1, x.dtype)
-        factors = update_item(ones, self.index, values, "multiply", is_sorted, is_unique, mode, wraps)
-        return convert_dtype(function(x, factors), x.dtype, x.weak_type)
+        return self.set(values, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                        mode=mode, wrap_negative_indices=wrap_negative_indices)
 
 
 def update_item(x, index, values, combination: str = "set", is_sorted=False, is_unique=False,

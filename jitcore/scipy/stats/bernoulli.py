@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import known, no_count, probability, promote, within_unit, without
+from jitcore.scipy.stats.support import exp_of, known, no_count, probability, promote, within_unit, without
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
@@ -20,9 +20,7 @@ def logpmf(k, p, loc=0) -> Array:
     return without(no_count(y, 1), special.xlogy(y, p) + special.xlog1py(1 - y, -p), p)
 
 
-def pmf(k, p, loc=0) -> Array:
-    """Probability of k."""
-    return jnp.exp(logpmf(k, p, loc))
+pmf = exp_of(logpmf)
 
 
 def cdf(k, p, loc=0) -> Array:

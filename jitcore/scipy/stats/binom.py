@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import no_count, nonnegative, probability, promote, without
+from jitcore.scipy.stats.support import exp_of, no_count, nonnegative, probability, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -22,6 +22,4 @@ def logpmf(k, n, p, loc=0) -> Array:
     return without(no_count(y, n), logarithm, n, p)
 
 
-def pmf(k, n, p, loc=0) -> Array:
-    """Probability of k."""
-    return jnp.exp(logpmf(k, n, p, loc))
+pmf = exp_of(logpmf)

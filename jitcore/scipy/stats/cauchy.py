@@ -9,45 +9,34 @@ import math
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import positive, promote, standardize, within_unit
+from jitcore.scipy.stats.support import exp_of, log_of, positive, promote, standardize, within_unit
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
-    x, loc, scale = promote("cauchy.logpdf", x, loc, scale, complex_too=True)
-    y = standardize(x, loc, scale)
+    y, scale = standardize("cauchy.logpdf", x, loc, scale, complex_too=True)
     return -jnp.log(math.pi * scale) - jnp.log1p(jnp.square(y))
 
 
-def pdf(x, loc=0, scale=1) -> Array:
-    """Density at x."""
-    return jnp.exp(logpdf(x, loc, scale))
+pdf = exp_of(logpdf)
 
 
 def cdf(x, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
-    x, loc, scale = promote("cauchy.cdf", x, loc, scale)
-    y = standardize(x, loc, scale)
+    y, _ = standardize("cauchy.cdf", x, loc, scale)
     return jnp.arctan2(jnp.ones_like(y), -y) / math.pi
 
 
 def sf(x, loc=0, scale=1) -> Array:
     """Probability of a number above x."""
-    x, loc, scale = promote("cauchy.sf", x, loc, scale)
-    y = standardize(x, loc, scale)
+    y, _ = standardize("cauchy.sf", x, loc, scale)
     return jnp.arctan2(jnp.ones_like(y), y) / math.pi
 
 
-def logcdf(x, loc=0, scale=1) -> Array:
-    """Logarithm of `cdf`."""
-    return jnp.log(cdf(x, loc, scale))
-
-
-def logsf(x, loc=0, scale=1) -> Array:
-    """Logarithm of `sf`."""
-    return jnp.log(sf(x, loc, scale))
+logcdf = log_of(cdf)
+logsf = log_of(sf)
 
 
 def ppf(q, loc=0, scale=1) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import no_count, probability, promote, without
+from jitcore.scipy.stats.support import exp_of, no_count, probability, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -20,6 +20,4 @@ def logpmf(k, p, loc=0) -> Array:
     return without(no_count(y - 1), special.xlog1py(y - 1, -p) + jnp.log(p), p)
 
 
-def pmf(k, p, loc=0) -> Array:
-    """Probability of k."""
-    return jnp.exp(logpmf(k, p, loc))
+pmf = exp_of(logpmf)

@@ -7,49 +7,34 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import positive, promote, standardize, within_unit
+from jitcore.scipy.stats.support import exp_of, log_of, positive, promote, standardize, within_unit
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
-    x, loc, scale = promote("gumbel_r.logpdf", x, loc, scale)
-    y = standardize(x, loc, scale)
+    y, scale = standardize("gumbel_r.logpdf", x, loc, scale)
     return -y - jnp.exp(-y) - jnp.log(scale)
 
 
-def pdf(x, loc=0, scale=1) -> Array:
-    """Density at x."""
-    return jnp.exp(logpdf(x, loc, scale))
-
-
-def cdf(x, loc=0, scale=1) -> Array:
-    """Probability of a number up to x."""
-    x, loc, scale = promote("gumbel_r.cdf", x, loc, scale)
-    y = standardize(x, loc, scale)
-    return jnp.exp(-jnp.exp(-y))
-
-
-def logcdf(x, loc=0, scale=1) -> Array:
-    """Logarithm of `cdf`."""
-    x, loc, scale = promote("gumbel_r.logcdf", x, loc, scale)
-    y = standardize(x, loc, scale)
-    return -jnp.exp(-y)
+pdf = exp_of(logpdf)
 
 
 def sf(x, loc=0, scale=1) -> Array:
     """Probability of a number above x."""
-    x, loc, scale = promote("gumbel_r.sf", x, loc, scale)
-    y = standardize(x, loc, scale)
+    y, _ = standardize("gumbel_r.sf", x, loc, scale)
     return -jnp.expm1(-jnp.exp(-y))
 
 
-def logsf(x, loc=0, scale=1) -> Array:
-    """Logarithm of `sf`."""
-    x, loc, scale = promote("gumbel_r.logsf", x, loc, scale)
-    y = standardize(x, loc, scale)
-    return jnp.log(-jnp.expm1(-jnp.exp(-y)))
+def logcdf(x, loc=0, scale=1) -> Array:
+    """Logarithm of `cdf`."""
+    y, _ = standardize("gumbel_r.logcdf", x, loc, scale)
+    return -jnp.exp(-y)
+
+
+cdf = exp_of(logcdf)
+logsf = log_of(sf)
 
 
 def ppf(q, loc=0, scale=1) -> Array:

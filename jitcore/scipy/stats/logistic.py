@@ -8,34 +8,29 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import positive, promote, standardize
+from jitcore.scipy.stats.support import exp_of, positive, promote, standardize
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
-    x, loc, scale = promote("logistic.logpdf", x, loc, scale)
-    y = standardize(x, loc, scale)
+    y, scale = standardize("logistic.logpdf", x, loc, scale)
     return -jnp.abs(y) - 2 * jnp.log1p(jnp.exp(-jnp.abs(y))) - jnp.log(scale)
 
 
-def pdf(x, loc=0, scale=1) -> Array:
-    """Density at x."""
-    return jnp.exp(logpdf(x, loc, scale))
+pdf = exp_of(logpdf)
 
 
 def cdf(x, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
-    x, loc, scale = promote("logistic.cdf", x, loc, scale)
-    y = standardize(x, loc, scale)
+    y, _ = standardize("logistic.cdf", x, loc, scale)
     return special.expit(y)
 
 
 def sf(x, loc=0, scale=1) -> Array:
     """Probability of a number above x."""
-    x, loc, scale = promote("logistic.sf", x, loc, scale)
-    y = standardize(x, loc, scale)
+    y, _ = standardize("logistic.sf", x, loc, scale)
     return special.expit(-y)
 
 

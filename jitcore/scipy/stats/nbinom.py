@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import no_count, positive, probability, promote, without
+from jitcore.scipy.stats.support import exp_of, no_count, positive, probability, promote, without
 
 __all__ = ["logpmf", "pmf"]
 
@@ -21,6 +21,4 @@ def logpmf(k, n, p, loc=0) -> Array:
     return without(no_count(y), ways + n * jnp.log(p) + special.xlog1py(y, -p), n, p)
 
 
-def pmf(k, n, p, loc=0) -> Array:
-    """Probability of k."""
-    return jnp.exp(logpmf(k, n, p, loc))
+pmf = exp_of(logpmf)

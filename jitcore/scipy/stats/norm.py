@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote
+from jitcore.scipy.stats.support import exp_of, promote
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -22,9 +22,7 @@ def logpdf(x, loc=0, scale=1) -> Array:
     return -(jnp.square(standard) + math.log(2 * math.pi)) / 2 - jnp.log(scale)
 
 
-def pdf(x, loc=0, scale=1) -> Array:
-    """Density at x."""
-    return jnp.exp(logpdf(x, loc, scale))
+pdf = exp_of(logpdf)
 
 
 def cdf(x, loc=0, scale=1) -> Array:

@@ -7,32 +7,27 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import positive, promote, standardize, within_unit, without
+from jitcore.scipy.stats.support import exp_of, log_of, positive, promote, standardize, within_unit, without
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def logpdf(x, b, loc=0, scale=1) -> Array:
     """Logarithm of the density at x."""
-    x, b, loc, scale = promote("pareto.logpdf", x, b, loc, scale)
-    y, b = standardize(x, loc, scale), positive(b)
+    y, scale, b = standardize("pareto.logpdf", x, loc, scale, b)
     return without(y < 1, jnp.log(b / scale) - (b + 1) * jnp.log(jnp.maximum(y, 1)), b)
 
 
-def pdf(x, b, loc=0, scale=1) -> Array:
-    """Density at x."""
-    return jnp.exp(logpdf(x, b, loc, scale))
+pdf = exp_of(logpdf)
 
 
 def logsf(x, b, loc=0, scale=1) -> Array:
     """Logarithm of `sf`."""
-    x, b, loc, scale = promote("pareto.logsf", x, b, loc, scale)
-    return -positive(b) * jnp.log(jnp.maximum(standardize(x, loc, scale), 1))
+    y, _, b = standardize("pareto.logsf", x, loc, scale, b)
+    return -b * jnp.log(jnp.maximum(y, 1))
 
 
-def sf(x, b, loc=0, scale=1) -> Array:
-    """Probability of a number above x."""
-    return jnp.exp(logsf(x, b, loc, scale))
+sf = exp_of(logsf)
 
 
 def cdf(x, b, loc=0, scale=1) -> Array:
@@ -40,9 +35,7 @@ def cdf(x, b, loc=0, scale=1) -> Array:
     return -jnp.expm1(logsf(x, b, loc, scale))
 
 
-def logcdf(x, b, loc=0, scale=1) -> Array:
-    """Logarithm of `cdf`."""
-    return jnp.log(cdf(x, b, loc, scale))
+logcdf = log_of(cdf)
 
 
 def ppf(q, b, loc=0, scale=1) -> Array:

@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import known, no_count, nonnegative, promote, without
+from jitcore.scipy.stats.support import exp_of, known, no_count, nonnegative, promote, without
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
@@ -22,9 +22,7 @@ def logpmf(k, mu, loc=0) -> Array:
     return without(no_count(y), special.xlogy(y, mu) - special.gammaln(y + 1) - mu, mu)
 
 
-def pmf(k, mu, loc=0) -> Array:
-    """Probability of k."""
-    return jnp.exp(logpmf(k, mu, loc))
+pmf = exp_of(logpmf)
 
 
 def cdf(k, mu, loc=0) -> Array:

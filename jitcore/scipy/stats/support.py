@@ -9,9 +9,15 @@ it lies inside.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import ParamSpec
+
 from jitcore import dtypes, numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.arrays.promotion import promote_arrays
+
+P = ParamSpec("P")
 
 
 def promote(name: str, *args, complex_too: bool = False) -> list[Array]:
@@ -22,9 +28,10 @@ def promote(name: str, *args, complex_too: bool = False) -> list[Array]:
     return arrays
 
 
-def standardize(x, loc, scale) -> Array:
-    """(x - loc) / scale, NaN where the scale is not positive."""
-    return (x - loc) / positive(scale)
+def standardize(name: str, x, loc, scale, *shapes, complex_too: bool = False) -> list[Array]:
+    """(x - loc) / scale, the scale, and shape parameters: NaN where scale or shape is not positive."""
+    x, loc, scale, *shapes = promote(name, x, loc, scale, *shapes, complex_too=complex_too)
+    return [(x - loc) / positive(scale), scale, *map(positive, shapes)]
 
 
 def positive(parameter) -> Array:
@@ -56,6 +63,31 @@ def without(outside, logarithm, *parameters) -> Array:
 def no_count(y, most=jnp.inf) -> Array:
     """Where y is no whole number from 0 to `most`."""
     return (y < 0) | (y > most) | (y > jnp.floor(y)) | (y == jnp.inf)
+
+
+_DOCSTRINGS = {"pdf": "Density at x.", "pmf": "Probability of k.", "cdf": "Probability of a number up to x.",
+               "sf": "Probability of a number above x.", "logcdf": "Logarithm of `cdf`.",
+               "logsf": "Logarithm of `sf`."}
+
+
+def exp_of(logarithm: Callable[P, Array]) -> Callable[P, Array]:
+    """`pdf` of `logpdf`."""
+    return _compose(jnp.exp, logarithm, logarithm.__name__.removeprefix("log"))
+
+
+def log_of(function: Callable[P, Array]) -> Callable[P, Array]:
+    """`logcdf` of `cdf`."""
+    return _compose(jnp.log, function, f"log{function.__name__}")
+
+
+def _compose(outer: Callable[[Array], Array], function: Callable[P, Array], name: str) -> Callable[P, Array]:
+    @functools.wraps(function)
+    def composed(*args: P.args, **kwargs: P.kwargs) -> Array:
+        return outer(function(*args, **kwargs))
+
+    composed.__name__ = composed.__qualname__ = name
+    composed.__doc__ = _DOCSTRINGS[name]
+    return composed
 
 
 def within_unit(q, quantile) -> Array:

@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import promote, standardize, without
+from jitcore.scipy.stats.support import positive, promote, without
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -38,8 +38,7 @@ def _log_mass(a, b) -> Array:
 
 def _prepare(name: str, *args) -> tuple[Array, ...]:
     x, a, b, loc, scale = promote(f"truncnorm.{name}", *args)
-    x, a, b, scale = jnp.broadcast_arrays(standardize(x, loc, scale), a, b, scale)
-    return x, a, b, scale
+    return jnp.broadcast_arrays((x - loc) / positive(scale), a, b, scale)
 
 
 def logpdf(x, a, b, loc=0, scale=1) -> Array:

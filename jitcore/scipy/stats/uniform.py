@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import positive, promote, standardize, within_unit, without
+from jitcore.scipy.stats.support import exp_of, positive, promote, standardize, within_unit, without
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
@@ -19,15 +19,13 @@ def logpdf(x, loc=0, scale=1) -> Array:
     return without((x < loc) | (x > loc + scale), 0 * x - jnp.log(scale), scale)
 
 
-def pdf(x, loc=0, scale=1) -> Array:
-    """Density at x."""
-    return jnp.exp(logpdf(x, loc, scale))
+pdf = exp_of(logpdf)
 
 
 def cdf(x, loc=0, scale=1) -> Array:
     """Probability of a number up to x."""
-    x, loc, scale = promote("uniform.cdf", x, loc, scale)
-    return jnp.clip(standardize(x, loc, scale), 0, 1)
+    y, _ = standardize("uniform.cdf", x, loc, scale)
+    return jnp.clip(y, 0, 1)
 
 
 def ppf(q, loc=0, scale=1) -> Array:

@@ -10,7 +10,7 @@ import math
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.scipy import special
-from jitcore.scipy.stats.support import positive, promote, standardize
+from jitcore.scipy.stats.support import standardize
 
 __all__ = ["logpdf", "pdf"]
 
@@ -23,8 +23,7 @@ def logpdf(x, kappa, loc=0, scale=1) -> Array:
 
     Returns: float of the shape they broadcast to. Example: `logpdf(0.0, 1.0)` is -1.0737917.
     Source: scipy.stats.vonmises."""
-    x, kappa, loc, scale = promote("vonmises.logpdf", x, kappa, loc, scale)
-    y, kappa = standardize(x, loc, scale), positive(kappa)
+    y, scale, kappa = standardize("vonmises.logpdf", x, loc, scale, kappa)
     # cos(y) - 1 without its rounding near 0
     distance = 2 * jnp.square(jnp.sin(y / 2))
     return -kappa * distance - math.log(2 * math.pi) - jnp.log(special.i0e(kappa) * scale)

@@ -9,7 +9,7 @@ import math
 
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.scipy.stats.support import promote, standardize, without
+from jitcore.scipy.stats.support import standardize, without
 
 __all__ = ["logpdf", "pdf"]
 
@@ -22,8 +22,7 @@ def logpdf(x, c, loc=0, scale=1) -> Array:
 
     Returns: float of the shape they broadcast to; -inf outside. Example: `logpdf(0.0, 0.5)` is -0.7392648.
     Source: scipy.stats.wrapcauchy."""
-    x, c, loc, scale = promote("wrapcauchy.logpdf", x, c, loc, scale)
-    y = standardize(x, loc, scale)
+    y, scale, c = standardize("wrapcauchy.logpdf", x, loc, scale, c)
     distance = jnp.square(1 - c) + 4 * c * jnp.square(jnp.sin(y / 2))
     logarithm = jnp.log1p(-c * c) - math.log(2 * math.pi) - jnp.log(distance * scale)
     return jnp.where((c > 0) & (c < 1), without((y < 0) | (y > 2 * math.pi), logarithm), jnp.nan)

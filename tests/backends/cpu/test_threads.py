@@ -233,7 +233,7 @@ def test_many_python_threads_at_a_time(kernels, layer, symbol):
     assert not any(worker.is_alive() for worker in workers)
     for x in arrays:
         np.testing.assert_array_equal(x, calls)
-    assert not any(any(slot[:3]) for slot in threads._pool_cells.slots)  # no job, no user, not taken
+    assert not any(slot.job or slot.users or slot.taken for slot in threads._pool_cells.slots)
 
 
 def test_settings_are_checked(kernels):
@@ -415,13 +415,13 @@ def test_more_callers_than_slots(kernels, layer):
     if layer != "pool":
         pytest.skip("it is about the pool")
     for slot in slots:
-        slot[2] = 1  # taken
+        slot.taken = 1
     try:
         x, lengths = np.zeros(1000), np.zeros(1000, dtype=np.int64)
         kernels.run("visit", (1000, 1), x, lengths)
     finally:
         for slot in slots:
-            slot[2] = 0
+            slot.taken = 0
     np.testing.assert_array_equal(x, 1.0)
     assert lengths[0] == 1000
 

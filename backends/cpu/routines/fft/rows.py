@@ -32,7 +32,7 @@ def write_load_rows(w: LaneWriter, symbol: str, are_real: bool = False) -> None:
         with w.loop(0, parts, w.lanes) as part:
             offset = w.mul(part, w.itemsize)
             mask = w.compare_lanes("slt", 0, w.sub(parts, part))
-            columns = w.transpose([w.load_masked(w.at(start, offset), mask) for start in starts])
+            columns = w.transpose([w.load_masked(w.at(start, offset), w.vector, mask) for start in starts])
             if are_real:
                 points = [Complex(column, w.constant(0.0)) for column in columns]
             else:
@@ -60,7 +60,7 @@ def write_store_rows(w: LaneWriter, symbol: str, are_real: bool = False) -> None
             for lane, row in enumerate(w.transpose(columns)):
                 is_there = w.compare("slt", lane, "%count")
                 chosen = w.let(f"select i1 {is_there}, {w.mask} {mask}, {w.mask} zeroinitializer")
-                w.store_masked(row, w.at(starts[lane], offset), chosen)
+                w.store_masked(row, w.at(starts[lane], offset), w.vector, chosen)
 
 
 def write_extend_block(w: LaneWriter, symbol: str) -> None:

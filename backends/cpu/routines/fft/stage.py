@@ -33,7 +33,6 @@ class LaneWriter(TextWriter):
         self.lanes, self.point = vector_bytes // itemsize, 2 * vector_bytes
         self.real = {4: "float", 8: "double"}[itemsize]
         self.vector, self.mask = f"<{self.lanes} x {self.real}>", f"<{self.lanes} x i1>"
-        self.suffix = f"v{self.lanes}f{8 * itemsize}"
 
     # -- numbers of a stage ---------------------------------------------------------------------------------
     def number(self, field: str) -> str:
@@ -68,9 +67,7 @@ class LaneWriter(TextWriter):
 
     def fused(self, x: str, y: str, z: str) -> str:
         """x * y + z."""
-        name, kind = f"@llvm.fmuladd.{self.suffix}", self.vector
-        self.declare(f"declare {kind} {name}({kind}, {kind}, {kind})")
-        return self.let(f"call {kind} {name}({kind} {x}, {kind} {y}, {kind} {z})")
+        return self.intrinsic("fmuladd", self.vector, x, y, z)
 
     def multiply(self, x: Complex, y: Complex) -> Complex:
         re = self.fused(self.negative(x.im), y.im, self.times(x.re, y.re))
@@ -85,9 +82,7 @@ class LaneWriter(TextWriter):
         return Complex(self.spread(pointer), self.spread(self.at(pointer, self.itemsize)))
 
     def shuffle(self, x: str, y: str, order: Iterable[int]) -> str:
-        picks = ", ".join(f"i32 {pick}" for pick in order)
-        pair = f"{self.vector} {x}, {self.vector} {y}"
-        return self.let(f"shufflevector {pair}, <{self.lanes} x i32> <{picks}>")
+        return self.pick(self.vector, x, y, order)
 
     def transpose(self, rows: list[str]) -> list[str]:
         """The columns of a square. Each round mixes registers whose numbers differ in one bit, first within
@@ -112,9 +107,7 @@ class LaneWriter(TextWriter):
 
     def _fence(self, x: str) -> str:
         """The same value, which LLVM takes as given: it looks long for ways to merge chains of shuffles."""
-        name = f"@llvm.arithmetic.fence.{self.suffix}"
-        self.declare(f"declare {self.vector} {name}({self.vector})")
-        return self.let(f"call {self.vector} {name}({self.vector} {x})")
+        return self.intrinsic("arithmetic.fence", self.vector, x)
 
     def _list_mixings(self) -> Iterator[list[int]]:
         """What each round of `transpose` picks for two results from two registers."""
@@ -148,18 +141,6 @@ class LaneWriter(TextWriter):
         numbers = ", ".join(f"i32 {first + lane}" for lane in range(self.lanes))
         return self.let(f"icmp {kind} {whole} <{numbers}>, {counts}")
 
-    def load_masked(self, pointer: str, mask: str) -> str:
-        name = f"@llvm.masked.load.{self.suffix}.p0"
-        self.declare(f"declare {self.vector} {name}(ptr, i32, {self.mask}, {self.vector})")
-        return self.let(f"call {self.vector} {name}(ptr {pointer}, i32 {self.itemsize}, {self.mask} {mask}, "
-                        f"{self.vector} zeroinitializer)")
-
-    def store_masked(self, value: str, pointer: str, mask: str) -> None:
-        name = f"@llvm.masked.store.{self.suffix}.p0"
-        self.declare(f"declare void {name}({self.vector}, ptr, i32, {self.mask})")
-        self.do(f"call void {name}({self.vector} {value}, ptr {pointer}, i32 {self.itemsize}, "
-                f"{self.mask} {mask})")
-
     def mask_pairs(self, count: str) -> tuple[str, str]:
         """Masks of the two vectors that `count` complex numbers of an array take."""
         double = self.add(count, count)
@@ -167,14 +148,14 @@ class LaneWriter(TextWriter):
 
     def load_pairs(self, pointer: str, masks: tuple[str, str]) -> Complex:
         """Complex numbers of an array, side by side."""
-        low = self.load_masked(pointer, masks[0])
-        high = self.load_masked(self.at(pointer, self.vector_bytes), masks[1])
+        low = self.load_masked(pointer, self.vector, masks[0])
+        high = self.load_masked(self.at(pointer, self.vector_bytes), self.vector, masks[1])
         return Complex(*(self.shuffle(low, high, range(part, 2 * self.lanes, 2)) for part in (0, 1)))
 
     def store_pairs(self, x: Complex, pointer: str, masks: tuple[str, str]) -> None:
         low, high = self.interleave(*x)
-        self.store_masked(low, pointer, masks[0])
-        self.store_masked(high, self.at(pointer, self.vector_bytes), masks[1])
+        self.store_masked(low, pointer, self.vector, masks[0])
+        self.store_masked(high, self.at(pointer, self.vector_bytes), self.vector, masks[1])
 
     def load_point(self, pointer: str) -> Complex:
         """A point of a block at work, or a table's."""

@@ -17,7 +17,7 @@ from jitcore.backends.cpu.routines.fft.rows import (RANGE_ARGUMENTS, find_line, 
                                                     write_load_rows, write_store_rows, write_untangle_block,
                                                     write_untangle_lines)
 from jitcore.backends.cpu.routines.fft.stage import LaneWriter
-from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.cpu.runtime.threads import PARALLEL_TYPE, SYMBOL as PARALLEL_SYMBOL
 
 # Attributes of functions that run seldom: they are translated quickly instead of well.
 _UNHURRIED = "noinline optnone"
@@ -42,7 +42,6 @@ def _write_stages(w: LaneWriter, symbol: str) -> None:
     _write_passes(w)
     _write_blocks(w)
     _write_threads(w)
-    w.declare(f"declare void @{PARALLEL_SYMBOL}(ptr, ptr, ptr, i64, i64)")
     with w.function(f"void @{symbol}(ptr %input, ptr %output, ptr %temporary, i64 %address) {_UNHURRIED}"):
         table = w.let("inttoptr i64 %address to ptr")
         buffers = w.let(f"alloca [{PRIVATE + 1} x ptr]")
@@ -54,8 +53,7 @@ def _write_stages(w: LaneWriter, symbol: str) -> None:
             body = w.choose(w.compare("eq", kind, BLOCKS), "@share_blocks", "@share_lines", "ptr")
             body = w.choose(w.compare("eq", kind, UNTANGLE), w.pointer("untangle_code"), body, "ptr")
             items, grain = w.number("items"), w.number("grain")
-            w.do(f"call void @{PARALLEL_SYMBOL}(ptr {body}, ptr {buffers}, ptr %stage, i64 {items}, "
-                 f"i64 {grain})")
+            w.call(PARALLEL_SYMBOL, body, buffers, "%stage", items, grain, type=PARALLEL_TYPE)
 
 
 def _write_passes(w: LaneWriter) -> None:
@@ -84,9 +82,8 @@ def _call_pass(w: LaneWriter, number: str, last: str, work: str, bases: str) -> 
     distance, blocks = map(w.load, places[2:])
     src = w.choose(w.compare("eq", number, 0), "%src", "null", "ptr")
     dst = w.choose(w.compare("eq", number, last), "%dst", "null", "ptr")
-    values = ("%stage", work, blocks, distance, roots, src, dst, bases, "%count", "%turns")
-    kinds = [argument.split()[0] for argument in PASS_ARGUMENTS.split(", ")]
-    w.do(f"call void {function}({', '.join(f'{kind} {value}' for kind, value in zip(kinds, values))})")
+    w.call(function, "%stage", work, blocks, distance, roots, src, dst, bases, "%count", "%turns",
+           type=f"void ({PASS_ARGUMENTS})")
 
 
 def _write_blocks(w: LaneWriter) -> None:
@@ -105,31 +102,32 @@ def _write_blocks(w: LaneWriter) -> None:
             _run_block(w, src, dst, count, own)
 
 
+#: Of what loads and stores a block.
+_BLOCK_TYPE = "void (ptr, ptr, ptr, i64)"
+
+
 def _run_block(w: LaneWriter, src: str, dst: str, count: str, turns: str) -> None:
     load, store, untangle = (w.pointer(field) for field in ("load_code", "store_code", "untangle_code"))
     from_rows, to_rows, untangles = (w.let(f"icmp ne ptr {code}, null") for code in (load, store, untangle))
     to_real = w.compare("ne", w.number("is_real_output"), 0)
     with w.when(from_rows):
-        w.do(f"call void {load}(ptr %stage, ptr %work, ptr {src}, i64 {count})")
+        w.call(load, "%stage", "%work", src, count, type=_BLOCK_TYPE)
     with w.when(w.let(f"and i1 {untangles}, {to_real}")):
-        w.do(f"call void {untangle}(ptr %stage, ptr %work)")
+        w.call(untangle, "%stage", "%work", type="void (ptr, ptr)")
     columns = [w.choose(is_rows, "null", side, "ptr") for is_rows, side in ((from_rows, src), (to_rows, dst))]
-    w.do(f"call void @run_passes(ptr %stage, ptr %work, ptr {columns[0]}, ptr {columns[1]}, i64 {count}, "
-         f"ptr {turns})")
+    w.call("run_passes", "%stage", "%work", *columns, count, turns)
     with w.when(w.let(f"and i1 {untangles}, {w.let(f'xor i1 {to_real}, true')}")):
-        w.do(f"call void {untangle}(ptr %stage, ptr %work)")
+        w.call(untangle, "%stage", "%work", type="void (ptr, ptr)")
     with w.when(to_rows):
-        w.do(f"call void {store}(ptr %stage, ptr %work, ptr {dst}, i64 {count})")
+        w.call(store, "%stage", "%work", dst, count, type=_BLOCK_TYPE)
 
 
 def _write_threads(w: LaneWriter) -> None:
     """`share_blocks` and `share_lines`: what threads run, with memory of their own."""
-    w.declare("declare ptr @malloc(i64)")
-    w.declare("declare void @free(ptr)")
     with w.function(f"internal void @share_blocks({RANGE_ARGUMENTS}) {_UNHURRIED}"):
         memory, work = _allocate(w, w.number("work_bytes"))
-        w.do(f"call void @run_blocks({RANGE_ARGUMENTS}, ptr {work})")
-        w.do(f"call void @free(ptr {memory})")
+        w.call("run_blocks", "%buffers", "%stage", "%start", "%stop", work)
+        w.call("free", memory)
     with w.function(f"internal void @share_lines({RANGE_ARGUMENTS}) {_UNHURRIED}"):
         own_bytes, parts, part_count = w.number("own_bytes"), w.pointer("parts_at"), w.number("part_count")
         memory, own = _allocate(w, w.add(own_bytes, w.number("work_bytes")))
@@ -142,18 +140,18 @@ def _write_threads(w: LaneWriter) -> None:
             part = w.load(w.at(parts, w.mul(number, 8)), "ptr")
             kind, blocks = (w.load(w.at(part, 8 * STAGE_FIELDS.index(field))) for field in ("kind", "blocks"))
             first = w.mul(line, blocks)
-            arguments = f"ptr {mine}, ptr {part}, i64 {first}, i64 {w.add(first, blocks)}"
+            given = mine, part, first, w.add(first, blocks)
             with w.when(w.compare("eq", kind, BLOCKS)):
-                w.do(f"call void @run_blocks({arguments}, ptr {work})")
+                w.call("run_blocks", *given, work)
             with w.when(w.compare("eq", kind, UNTANGLE)):
                 untangle = w.load(w.at(part, 8 * STAGE_FIELDS.index("untangle_code")), "ptr")
-                w.do(f"call void {untangle}({arguments})")
-        w.do(f"call void @free(ptr {memory})")
+                w.call(untangle, *given, type=f"void ({RANGE_ARGUMENTS})")
+        w.call("free", memory)
 
 
 def _allocate(w: LaneWriter, size: str) -> tuple[str, str]:
     """(what is to be freed, what is to be used) of `size` bytes."""
-    memory = w.let(f"call ptr @malloc(i64 {w.add(size, _ALIGNMENT)})")
+    memory = w.call("malloc", w.add(size, _ALIGNMENT))
     address = w.let(f"ptrtoint ptr {memory} to i64")
     return memory, w.at(memory, w.sub(_ALIGNMENT, w.rem(address, _ALIGNMENT)))
 

@@ -203,6 +203,14 @@ class _MatrixWriter(CodeWriter):
         with self.loop(I64(0), count) as k:
             self.b.store(self.b.trunc(k, I32), self.b.gep(dst, [k]))
 
+    def copy_places(self, found: ir.Value, out: ir.Value, count: ir.Value) -> None:
+        """Stores places that Fortran counts from 1 as int32."""
+        b = self.b
+        with self.loop(I64(0), count) as k:
+            place = b.load(b.gep(found, [k]))
+            place = b.trunc(place, I32) if self.integer != I32 else place
+            b.store(b.sub(place, I32(1)), b.gep(out, [k]))
+
     def square(self, x: ir.Value) -> ir.Value:
         return self.b.mul(x, x)
 
@@ -237,10 +245,7 @@ def _write_lu(w: _MatrixWriter) -> None:
     w.call("getrf", rows, columns, matrix, rows, exchanges, w.info)
     w.transpose(w.at("out", size), columns, matrix, rows, columns, rows)
     pivots = w.at("pivots", count, I32)
-    with w.loop(I64(0), count) as k:
-        pivot = b.load(b.gep(exchanges, [k]))
-        pivot = b.trunc(pivot, I32) if w.integer != I32 else pivot
-        b.store(b.sub(pivot, I32(1)), b.gep(pivots, [k]))  # Fortran counts from 1
+    w.copy_places(exchanges, pivots, count)
     _write_permutation_of(w, pivots, count, w.at("permutation", rows, I32), rows)
 
 
@@ -276,11 +281,7 @@ def _write_pivoted_qr(w: _MatrixWriter, width: str) -> None:
         w.call("geqp3", rows, columns, a, rows, order, tau, work, length, *reals, w.info)
 
     _write_orthogonal(w, width, factorize)
-    out = w.at("order", columns, I32)
-    with w.loop(I64(0), columns) as k:
-        column = b.load(b.gep(order, [k]))
-        column = b.trunc(column, I32) if w.integer != I32 else column
-        b.store(b.sub(column, I32(1)), b.gep(out, [k]))
+    w.copy_places(order, w.at("order", columns, I32), columns)
 
 
 def _write_orthogonal(w: _MatrixWriter, width: str, factorize) -> None:

@@ -6,10 +6,10 @@ per process and dtype.
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, UNHURRIED, Job, call_parallel,
-                                                       divide_up, name_symbol)
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, EPILOGUE_TYPE, UNHURRIED, Job,
+                                                       call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES
-from jitcore.backends.cpu.routines.product.multiply import declare_multiply
+from jitcore.backends.cpu.routines.product.multiply import call_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.llvm.text_writer import TextWriter
@@ -26,7 +26,6 @@ class _MatricesWriter:
 
     def __init__(self, w: TextWriter, shape: TileShape):
         self.w, self.shape = w, shape
-        self.multiply = declare_multiply(w, shape)
 
     def write_product(self) -> None:
         """The exported matrix product; sizes and strides are elements.
@@ -64,8 +63,8 @@ class _MatricesWriter:
             with w.when(is_split):
                 self._sum_partials(target)
                 with w.when(w.let("icmp ne ptr %epilogue, null")):
-                    w.do(f"call void %epilogue(ptr %epilogue_table, ptr %epilogue_dims, i64 0, "
-                         f"i64 {w.mul('%batch', '%m')}, i64 0, i64 %n)")
+                    w.call("%epilogue", "%epilogue_table", "%epilogue_dims", 0, w.mul("%batch", "%m"), 0,
+                           "%n", type=EPILOGUE_TYPE)
 
     def _multiply_chunk(self, job: Job, scale: dict[str, str], first: str, column: str, k: str) -> None:
         """Some matrices of the batch, some columns, some steps."""
@@ -106,7 +105,7 @@ class _MatricesWriter:
             result = w.add(w.mul(w.mul(first, "%splits"), c_item), w.mul(number, c_item))
             w.store(w.add(result, w.mul(column, shape.itemsize)), w.at(entry, 16))
             w.store(w.minimum(w.sub(steps, start), length), w.at(entry, 24))
-        w.do(f"call void @{self.multiply}(ptr {job.pointer})")
+        call_multiply(w, shape, job)
 
     def _sum_partials(self, partials: str) -> None:
         """c = the sum of the stretches' results, in their order."""

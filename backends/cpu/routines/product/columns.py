@@ -12,8 +12,10 @@ several stretches are added in order.
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, RANGE_ARGUMENTS, UNHURRIED, Job,
-                                                       call_parallel, divide_up, name_symbol)
+import functools
+
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, EPILOGUE_TYPE, RANGE_ARGUMENTS,
+                                                       UNHURRIED, Job, call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
 from jitcore.backends.llvm.text_writer import TextWriter
@@ -135,20 +137,13 @@ class _ColumnsWriter(RowWriter):
                 source = w.at(job.get_pointer("packed"), w.add(w.mul(w.mul(item, stretches), pitch), offset))
                 target = w.at(job.get_pointer("result"), w.add(w.mul(item, pitch), offset))
 
-                def add(place: str, mask: str | None, source=source, target=target) -> None:
-                    w.store(self._get(source, place, mask), total, shape.vector, 64)
-                    with w.loop(1, stretches) as stretch:
-                        term = self._get(w.at(source, w.mul(stretch, pitch)), place, mask)
-                        added = w.let(f"fadd {shape.vector} {w.load(total, shape.vector, 64)}, {term}")
-                        w.store(added, total, shape.vector, 64)
-                    self._put(w.load(total, shape.vector, 64), target, place, mask)
-
-                self._for_vectors(add)
+                self._for_vectors(functools.partial(self._add_stretches, total, source, pitch, stretches,
+                                                    target))
                 self._run_epilogue(job, item, column)
 
     def _run_epilogue(self, job: Job, item: str, column: str) -> None:
         w, epilogue = self.w, job.get_pointer("epilogue")
         with w.when(w.let(f"icmp ne ptr {epilogue}, null")):
             table, dims = job.get_pointer("epilogue_table"), job.get_pointer("epilogue_dims")
-            w.do(f"call void {epilogue}(ptr {table}, ptr {dims}, i64 {item}, i64 {w.add(item, 1)}, "
-                 f"i64 {column}, i64 {w.add(column, self.columns)})")
+            w.call(epilogue, table, dims, item, w.add(item, 1), column, w.add(column, self.columns),
+                   type=EPILOGUE_TYPE)

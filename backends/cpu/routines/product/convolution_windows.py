@@ -13,7 +13,7 @@ from jitcore.backends.cpu.routines.product.convolution import ITEM_DIMS, SEGMENT
 from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, UNHURRIED, Job, call_parallel,
                                                        divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, SEGMENT_BYTES
-from jitcore.backends.cpu.routines.product.multiply import declare_multiply
+from jitcore.backends.cpu.routines.product.multiply import call_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.llvm.text_writer import Operand, TextWriter
@@ -27,7 +27,6 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
 
     Of packed right operands, strides count items and steps instead."""
     write_pack_panels(w, shape)
-    multiply = declare_multiply(w, shape)
     items = [_Dim(f"item{k}", ("a", "b", "c")) for k in range(ITEM_DIMS)]
     segments = [_Dim(f"segment{k}", ("a", "b")) for k in range(SEGMENT_DIMS)]
     names = [*_NUMBERS, *(name for dim in (*items, *segments) for name in dim.names)]
@@ -60,7 +59,7 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
         scales = {"a": shape.itemsize, "b": step_scale, "c": shape.itemsize}
         _fill_table(w, "%work", segments, scales, SEGMENT_BYTES)
         _fill_table(w, item_table, items, scales | {"b": item_scale}, ITEM_BYTES, "%length")
-        w.do(f"call void @{multiply}(ptr {job.pointer})")
+        call_multiply(w, shape, job)
 
 
 class _Dim:

@@ -7,7 +7,8 @@ Stage: rendering.
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.product.parts import TileShape, name_table
-from jitcore.backends.cpu.runtime.threads import SWEEP_SYMBOL, SYMBOL as PARALLEL_SYMBOL, locate_count
+from jitcore.backends.cpu.runtime.threads import (BODY_TYPE, PARALLEL_TYPE, SWEEP_SYMBOL,
+                                                  SYMBOL as PARALLEL_SYMBOL, locate_count)
 from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 #: Attributes of functions that run seldom: they are translated quickly instead of well.
@@ -27,6 +28,9 @@ _FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_
            "length", "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step",
            "b_column", "b_panel", "c_row", "k_block", "left_tiles", "adds", "finishes", "result", "epilogue",
            "epilogue_table", "epilogue_dims", "epilogue_work", "tall", "rest", "a_item", "width")
+
+#: An epilogue: of its table and sizes, from which row to which, from which column to which.
+EPILOGUE_TYPE = "void (ptr, ptr, i64, i64, i64, i64)"
 
 #: Arguments of the functions that make jobs: an epilogue, see `EntryRenderer.epilogue_of`.
 EPILOGUE_ARGUMENTS = "ptr %epilogue, ptr %epilogue_table, ptr %epilogue_dims, i64 %epilogue_work"
@@ -99,13 +103,7 @@ def call_parallel(w: TextWriter, body: str, job: str, count: Operand, grain: Ope
     """Runs the function `body` on [0, count), by several threads if it is more than `grain`. to_and_fro: the
     range lies in order in memory, and every other call may begin at its end."""
     symbol = SWEEP_SYMBOL if to_and_fro else PARALLEL_SYMBOL
-    w.declare(f"declare void @{symbol}(ptr, ptr, ptr, i64, i64)")
-    alone, shared, after = w.label("alone"), w.label("shared"), w.label("after")
-    w.do(f"br i1 {w.compare('sle', count, grain)}, label %{alone}, label %{shared}")
-    w.start_block(alone)
-    w.do(f"call void @{body}(ptr null, ptr {job}, i64 0, i64 {count})")
-    w.do(f"br label %{after}")
-    w.start_block(shared)
-    w.do(f"call void @{symbol}(ptr @{body}, ptr null, ptr {job}, i64 {count}, i64 {grain})")
-    w.do(f"br label %{after}")
-    w.start_block(after)
+    with w.cases() as case:
+        with case(w.compare("sle", count, grain)):
+            w.call(body, "null", job, 0, count, type=BODY_TYPE)
+        w.call(symbol, f"@{body}", "null", job, count, grain, type=PARALLEL_TYPE)

@@ -11,10 +11,11 @@ result is summed in an order that depends on sizes alone, so threads do not chan
 
 from __future__ import annotations
 
-from jitcore.backends.cpu.routines.product.job import (RANGE_ARGUMENTS, UNHURRIED, Job, call_parallel,
-                                                       divide_up, find_part, load_part, load_thread_count,
-                                                       name_symbol)
+from jitcore.backends.cpu.routines.product.job import (EPILOGUE_TYPE, RANGE_ARGUMENTS, UNHURRIED, Job,
+                                                       call_parallel, divide_up, find_part, load_part,
+                                                       load_thread_count, name_symbol)
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES
+from jitcore.backends.cpu.routines.product.packing import PACK_ARGUMENTS
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TILE_BYTES, TILES_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import REST_BYTES, TILE_ARGUMENTS, write_rests
 from jitcore.backends.llvm.text_writer import Operand, TextWriter
@@ -31,11 +32,9 @@ def write_multiply(w: TextWriter, shape: TileShape) -> None:
     multiplier.write_multiply()
 
 
-def declare_multiply(w: TextWriter, shape: TileShape) -> str:
-    """The name of the function in a module that calls it."""
-    symbol = name_symbol("multiply", shape)
-    w.declare(f"declare void @{symbol}(ptr)")
-    return symbol
+def call_multiply(w: TextWriter, shape: TileShape, job: Job) -> None:
+    """In another module."""
+    w.call(name_symbol("multiply", shape), job.pointer, type="void (ptr)")
 
 
 class _Multiplier:
@@ -78,26 +77,19 @@ class _Multiplier:
             packs = w.compare("ne", job.get("left_tiles"), 0)
             most = w.choose(packs, job.get("left_tiles"), w.tuning.block_tiles)
             size = w.mul(w.minimum(most, w.sub("%stop", "%start")), tile_bytes)
-            w.declare("declare ptr @malloc(i64)")
-            w.declare("declare void @free(ptr)")
-            packed = w.let(f"call ptr @malloc(i64 {w.choose(packs, size, 0)})")
+            packed = w.call("malloc", w.choose(packs, size, 0))
             all_tiles = w.mul(job.get("item_count"), job.get("tiles"))
-            unit = w.let("alloca i64")
-            w.store("%start", unit)
-            head, body, done = w.label("head"), w.label("body"), w.label("done")
-            w.do(f"br label %{head}")
-            w.start_block(head)
-            u = w.load(unit)
-            w.do(f"br i1 {w.compare('slt', u, '%stop')}, label %{body}, label %{done}")
-            w.start_block(body)
-            first, group = w.rem(u, all_tiles), w.div(u, all_tiles)
-            left = w.minimum(w.sub(all_tiles, first), w.sub("%stop", u))
-            count = divide_up(w, left, divide_up(w, left, most))  # blocks of about one size
-            w.do(f"call void @multiply_block(ptr %job, ptr {packed}, i64 {group}, i64 {first}, i64 {count})")
-            w.store(w.add(u, count), unit)
-            w.do(f"br label %{head}")
-            w.start_block(done)
-            w.do(f"call void @free(ptr {packed})")
+            unit = w.variable("%start")
+            with w.repeat() as until:
+                u = w.load(unit)
+                until(w.compare("sge", u, "%stop"))
+                first, group = w.rem(u, all_tiles), w.div(u, all_tiles)
+                left = w.minimum(w.sub(all_tiles, first), w.sub("%stop", u))
+                count = divide_up(w, left, divide_up(w, left, most))  # blocks of about one size
+                w.call("multiply_block", "%job", packed, group, first, count,
+                       type="void (ptr, ptr, i64, i64, i64)")
+                w.store(w.add(u, count), unit)
+            w.call("free", packed)
         self._write_place()
         self._write_block()
         self._write_end()
@@ -113,7 +105,7 @@ class _Multiplier:
             w.do(f"%places = alloca [{w.tuning.most_tiles * _PLACE_BYTES} x i8], align 64")
             packs = w.compare("ne", job.get("left_tiles"), 0)
             a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
-            w.do("call void @place_tiles(ptr %job, ptr %packed, ptr %places, i64 %first, i64 %count)")
+            w.call("place_tiles", "%job", "%packed", "%places", "%first", "%count")
             group_panels, k_block = job.get("group_panels"), job.get("k_block")
             start = w.mul("%group", group_panels)
             stop = w.minimum(w.add(start, group_panels), job.get("panels"))
@@ -129,8 +121,8 @@ class _Multiplier:
                         with w.when(w.compare("sgt", steps, 0)):
                             self._multiply_tile(job, place, a_row, panel, k, steps)
                     with w.when(runs_epilogue):
-                        w.do(f"call void @end_panel(ptr %job, ptr %places, i64 %count, i64 {start}, "
-                             f"i64 {stop}, i64 {panel})")
+                        w.call("end_panel", "%job", "%places", "%count", start, stop, panel,
+                               type="void (ptr, ptr, i64, i64, i64, i64)")
 
     def _write_end(self) -> None:
         """`end_panel`: runs the epilogue on the latest panels from `start` on, where enough of them are
@@ -178,8 +170,7 @@ class _Multiplier:
 
     def _call_epilogue(self, job: Job, *ends: str) -> None:
         table, dims = job.get_pointer("epilogue_table"), job.get_pointer("epilogue_dims")
-        numbers = ", ".join(f"i64 {end}" for end in ends)
-        self.w.do(f"call void {job.get_pointer('epilogue')}(ptr {table}, ptr {dims}, {numbers})")
+        self.w.call(job.get_pointer("epilogue"), table, dims, *ends, type=EPILOGUE_TYPE)
 
     def _write_place(self) -> None:
         """`place_tiles`: fills `places` for rows of tiles, and packs them where a plan says so. Small
@@ -245,9 +236,9 @@ class _Multiplier:
             target = w.at("%packed", w.add(w.mul(t, block), w.mul(first, pitch)))
             with w.loop(0, blocks) as number:  # the last block first, see `write_pack`
                 start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
-                w.do(f"call void {pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, i64 {pitch}, "
-                     f"ptr {w.at(source, w.mul(start, a_row))}, i64 {a_row}, i64 {a_step}, "
-                     f"i64 {w.sub(rows, start)}, i64 {length})")
+                here, there = w.at(target, w.mul(start, shape.itemsize)), w.at(source, w.mul(start, a_row))
+                w.call(pack, here, pitch, there, a_row, a_step, w.sub(rows, start), length,
+                       type=f"void ({PACK_ARGUMENTS})")
         with w.loop(0, "%count") as t:
             place = w.at("%places", w.mul(t, _PLACE_BYTES))
             w.store(w.at("%packed", w.mul(t, block)), place, "ptr")
@@ -272,13 +263,6 @@ class _Multiplier:
         columns = w.sub(job.get("n"), column)
         is_full, is_half = w.compare("sge", columns, shape.width), w.compare("sle", columns, shape.lanes)
         function = w.load(w.at(tile, w.choose(is_full, 8, w.choose(is_half, 24, 16))), "ptr")
-        arguments = (left, a_row, a_step, right, b_step, target, job.get("c_row"),
-                     job.get_pointer("segments"), job.get("segment_count"), steps, w.load(tile), columns,
-                     adds)
-        w.do(f"call void {function}({_name_arguments(*arguments)})")
-
-
-def _name_arguments(*values: Operand) -> str:
-    """Arguments of a tile with their types."""
-    kinds = [declared.split()[0] for declared in TILE_ARGUMENTS.split(", ")]
-    return ", ".join(f"{kind} {value}" for kind, value in zip(kinds, values, strict=True))
+        w.call(function, left, a_row, a_step, right, b_step, target, job.get("c_row"),
+               job.get_pointer("segments"), job.get("segment_count"), steps, w.load(tile), columns, adds,
+               type=f"void ({TILE_ARGUMENTS})")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.product.job import RANGE_ARGUMENTS, UNHURRIED, Job, load_part
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TileShape
-from jitcore.backends.cpu.routines.product.tile import write_masked_load
 from jitcore.backends.llvm.text_writer import TextWriter
+
+#: Of `write_pack`'s function.
+PACK_ARGUMENTS = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"
 
 
 def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
@@ -18,8 +20,7 @@ def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
     to[k * to_step + i] = from[i * stride + k * step] for i < count, k < length. What stands behind a step's
     last element is overwritten too, by up to a vector: steps are written in ascending order, and of blocks of
     neighbours the caller packs the last one first."""
-    arguments = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"
-    with w.function(f"void @{name}({arguments})"):
+    with w.function(f"void @{name}({PACK_ARGUMENTS})"):
         is_row = w.compare("eq", "%stride", shape.itemsize)
         is_column = w.compare("eq", "%step", shape.itemsize)
         mask = w.first_lanes("%count", shape.lanes)
@@ -37,7 +38,7 @@ def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
 
 def _write_copy(w: TextWriter, shape: TileShape, mask: str) -> None:
     with w.loop(0, "%length") as k:
-        vector = write_masked_load(w, shape, w.at("%from", w.mul(k, "%step")), mask)
+        vector = w.load_masked(w.at("%from", w.mul(k, "%step")), shape.vector, mask)
         w.store(vector, w.at("%to", w.mul(k, "%to_step")), shape.vector, shape.itemsize)
 
 
@@ -62,9 +63,8 @@ def _write_transpose(w: TextWriter, shape: TileShape, rows: list[str]) -> list[s
         mixed = []
         for k in range(half):
             for first in (0, half):
-                order = ", ".join(f"i32 {first + j // 2 + (j % 2) * lanes}" for j in range(lanes))
-                pair = f"{shape.vector} {rows[k]}, {shape.vector} {rows[k + half]}"
-                mixed.append(w.let(f"shufflevector {pair}, <{lanes} x i32> <{order}>"))
+                order = (first + j // 2 + (j % 2) * lanes for j in range(lanes))
+                mixed.append(w.pick(shape.vector, rows[k], rows[k + half], order))
         rows = mixed
     return rows
 
@@ -99,5 +99,5 @@ def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
             target = w.at(packed, w.add(w.mul(w.mul(u, steps), width), w.mul(part, shape.vector_bytes)))
             target = w.at(target, w.mul(first, width))
             with w.when(w.compare("slt", column, n)):
-                w.do(f"call void {pack}(ptr {target}, i64 {width}, ptr {source}, i64 {b_column}, "
-                     f"i64 {b_step}, i64 {w.sub(n, column)}, i64 {length})")
+                w.call(pack, target, width, source, b_column, b_step, w.sub(n, column), length,
+                       type=f"void ({PACK_ARGUMENTS})")

@@ -46,10 +46,6 @@ class TileShape(NamedTuple):
         return f"<{self.lanes} x {self.element}>"
 
     @property
-    def mask(self) -> str:
-        return f"<{self.lanes} x i1>"
-
-    @property
     def suffix(self) -> str:
         return f"v{self.lanes}f{8 * self.itemsize}"
 

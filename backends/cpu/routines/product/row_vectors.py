@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitcore.backends.cpu.routines.product.parts import TileShape
-from jitcore.backends.cpu.routines.product.tile import write_masked_load, write_masked_store
 from jitcore.backends.llvm.text_writer import TextWriter
 
 
@@ -22,7 +21,6 @@ class RowWriter:
 
     def __init__(self, w: TextWriter, shape: TileShape):
         self.w, self.shape = w, shape
-        w.declare(f"declare {shape.vector} @llvm.fmuladd.{shape.suffix}({', '.join([shape.vector] * 3)})")
 
     def _for_vectors(self, write: Callable[[str, str | None], None]) -> None:
         """Writes code for whole vectors of a row, and again for the rest; write: gets offset and mask."""
@@ -36,15 +34,24 @@ class RowWriter:
         address = self.w.at(pointer, offset)
         if mask is None:
             return self.w.load(address, self.shape.vector, self.shape.itemsize)
-        return write_masked_load(self.w, self.shape, address, mask)
+        return self.w.load_masked(address, self.shape.vector, mask)
 
     def _put(self, value: str, pointer: str, offset: str, mask: str | None) -> None:
         address = self.w.at(pointer, offset)
         if mask is None:
             self.w.store(value, address, self.shape.vector, self.shape.itemsize)
         else:
-            write_masked_store(self.w, self.shape, value, address, mask)
+            self.w.store_masked(value, address, self.shape.vector, mask)
+
+    def _add_stretches(self, total: str, source: str, pitch: str, count: str, target: str, offset: str,
+                       mask: str | None) -> None:
+        """Stores the sum of the vectors of several stretches. total: a place for it, on the stack."""
+        w, vector = self.w, self.shape.vector
+        w.store(self._get(source, offset, mask), total, vector, 64)
+        with w.loop(1, count) as stretch:
+            term = self._get(w.at(source, w.mul(stretch, pitch)), offset, mask)
+            w.store(w.let(f"fadd {vector} {w.load(total, vector, 64)}, {term}"), total, vector, 64)
+        self._put(w.load(total, vector, 64), target, offset, mask)
 
     def _multiply_add(self, x: str, y: str, z: str) -> str:
-        operands = ", ".join(f"{self.shape.vector} {value}" for value in (x, y, z))
-        return self.w.let(f"call {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}({operands})")
+        return self.w.intrinsic("fmuladd", self.shape.vector, x, y, z)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.product.job import (RANGE_ARGUMENTS, UNHURRIED, Job, call_parallel,
                                                        divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
-from jitcore.backends.cpu.routines.product.tile import write_masked_load
 from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 
@@ -32,7 +31,6 @@ def write_rows(w: TextWriter, shape: TileShape) -> None:
 
 def _write_groups(w: TextWriter, shape: TileShape) -> None:
     """`row_groups`: groups [start, stop) of as many rows as there are lanes."""
-    w.declare(f"declare {shape.vector} @llvm.fmuladd.{shape.suffix}({', '.join([shape.vector] * 3)})")
     with w.function(f"internal void @row_groups({RANGE_ARGUMENTS})"):
         sums = [w.let(f"alloca {shape.vector}, align 64") for _ in range(shape.lanes)]
         job = Job(w, "%job")
@@ -66,14 +64,12 @@ def _add_products(w: TextWriter, shape: TileShape, sums: list[str], rows: list[s
         address = w.at(pointer, offset)
         if mask is None:
             return w.load(address, shape.vector, shape.itemsize)
-        return write_masked_load(w, shape, address, mask)
+        return w.load_masked(address, shape.vector, mask)
 
     right = read(b)
     for total, row in zip(sums, rows):
         old = w.load(total, shape.vector, 64)
-        operands = ", ".join(f"{shape.vector} {value}" for value in (read(row), right, old))
-        new = w.let(f"call {shape.vector} @llvm.fmuladd.{shape.suffix}({operands})")
-        w.store(new, total, shape.vector, 64)
+        w.store(w.intrinsic("fmuladd", shape.vector, read(row), right, old), total, shape.vector, 64)
 
 
 def _add_lanes(w: TextWriter, shape: TileShape, registers: list[str]) -> str:
@@ -90,7 +86,5 @@ def _add_lanes(w: TextWriter, shape: TileShape, registers: list[str]) -> str:
 
 
 def _add_halves(w: TextWriter, shape: TileShape, pair: tuple[str, str], halves: list[list[int]]) -> str:
-    x, y = pair
-    parts = [w.let(f"shufflevector {shape.vector} {x}, {shape.vector} {y}, <{shape.lanes} x i32> "
-                   f"<{', '.join(f'i32 {place}' for place in places)}>") for places in halves]
+    parts = [w.pick(shape.vector, *pair, places) for places in halves]
     return w.let(f"fadd {shape.vector} {parts[0]}, {parts[1]}")

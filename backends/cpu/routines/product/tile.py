@@ -141,7 +141,7 @@ class _Tile:
         """A vector of a row of the right operand, or of the result."""
         address = self.w.at(line, part * self.shape.vector_bytes)
         if self.is_edge:
-            return write_masked_load(self.w, self.shape, address, self.masks[part])
+            return self.w.load_masked(address, self.shape.vector, self.masks[part])
         return self.w.load(address, self.shape.vector, self.shape.itemsize)
 
     def _list_offsets(self, pitch: str) -> list[str]:
@@ -191,21 +191,7 @@ class _Tile:
         for row, part in self.sums:
             address = w.at(self.lines[row], part * shape.vector_bytes)
             if self.is_edge:
-                write_masked_store(w, shape, f"%s{row}.{part}", address, self.masks[part])
+                w.store_masked(f"%s{row}.{part}", address, shape.vector, self.masks[part])
             else:
                 w.store(f"%s{row}.{part}", address, shape.vector, shape.itemsize)
 
-
-# -- vectors ------------------------------------------------------------------------------------------------
-def write_masked_load(w: TextWriter, shape: TileShape, address: str, mask: str) -> str:
-    name = f"@llvm.masked.load.{shape.suffix}.p0"
-    w.declare(f"declare {shape.vector} {name}(ptr, i32, {shape.mask}, {shape.vector})")
-    return w.let(f"call {shape.vector} {name}(ptr {address}, i32 {shape.itemsize}, {shape.mask} {mask}, "
-                 f"{shape.vector} zeroinitializer)")
-
-
-def write_masked_store(w: TextWriter, shape: TileShape, value: str, address: str, mask: str) -> None:
-    name = f"@llvm.masked.store.{shape.suffix}.p0"
-    w.declare(f"declare void {name}({shape.vector}, ptr, i32, {shape.mask})")
-    place = f"ptr {address}, i32 {shape.itemsize}"
-    w.do(f"call void {name}({shape.vector} {value}, {place}, {shape.mask} {mask})")

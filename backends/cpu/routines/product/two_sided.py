@@ -105,8 +105,7 @@ class _SweepWriter(RowWriter):
         for number, row in enumerate(rows):
             if self.is_chain and factors:
                 following = w.at(w.at(row, w.mul(self.row_bytes, len(rows))), offset)
-                w.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-                w.do(f"call void @llvm.prefetch.p0(ptr {following}, i32 0, i32 2, i32 1)")
+                w.prefetch(following, level=2)
             element = self._get(row, offset, mask)
             if right is not None:
                 dot = w.load(self.dots[number], vector, 64)
@@ -140,12 +139,7 @@ class _SweepWriter(RowWriter):
                 column = w.mul(vector, shape.lanes)
                 mask = w.first_lanes(w.sub(n, column), shape.lanes)
                 offset = w.mul(column, shape.itemsize)
-                w.store(self._get(work, offset, mask), total, shape.vector, 64)
-                with w.loop(1, job.get("item_count")) as stretch:
-                    term = self._get(w.at(work, w.mul(stretch, row_bytes)), offset, mask)
-                    added = w.let(f"fadd {shape.vector} {w.load(total, shape.vector, 64)}, {term}")
-                    w.store(added, total, shape.vector, 64)
-                self._put(w.load(total, shape.vector, 64), result, offset, mask)
+                self._add_stretches(total, work, row_bytes, job.get("item_count"), result, offset, mask)
 
     def _spread(self, address: str) -> str:
         """An element in all lanes."""

@@ -54,13 +54,11 @@ def key_type(bits: int) -> KeyType:
 
 def compress(w: TextWriter, key: KeyType, vector: str, mask: str) -> str:
     """The lanes of a mask side by side; what follows them is undefined."""
-    name = f"{key.vector} @llvm.experimental.vector.compress.{key.suffix}"
-    w.declare(f"declare {name}({key.vector}, {key.mask}, {key.vector})")
-    return w.let(f"call {name}({key.vector} {vector}, {key.mask} {mask}, {key.vector} poison)")
+    return w.call(f"llvm.experimental.vector.compress.{key.suffix}", vector, mask, "poison",
+                  type=f"{key.vector} ({key.vector}, {key.mask}, {key.vector})")
 
 
 def count_true(w: TextWriter, key: KeyType, mask: str) -> str:
     bits = f"i{key.lanes}"
-    w.declare(f"declare {bits} @llvm.ctpop.{bits}({bits})")
-    as_bits = w.let(f"bitcast {key.mask} {mask} to {bits}")
-    return w.let(f"zext {bits} {w.let(f'call {bits} @llvm.ctpop.{bits}({bits} {as_bits})')} to i64")
+    count = w.intrinsic("ctpop", bits, w.let(f"bitcast {key.mask} {mask} to {bits}"))
+    return w.let(f"zext {bits} {count} to i64")

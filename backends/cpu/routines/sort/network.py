@@ -30,29 +30,22 @@ class Network:
         self.w, self.key = w, key
 
     def shuffle(self, vector: str, order: list[int]) -> str:
-        v, mask = self.key.vector, ", ".join(f"i32 {lane}" for lane in order)
-        return self.w.let(f"shufflevector {v} {vector}, {v} poison, <{len(order)} x i32> <{mask}>")
+        return self.w.pick(self.key.vector, vector, "poison", order)
 
     def order(self, x: str, y: str) -> list[str]:
         """The smaller and the larger keys, lane by lane. Processors make more exclusive ors than maxima at a
         time: the larger key is what the smaller one is not."""
-        v, small = self.key.vector, self._choose("smin", x, y)
+        w, v = self.w, self.key.vector
+        small = w.intrinsic("smin", v, x, y)
         if not self.key.has_ternary_logic:
-            return [small, self._choose("smax", x, y)]
-        name = f"@llvm.x86.avx512.pternlog.{'d' if self.key.bits == 32 else 'q'}.512"
-        self.w.declare(f"declare {v} {name}({v}, {v}, {v}, i32)")
-        return [small, self.w.let(f"call {v} {name}({v} {x}, {v} {y}, {v} {small}, i32 {_EXCLUSIVE_OR})")]
-
-    def _choose(self, end: str, x: str, y: str) -> str:
-        v = self.key.vector
-        return self.w.let(f"call {v} @llvm.{end}.{self.key.suffix}({v} {x}, {v} {y})")
+            return [small, w.intrinsic("smax", v, x, y)]
+        name = f"llvm.x86.avx512.pternlog.{'d' if self.key.bits == 32 else 'q'}.512"
+        return [small, w.call(name, x, y, small, _EXCLUSIVE_OR, type=f"{v} ({v}, {v}, {v}, i32)")]
 
     def order_within(self, x: str, partners: list[int]) -> str:
         """Each lane ordered with its partner: the one of the lower number keeps the smaller key."""
-        v, lanes = self.key.vector, self.key.lanes
-        small, large = self.order(x, self.shuffle(x, partners))
-        choice = (f"i32 {lane + lanes * (partner < lane)}" for lane, partner in enumerate(partners))
-        return self.w.let(f"shufflevector {v} {small}, {v} {large}, <{lanes} x i32> <{', '.join(choice)}>")
+        choice = (lane + self.key.lanes * (partner < lane) for lane, partner in enumerate(partners))
+        return self.w.pick(self.key.vector, *self.order(x, self.shuffle(x, partners)), choice)
 
     def sort_rows(self, rows: list[str]) -> list[str]:
         """The rows of a sorted matrix; a power of two of them."""
@@ -102,16 +95,13 @@ def list_comparators(count: int):
 def write_sort_rows(w: TextWriter, key: KeyType, rows: int) -> None:
     """`void sort_rows_<rows>(ptr keys, i64 n)`: sorts up to rows * lanes keys in place."""
     network = Network(w, key)
-    v, suffix, align = key.vector, key.suffix, key.bits // 8
+    v = key.vector
     with w.function(f"internal fastcc void @sort_rows_{rows}(ptr %keys, i64 %n)"):
         count = w.let(f"trunc i64 %n to {key.scalar}") if key.bits < 64 else "%n"
         counts = w.splat(count, key.scalar, key.lanes)
-        places = [w.at("%keys", row * key.lanes * align) for row in range(rows)]
+        places = [w.at("%keys", row * key.lanes * key.bits // 8) for row in range(rows)]
         masks = [w.let(f"icmp slt {v} {key.lane_numbers(row * key.lanes)}, {counts}") for row in range(rows)]
-        beyond = f"{v} splat ({key.scalar} {key.largest})"
-        loaded = [w.let(f"call {v} @llvm.masked.load.{suffix}.p0(ptr {place}, i32 {align}, "
-                        f"{key.mask} {mask}, {beyond})")
-                  for place, mask in zip(places, masks)]
+        beyond = f"splat ({key.scalar} {key.largest})"
+        loaded = [w.load_masked(place, v, mask, beyond) for place, mask in zip(places, masks)]
         for row, place, mask in zip(network.sort_rows(loaded), places, masks):
-            w.do(f"call void @llvm.masked.store.{suffix}.p0({v} {row}, ptr {place}, i32 {align}, "
-                 f"{key.mask} {mask})")
+            w.store_masked(row, place, v, mask)

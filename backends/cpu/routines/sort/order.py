@@ -21,7 +21,7 @@ from jitcore.backends.cpu.routines.sort.encoding import Encoding, constant, is_a
 from jitcore.backends.cpu.routines.sort.keys import key_type
 from jitcore.backends.cpu.routines.sort.rows import (element, run_range, sort_keys, write_lanes,
                                                      write_range_function, write_row_function)
-from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
+from jitcore.backends.cpu.runtime.threads import PARALLEL_TYPE, SYMBOL as PARALLEL_FOR
 from jitcore.backends.llvm.text_writer import TextWriter
 
 ORDER_PREFIX, REFINE_PREFIX, TAKE_PREFIX = "jitcore_sort_order_", "jitcore_sort_refine_", "jitcore_sort_take_"
@@ -164,7 +164,7 @@ class _Order:
                 self._call(f"split_runs{number + 1}", "%packed", "%n", "%keys", "%order")
 
     def _call(self, name: str, packed: str, n: str, keys: str, order: str) -> None:
-        self.w.do(f"call void @{name}(ptr {packed}, i64 {n}, ptr {keys}, ptr {order}, i64 %is_shared)")
+        self.w.call(name, packed, n, keys, order, "%is_shared", type="void (ptr, i64, ptr, ptr, i64)")
 
     # -- the result -----------------------------------------------------------------------------------------
     def _write_unpack(self) -> None:
@@ -194,14 +194,13 @@ def render_take(symbol: str, tuning: Sort) -> str:
     """The module of `jitcore_sort_take_<bytes>`."""
     size = int(symbol.removeprefix(TAKE_PREFIX))
     w = TextWriter(tuning)
-    w.declare(f"declare void @{PARALLEL_FOR}(ptr, ptr, ptr, i64, i64)")
     with w.function("internal void @take(ptr %pointers, ptr %numbers, i64 %start, i64 %stop)"):
         source, order, target = (w.load(w.at("%pointers", 8 * k), "ptr") for k in range(3))
         n, inner = (w.load(w.at("%numbers", 8 * k)) for k in range(2))
         past = w.add(w.div(w.sub("%stop", 1), n), 1)
         with w.loop(w.div("%start", n), past) as o:
             base = w.mul(o, n)
-            first = w.let(f"call i64 @llvm.smax.i64(i64 {base}, i64 %start)")
+            first = w.maximum(base, "%start")
             last = w.minimum(w.add(base, n), "%stop")
 
             def copy(place, column):
@@ -218,18 +217,12 @@ def render_take(symbol: str, tuning: Sort) -> str:
                 with w.loop(0, inner) as column:
                     copy(w.add(line, column), column)
 
-    w.declare("declare i64 @llvm.smax.i64(i64, i64)")
-    with w.function(
-        f"void @{symbol}(ptr %in, ptr %order, ptr %out, i64 %outer, i64 %n, i64 %inner, i64 %is_shared)"
-    ):
-        table, sizes = w.let("alloca ptr, i64 3"), w.let("alloca i64, i64 2")
-        for k, name in enumerate(("in", "order", "out")):
-            w.store(f"%{name}", w.at(table, 8 * k), "ptr")
-        for k, name in enumerate(("n", "inner")):
-            w.store(f"%{name}", w.at(sizes, 8 * k))
+    arguments = "ptr %in, ptr %order, ptr %out, i64 %outer, i64 %n, i64 %inner, i64 %is_shared"
+    with w.function(f"void @{symbol}({arguments})"):
+        table, sizes = w.table("ptr", ["%in", "%order", "%out"]), w.table("i64", ["%n", "%inner"])
         total = w.mul("%outer", "%n")
         share = w.add(w.div(tuning.grain, w.add("%inner", 1)), 1)
         grain = w.choose(w.compare("ne", "%is_shared", 0), share, total)
         with w.when(w.compare("sgt", w.mul(total, "%inner"), 0)):
-            w.do(f"call void @{PARALLEL_FOR}(ptr @take, ptr {table}, ptr {sizes}, i64 {total}, i64 {grain})")
+            w.call(PARALLEL_FOR, "@take", table, sizes, total, grain, type=PARALLEL_TYPE)
     return w.text()

@@ -99,9 +99,9 @@ class _Partition:
         w, key, size = self.w, self.key, self.key.bits // 8
         address = w.at(pointer, w.mul(index, size))
         if mask is None:
-            return w.store(vector, address, key.vector, size)
-        name = f"@llvm.masked.store.{key.suffix}.p0"
-        w.do(f"call void {name}({key.vector} {vector}, ptr {address}, i32 {size}, {key.mask} {mask})")
+            w.store(vector, address, key.vector, size)
+        else:
+            w.store_masked(vector, address, key.vector, mask)
 
     def _mask_first(self, count: str) -> str:
         w, lanes = self.w, self.key.lanes

@@ -22,7 +22,7 @@ from jitcore.backends.cpu.machine.tuning import Sort
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import key_type
 from jitcore.backends.cpu.routines.sort.quicksort import SYMBOL_PREFIX as KEYS_PREFIX
-from jitcore.backends.cpu.runtime.threads import SYMBOL as PARALLEL_FOR
+from jitcore.backends.cpu.runtime.threads import BODY_TYPE, PARALLEL_TYPE, SYMBOL as PARALLEL_FOR
 from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 VALUES_PREFIX = "jitcore_sort_values_"
@@ -48,39 +48,31 @@ def write_row_function(w: TextWriter, symbol: str, pointers: tuple, numbers: tup
     """The function `symbol` on rows, of which the body that follows treats one: it finds the pointers and
     numbers under their names, %row and %piece besides."""
     numbers = (*_NUMBERS, *numbers)
-    w.declare(f"declare void @{PARALLEL_FOR}(ptr, ptr, ptr, i64, i64)")
     arguments = ", ".join([*(f"ptr %{name}" for name in pointers), *(f"i64 %{name}" for name in numbers)])
     with w.function(f"internal void @treat_row({arguments}, i64 %row, i64 %piece)"):
         yield
     with w.function("internal void @treat_pieces(ptr %pointers, ptr %numbers, i64 %start, i64 %stop)"):
-        given = [f"ptr {w.load(w.at('%pointers', 8 * k), 'ptr')}" for k in range(len(pointers))]
+        given = [w.load(w.at("%pointers", 8 * k), "ptr") for k in range(len(pointers))]
         values = [w.load(w.at("%numbers", 8 * k)) for k in range(len(numbers))]
-        given += [f"i64 {value}" for value in values]
         pieces, rows = values[:2]
         with w.loop("%start", "%stop") as piece:
             first = w.div(w.mul(rows, piece), pieces)
             last = w.div(w.mul(rows, w.add(piece, 1)), pieces)
             with w.loop(first, last) as row:
-                w.do(f"call void @treat_row({', '.join(given)}, i64 {row}, i64 {piece})")
+                w.call("treat_row", *given, *values, row, piece)
     with w.function(f"void @{symbol}({arguments})"):
-        table = w.let(f"alloca ptr, i64 {len(pointers)}")
-        sizes = w.let(f"alloca i64, i64 {len(numbers)}")
-        for k, name in enumerate(pointers):
-            w.store(f"%{name}", w.at(table, 8 * k), "ptr")
-        for k, name in enumerate(numbers):
-            w.store(f"%{name}", w.at(sizes, 8 * k))
+        table, sizes = (w.table(kind, [f"%{name}" for name in names])
+                        for kind, names in (("ptr", pointers), ("i64", numbers)))
         elements = w.mul("%rows", "%n")
         share = w.add(w.div(w.mul("%pieces", w.tuning.grain), w.add(elements, 1)), 1)
         grain = w.choose(w.compare("ne", "%is_shared", 0), share, "%pieces")
         with w.when(w.compare("sgt", elements, 0)):
-            w.do(f"call void @{PARALLEL_FOR}(ptr @treat_pieces, ptr {table}, ptr {sizes}, "
-                 f"i64 %pieces, i64 {grain})")
+            w.call(PARALLEL_FOR, "@treat_pieces", table, sizes, "%pieces", grain, type=PARALLEL_TYPE)
 
 
 def sort_keys(w: TextWriter, bits: int, keys: str, n: Operand) -> None:
     """Sorts keys in place, in a row function."""
-    w.declare(f"declare void @{KEYS_PREFIX}{bits}(ptr, i64, i64)")
-    w.do(f"call void @{KEYS_PREFIX}{bits}(ptr {keys}, i64 {n}, i64 %is_shared)")
+    w.call(f"{KEYS_PREFIX}{bits}", keys, n, "%is_shared", type="void (ptr, i64, i64)")
 
 
 def write_lanes(w: TextWriter, start: Operand, stop: Operand, lanes: int, write) -> None:
@@ -102,15 +94,12 @@ def write_range_function(w: TextWriter, name: str, count: int) -> Iterator[list[
 
 def run_range(w: TextWriter, name: str, pointers: list[str]) -> None:
     """In a row function: `name` on the whole row, by several threads if it is long."""
-    table = w.let(f"alloca ptr, i64 {len(pointers)}")
-    for k, pointer in enumerate(pointers):
-        w.store(pointer, w.at(table, 8 * k), "ptr")
+    table = w.table("ptr", pointers)
     grain = w.choose(w.compare("ne", "%is_shared", 0), 4 * w.tuning.grain, "%n")
-    is_short = w.compare("sle", "%n", grain)
-    with w.when(is_short):
-        w.do(f"call void @{name}(ptr {table}, ptr null, i64 0, i64 %n)")
-    with w.when(w.let(f"xor i1 {is_short}, true")):
-        w.do(f"call void @{PARALLEL_FOR}(ptr @{name}, ptr {table}, ptr null, i64 %n, i64 {grain})")
+    with w.cases() as case:
+        with case(w.compare("sle", "%n", grain)):
+            w.call(name, table, "null", 0, "%n", type=BODY_TYPE)
+        w.call(PARALLEL_FOR, f"@{name}", table, "null", "%n", grain, type=PARALLEL_TYPE)
 
 
 def element(w: TextWriter, pointer: str, index: Operand, bits: int) -> str:
@@ -131,7 +120,7 @@ def _write_values(w: TextWriter, encoding: Encoding) -> None:
         run_range(w, "write", [keys, target])
     if encoding.is_float:
         with w.when(w.compare("ne", w.let(f"zext i8 {w.load(is_lost, 'i8', 1)} to i64"), 0)):
-            w.do(f"call void @restore(ptr {source}, ptr {target}, i64 %n)")
+            w.call("restore", source, target, "%n", type="void (ptr, ptr, i64)")
 
 
 def _write_conversions(w: TextWriter, encoding: Encoding) -> None:

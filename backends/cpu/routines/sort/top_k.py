@@ -138,9 +138,8 @@ class _Selection:
         order = element(w, self.found, w.add("%k", 1), 32)
         packed = element(w, "%packed", w.mul("%piece", "%k"), 64)
         name = f"{ORDER_PREFIX}int64"
-        w.declare(f"declare void @{name}(ptr, ptr, ptr, i64, i64, i64, i64)")
-        w.do(f"call void @{name}(ptr {self.chosen}, ptr {order}, ptr {packed}, "
-             f"i64 1, i64 1, i64 %k, i64 %is_shared)")
+        w.call(name, self.chosen, order, packed, 1, 1, "%k", "%is_shared",
+               type="void (ptr, ptr, ptr, i64, i64, i64, i64)")
         start = w.mul("%row", "%k")
         with w.loop(0, "%k") as i:
             rank = w.let(f"zext i32 {w.load(element(w, order, i, 32), 'i32', 4)} to i64")
