@@ -197,10 +197,12 @@ class _Elements(Ahead):
         return self._read_column(items)
 
     def _read_column(self, items: Sequence) -> str:
-        kinds = {*map(type, items)}
-        if len(kinds) != 1:
-            raise TypeError("it goes through elements of several types, or none")
-        (kind,) = kinds
+        if not items:
+            raise TypeError("it goes through no elements")
+        kind = type(items[0])
+        if {*map(type, items)} != {kind}:  # those before the first of another type, then
+            items = list(itertools.takewhile(lambda item: type(item) is kind, items))
+            self.most = min(self.most, len(items))
         if kind is int and not -1 << 63 <= min(items) <= max(items) < 1 << 63:
             raise TypeError("it goes through large integers")
         if kind in (int, float, bool):

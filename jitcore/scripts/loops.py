@@ -39,6 +39,8 @@ FIRST = 2
 #: Iterations that are looked at where a loop is left soon; and that are timed, for so many seconds at most,
 #: so many times.
 FEW, LITTLE, SERIES = 16, 1e-3, 3
+#: Iterations that are timed where each takes little: to begin and to end takes about as long as 50 of them.
+MANY = 256
 #: Seconds of an iteration that need not be timed more than once.
 LONG = 0.02
 #: Seconds that entries may take before they must have been worth it.
@@ -68,6 +70,7 @@ class LoopFate(FrameFate):
 
     def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
         """A frame stands at the head. was_stopped: where it was in the loop for a tick at least."""
+        now = perf_counter()
         if self.region is None:
             if self.state == State.COLD and is_recursive(frame):
                 self.give_up("its function calls itself")
@@ -92,7 +95,7 @@ class LoopFate(FrameFate):
             self.untried -= 1
             if self._try(frame, ahead):
                 return WATCH, iterator
-        if not self.pace and self._measure(frame if iterator is None else iterator):
+        if not self.pace and self._measure(frame if iterator is None else iterator, now, ahead.left):
             return WATCH, iterator
         if self.region is None:
             return HEAD, iterator
@@ -208,9 +211,8 @@ class LoopFate(FrameFate):
             if iterator is not None:
                 iterator, number = ahead.advance(count), HEAD
                 ahead = self._look_ahead(iterator)
-            if waits:
+            if waits or ahead is None:  # the next element may be one of another type
                 number = WATCH
-            if waits or ahead is None:
                 break
         self.unit.gate.open()
         return number, iterator
@@ -270,13 +272,15 @@ class LoopFate(FrameFate):
         if mark is not None and mark[0] is iterator and ahead.left < mark[2]:
             self.pace = (perf_counter() - mark[1]) / (mark[2] - ahead.left)
 
-    def _measure(self, key: Any) -> bool:
+    def _measure(self, key: Any, now: float, left: int) -> bool:
         """Has Python do some iterations more, which are timed; fewer ones where the loop ends before. key:
-        tells one way through the loop from others, as far as that can be told. Returns: whether it does."""
+        tells one way through the loop from others, as far as that can be told; now: when its head was
+        reached; left: iterations. Returns: whether it does."""
         if self._watched is not None:
             (of, start, count), self._watched = self._watched, None
             if of is key:
-                self._paces.append(without_asking((perf_counter() - start) / count))
+                self._paces.append(without_asking((now - start) / count))
+                self._n_watched = max(1, min(MANY, int(LITTLE / self._paces[-1])))
             else:
                 self._n_watched //= 2
             if len(self._paces) == self._n_series:  # other processes take their time from some
@@ -285,8 +289,9 @@ class LoopFate(FrameFate):
         if not self._n_watched:
             self.rest(FEW_ENTRIES)
         else:
-            self.unit.n_passing = self._n_watched - 1
-            self._watched = key, perf_counter(), self._n_watched
+            count = max(1, min(self._n_watched, left - 1))
+            self.unit.n_passing = count - 1
+            self._watched = key, perf_counter(), count
         return True
 
     # -- the first use ---------------------------------------------------------------------------------------
