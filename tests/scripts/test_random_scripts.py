@@ -27,6 +27,7 @@ def at_once(monkeypatch):
     right = Workshop.submit_loop
     monkeypatch.setattr(Workshop, "submit_loop", submit)
     monkeypatch.setattr(loops, "FEW", 1)
+    monkeypatch.setattr(loops, "MANY", 1)
     monkeypatch.setattr(runs, "TIMED", 1)
     monkeypatch.setattr(runs, "SHORT", 0.0)
     monkeypatch.setattr(runs, "ENTRY", -1.0)
