@@ -195,11 +195,11 @@ def _float_divmod(x, y):
     truncated = apply_elementwise(lax.rem.primitive, (x, y))
     mixed = has_mixed_signs(truncated, y)
     remainder = apply_select(mixed, add(truncated, y), truncated)
-    quotient = apply_elementwise(lax.div.primitive, (subtract(x, truncated), y))
-    quotient = apply_elementwise(lax.round_half_even.primitive, (quotient,))
-    quotient = apply_select(mixed, subtract(quotient, 1), quotient)
     is_zero = apply_elementwise(lax.eq.primitive, promote("floor_divide", y, 0))
-    return apply_select(is_zero, true_divide(x, y), quotient), remainder
+    whole = apply_select(is_zero, x, subtract(x, truncated))
+    quotient = apply_elementwise(lax.div.primitive, (whole, y))
+    quotient = apply_elementwise(lax.round_half_even.primitive, (quotient,))
+    return apply_select(mixed, subtract(quotient, 1), quotient), remainder
 
 
 @ufunc()
