@@ -229,7 +229,7 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
     operands = (subscripts, *operands)
     strategy = "optimal" if optimize is True else optimize or _left_to_right(operands)
     options = {"einsum_call": True, "use_blas": True, "optimize": strategy}
-    operands, contractions = opt_einsum.contract_path(*operands, **options)
+    operands, contractions = _plan_contractions(operands, options)
     arrays = [ensure_array("einsum", x, i) for i, x in enumerate(operands)]
     wanted = preferred_element_type
     dtype = dtypes.result_type(*arrays) if wanted is None else dtypes.canonicalize(wanted)
@@ -240,6 +240,22 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
         chosen = [arrays.pop(i) for i in sorted(positions, reverse=True)]
         arrays.append(_contract_expression(expression, chosen, dtype, precision))
     return convert_dtype(arrays[0], dtype, weak)
+
+
+def _plan_contractions(operands: tuple, options: dict) -> tuple[list, list]:
+    """The arrays among the operands, and the contractions. Symbolic extents are planned for as if 64."""
+    arrays = {}
+
+    def stand_in(operand):
+        shape = getattr(operand, "shape", ())
+        if all(isinstance(extent, int) for extent in shape):
+            return operand
+        dummy = np.broadcast_to(np.zeros(()), [n if isinstance(n, int) else 64 for n in shape])
+        arrays[id(dummy)] = operand
+        return dummy
+
+    found, contractions = opt_einsum.contract_path(*map(stand_in, operands), **options)
+    return [arrays.get(id(x), x) for x in found], contractions
 
 
 def einsum_path(subscripts, /, *operands, optimize="greedy"):

@@ -19,6 +19,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
+from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import run_compiled, to_array, to_numpy
 from jitcore.lax import elementwise
 from jitcore.lax.control_flow import control
@@ -228,6 +229,7 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
 
 
 def _join_bounds(lower, upper):
+    lower, upper = (b.__jax_array__() if isinstance(b, DimExpr) else b for b in (lower, upper))
     avals = [control.as_scalar("fori_loop bound", bound) for bound in (lower, upper)]
     names = " and ".join(aval.dtype.name for aval in avals)
     if not all(dtypes.is_integer(aval.dtype) for aval in avals):

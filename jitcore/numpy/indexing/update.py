@@ -135,12 +135,13 @@ class IndexUpdateRef:
     def _apply_factors(self, function, values, is_sorted: bool, is_unique: bool, mode, wraps: bool):
         x = ensure_array("at", self.array)
         ones = lax.full_like(x, 1)
-        return function(x, update_item(ones, self.index, values, "multiply", is_sorted, is_unique, mode, wraps))
+        factors = update_item(ones, self.index, values, "multiply", is_sorted, is_unique, mode, wraps)
+        return function(x, factors)
 
 
 def update_item(x, index, values, combination: str | tuple = "set", is_sorted=False, is_unique=False,
                 mode=None, wraps=True) -> Array:
-    """x with values combined into `x[index]`, in the dtype of x; combination: one of COMBINATIONS, or its name.
+    """x with values combined into `x[index]`, in the dtype of x; combination: of COMBINATIONS, or its name.
 
     Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""
     x = ensure_array("at", x)
