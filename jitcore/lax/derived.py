@@ -382,6 +382,8 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: Ragg
     if group_offset is not None:
         raise NotImplementedError("ragged_dot with group_offset")
     ((contract, rhs_contract), (batch, rhs_batch)), ragged, grouped = ragged_dot_dimension_numbers
+    if not dtypes.is_integer(aval_of(group_sizes).dtype):
+        raise TypeError("ragged_dot_general requires that group_sizes.dtype is subtype of np.integer.")
     if len(ragged) != 1 or aval_of(group_sizes).ndim != 1:
         raise NotImplementedError("ragged_dot_general needs one ragged axis, and a vector of group sizes")
     lhs, rhs, sizes = to_array(lhs), to_array(rhs), convert_element_type(group_sizes, np.int32)
