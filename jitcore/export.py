@@ -3,7 +3,11 @@
 In: a jitted function and example arguments, or bytes. Out: an `Exported`: StableHLO with the types and
 structure of arguments and results, for one or several platforms. A process with JAX alone runs it,
 `jax.export.deserialize(blob).call(x)`, and what JAX exported is called from here, also inside of jitted
-functions. Nothing is unpickled. JAX does the work: `pip install "jitcore[xla]"`. """
+functions. Nothing is unpickled. JAX does the work: `pip install "jitcore[xla]"`.
+
+Where extents are symbols, `symbolic_shape("b, 2*n")`, the `Exported` is called with arrays of all sizes that
+fit, without JAX; it is not written to files.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,23 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jitcore import tree_util
+from jitcore.core.jaxpr import ShapeDtypeStruct, aval_of, eval_jaxpr
 from jitcore.core.source import api_boundary
+from jitcore.core.symbolic import Dim, DimExpr, evaluate, free_variables
+from jitcore.core.symbolic_text import SymbolicScope, parse_shape, solve_sizes
 from jitcore.dispatch.backend import find_lowering
+from jitcore.dispatch.options import DEFAULT_OPTIONS
 from jitcore.dispatch.program import Program
+from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.docstrings import document
 from jitcore.dtypes import is_key
 from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.exported import call_exported
 from jitcore.numpy import asarray
 
-__all__ = ["Exported", "deserialize", "export"]
+__all__ = ["Exported", "SymbolicScope", "deserialize", "export", "is_symbolic_dim", "symbolic_args_specs",
+           "symbolic_shape"]
 
 #: The backend whose lowering serves a platform of JAX.
 _BACKENDS = {"cpu": "xla", "tpu": "tpu", "cuda": "xla", "rocm": "xla"}
@@ -31,17 +42,15 @@ def export(fun: JitWrapped, *, platforms: Sequence[str] | None = None) -> Callab
 
     Args:
         platforms: any of "cpu", "tpu", "cuda", "rocm", on which the program shall run; "cpu" if not given.
-        None
-            has to be here.
+            None has to be here.
 
-    Returns: a function of the arguments, which may be `ShapeDtypeStruct`s, giving an `Exported`. Static
-    arguments
-        are fixed, and left out when it is called.
-    Raises: TypeError for what is not jitted. Of the function: TypeError for float64 on TPUs,
-    NotImplementedError
-        for callbacks."""
+    Returns: a function of the arguments, which may be `ShapeDtypeStruct`s, also of symbolic shapes, giving an
+        `Exported`. Static arguments are fixed, and left out when it is called.
+    Raises: ValueError for what is not jitted. Of the function: TypeError for float64 on TPUs,
+        NotImplementedError for callbacks; InconclusiveDimensionOperation where it depends on how large a
+        symbol is."""
     if not isinstance(fun, JitWrapped):
-        raise TypeError(f"export takes a function that jitcore.jit made, got {fun!r}: export(jit(f))(...)")
+        raise ValueError(f"export takes a function that jitcore.jit made, got {fun!r}: export(jit(f))(...)")
     names = ("cpu",) if platforms is None else tuple(platforms)
     unknown = [name for name in names if name not in _BACKENDS]
     if unknown or not names:
@@ -49,7 +58,10 @@ def export(fun: JitWrapped, *, platforms: Sequence[str] | None = None) -> Callab
 
     @api_boundary
     def export_for(*args: Any, **kwargs: Any) -> Exported:
-        lowered = fun.lower(*args, **kwargs)
+        traced = fun.trace(*args, **kwargs)
+        if has_symbolic_shapes(traced.jaxpr.jaxpr):
+            return OpenExported(traced, names)
+        lowered = traced.lower()
         programs = {name: lowered.make_program(find_lowering(_BACKENDS[name])) for name in names}
         return Exported(_export_programs(programs, lowered.in_tree))
 
@@ -115,6 +127,112 @@ class Exported:
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(str, avals)) for avals in (self.in_avals, self.out_avals))
         return f"Exported({self.fun_name}: ({ins}) -> ({outs}), platforms={self.platforms})"
+
+
+class OpenExported(Exported):
+    """A program whose arguments have symbolic shapes. It is traced; each shape that it is called with is
+    compiled when it comes, and it may be differentiated and mapped as jitted functions are."""
+
+    def __init__(self, traced: Any, platforms: tuple[str, ...]):
+        self._closed_jaxpr = traced.jaxpr
+        self.fun_name, self.platforms = traced.fun_name, platforms
+        self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
+        self.in_avals = tuple(self._closed_jaxpr.in_avals)
+        self.out_avals = tuple(self._closed_jaxpr.out_avals)
+        self._run = JitWrapped(self._evaluate, DEFAULT_OPTIONS)
+
+    @api_boundary
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The result, for arguments whose sizes fit the symbols.
+
+        Raises: ValueError where structure, dtypes, sizes or their bounds are not those of the export."""
+        paths, tree = tree_util.tree_flatten_with_path((args, kwargs))
+        if tree != self.in_tree:
+            raise ValueError("The invocation args and kwargs must have the same pytree structure as when the "
+                             f"function {self.fun_name!r} was exported, {self.in_tree}, got {tree}")
+        places = [("args", "kwargs")[path[0].idx] + tree_util.keystr(path[1:]) for path, _ in paths]
+        leaves = [asarray(leaf, aval.dtype) if isinstance(leaf, (bool, int, float, complex)) else leaf
+                  for (_, leaf), aval in zip(paths, self.in_avals)]
+        _check_sizes(places, self.in_avals, list(map(aval_of, leaves)))
+        return self.out_tree.unflatten(self._run(*leaves))
+
+    def _evaluate(self, *leaves: Any) -> list:
+        closed = specialize_jaxpr(self._closed_jaxpr, list(map(aval_of, leaves)))
+        return eval_jaxpr(closed.jaxpr, closed.consts, leaves)
+
+    def mlir_module(self) -> str:
+        raise NotImplementedError("programs of symbolic shapes are not written as StableHLO: export one of "
+                                  "the concrete shapes")
+
+    def serialize(self) -> bytearray:
+        return bytearray(self.mlir_module(), "utf-8")
+
+
+def _check_sizes(places: Sequence[str], wanted: Sequence[Any], given: Sequence[Any]) -> None:
+    """Raises: ValueError where the shapes or dtypes that are given are none of those wanted."""
+    pairs = []
+    for place, aval, own in zip(places, wanted, given):
+        if len(aval.shape) != len(own.shape):
+            raise ValueError(f"Rank mismatch for {place}: expected {aval.shape} and called with {own.shape}")
+        if aval.dtype != own.dtype:
+            raise ValueError(f"Dtype mismatch for {place}: expected {aval.dtype} and called with "
+                             f"{own.dtype}")
+        pairs += [(f"{place}.shape[{i}]", *sizes) for i, sizes in enumerate(zip(aval.shape, own.shape))]
+    sizes = solve_sizes((dim, size) for _, dim, size in pairs)
+    head = "Input shapes do not match the polymorphic shapes specification."
+    symbols = [dim for _, dim, _ in pairs if isinstance(dim, DimExpr)]
+    for variable in sorted({v for dim in symbols for v in free_variables(dim)}, key=str):
+        for bound, sign, fails in ((variable.lower, ">=", lambda a, b: a < b),
+                                   (variable.upper, "<=", lambda a, b: a > b)):
+            if bound is not None and fails(sizes[variable.name], bound):
+                raise ValueError(f"{head} Expected value {sign} {bound} for dimension variable "
+                                 f"'{variable}', got {sizes[variable.name]}.")
+    for place, dim, size in pairs:
+        expected = evaluate(dim, sizes) if isinstance(dim, DimExpr) else dim
+        if expected != size:
+            raise ValueError(f"{head} Found inconsistency between dimension size {place} (= {size}) and the "
+                             f"specification '{dim}' (= {expected}).")
+
+
+# -- symbolic shapes -----------------------------------------------------------------------------------------
+def symbolic_shape(shape_spec: str, *, constraints: Sequence[str] = (), scope: SymbolicScope | None = None,
+                   like: Sequence[Dim] | None = None) -> tuple[Dim, ...]:
+    """A shape with names in place of sizes, for the `ShapeDtypeStruct`s of an export.
+
+    Args:
+        shape_spec: dimensions separated by commas: sums, products, `floordiv`, `mod`, `max` and `min` of
+            names and ints; "_" and a last "..." stand for what `like` has there.
+        constraints, scope: what is known of the names: constraints of a new scope, or a scope.
+        like: a shape of the same rank.
+
+    Raises: ValueError for text that cannot be read."""
+    if scope is not None and constraints:
+        raise ValueError("symbolic_shape takes constraints or a scope, not both")
+    return parse_shape(shape_spec, (scope or SymbolicScope(constraints)).find, like)
+
+
+def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str] = (),
+                        scope: SymbolicScope | None = None) -> Any:
+    """The arguments as `ShapeDtypeStruct`s of symbolic shapes.
+
+    Args:
+        args: a pytree of arrays. shapes_specs: a prefix of it with texts for `symbolic_shape` in one scope;
+            None for the shapes of the arrays. constraints, scope: as `symbolic_shape` takes them.
+
+    Raises: ValueError for text that cannot be read, and where it is no prefix."""
+    if scope is not None and constraints:
+        raise ValueError("symbolic_args_specs takes constraints or a scope, not both")
+    scope = scope or SymbolicScope(constraints)
+    leaves, tree = tree_util.tree_flatten(args)
+    specs = tree_util.broadcast_prefix(shapes_specs, args, is_leaf=lambda node: node is None)
+    avals = map(aval_of, leaves)
+    return tree.unflatten([ShapeDtypeStruct(parse_shape(spec, scope.find, aval.shape), aval.dtype)
+                           for spec, aval in zip(specs, avals)])
+
+
+def is_symbolic_dim(dim: Any) -> bool:
+    """Whether an extent is a symbol or made of symbols."""
+    return isinstance(dim, DimExpr)
 
 
 document(sys.modules[__name__], __all__)

@@ -27,8 +27,11 @@ from jitcore.core.size_bounds import Interval, as_interval, find_interval
 from jitcore.errors import InconclusiveDimensionOperation
 from jitcore.errors.arguments import inconclusive_dimension_error
 from jitcore.process.concurrency import Lock
+from jitcore.process.lazy import LazyModule
 
 Dim = Union[int, "DimExpr"]
+
+shapes = LazyModule("jitcore.lax.shape")  # of which dimensions as numbers are
 
 _numbers = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple, DimExpr] = weakref.WeakValueDictionary()
@@ -79,8 +82,18 @@ class DimExpr:
             return NotImplemented
         return math.prod([self] * exponent)
 
+    def __truediv__(self, other: Any) -> Any:
+        return self.__jax_array__() / other
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / self.__jax_array__()
+
     def __neg__(self) -> Dim:
         return multiply_dims(-1, self)
+
+    def __jax_array__(self) -> Any:
+        """The dimension as a number in a traced function."""
+        return shapes.dimension_size(self)
 
     def __pos__(self) -> DimExpr:
         return self
@@ -245,6 +258,9 @@ def _apply(operation: Callable[[Dim, Dim], Any], left: Any, right: Any) -> Any:
             operands.append(operand)
         elif isinstance(operand, int | np.integer):
             operands.append(int(operand))
+        elif isinstance(operand, float | complex) and operation in _OF_NUMBERS:
+            return _OF_NUMBERS[operation](*(x.__jax_array__() if isinstance(x, DimExpr) else x
+                                            for x in (left, right)))
         else:
             return NotImplemented
     return operation(*operands)
@@ -263,6 +279,10 @@ def subtract_dims(left: Dim, right: Dim) -> Dim:
 
 def multiply_dims(left: Dim, right: Dim) -> Dim:
     return _from_terms(multiply_terms(_get_terms(left), _get_terms(right)))
+
+
+#: What an operation is called where a float takes part, which makes the dimension a number.
+_OF_NUMBERS = {add_dims: operator.add, subtract_dims: operator.sub, multiply_dims: operator.mul}
 
 
 def _has_negative_lead(dim: Dim) -> bool:

@@ -20,6 +20,7 @@ from jitcore.core import source
 from jitcore.core.jaxpr import (Atom, ClosedJaxpr, DebugInfo, DropVar, Jaxpr, Literal, ShapedArray, Var,
                                 find_shardings, is_array_like)
 from jitcore.core.symbolic import DimExpr, DimVar, evaluate
+from jitcore.core.symbolic_text import solve_sizes
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.signature import CallSignature, hide_float0
 from jitcore.errors import arguments
@@ -130,6 +131,7 @@ def flatten_result(out: Any, info: DebugInfo) -> tuple[list, tree_util.PyTreeDef
     if not all(map(is_array_like, leaves)):
         out = hide_float0(out)
         leaves, structure = tree_util.tree_flatten(out)
+        leaves = [leaf.__jax_array__() if isinstance(leaf, DimExpr) else leaf for leaf in leaves]
     for position, leaf in enumerate(leaves):
         if not is_array_like(leaf):
             path, _ = tree_util.tree_leaves_with_path(out)[position]
@@ -209,14 +211,11 @@ def has_symbolic_shapes(jaxpr: Jaxpr) -> bool:
 def specialize_jaxpr(closed_jaxpr: ClosedJaxpr, in_avals: Sequence[ShapedArray]) -> ClosedJaxpr:
     """The jaxpr for inputs of these concrete shapes; the jaxpr itself when it has no symbolic dimension.
 
-    Its symbolic dimensions must be expressions of variables that stand alone as an extent of some input."""
+    Raises: ValueError where the sizes of its variables do not follow from the extents of inputs."""
     if not has_symbolic_shapes(closed_jaxpr.jaxpr):
         return closed_jaxpr
-    sizes: dict[str, int] = {}
-    for var, aval in zip(closed_jaxpr.jaxpr.invars, in_avals):
-        for extent, size in zip(var.aval.shape, aval.shape):
-            if isinstance(extent, DimVar):
-                sizes[extent.name] = size
+    sizes = solve_sizes(pair for var, aval in zip(closed_jaxpr.jaxpr.invars, in_avals)
+                        for pair in zip(var.aval.shape, aval.shape))
     return _Specializer(sizes).map_closed(closed_jaxpr)
 
 

@@ -36,6 +36,7 @@ from jitcore.lax.shape import (broadcast_in_dim, dimension_size, expand_dims, fu
 from jitcore.lax.sort import top_k
 from jitcore.lax.special import igamma_grad_a, lgamma
 from jitcore.process.lazy import LazyModule
+from jitcore.transforms.vmap import vmap
 
 __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "PrecisionLike",
            "RaggedDotDimensionNumbers", "approx_max_k", "approx_min_k", "broadcast_like", "composite",
@@ -187,8 +188,7 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: S
     them.
 
     Args:
-        operand, scatter_indices, dimension_numbers, mode: as `scatter` takes them. func: of an array,
-            elementwise.
+        operand, scatter_indices, dimension_numbers, mode: as `scatter` takes them. func: of one element.
         update_shape: that which updates would have. indices_are_sorted, unique_indices: promises.
 
     Returns: of the shape of operand. Example: `x.at[i].apply(func)` is made by it where indices may repeat.
@@ -198,9 +198,7 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: S
 
     def apply(x, indices, shape):
         slices = read_back(x, indices, shape, dimension_numbers=dimension_numbers, mode=mode, **promises)
-        return scatter(x, indices, convert_element_type(func(slices), aval_of(x).dtype), dimension_numbers,
-                       mode=mode,
-                       **promises)
+        return scatter(x, indices, map_elements(func, slices), dimension_numbers, mode=mode, **promises)
 
     operand, indices = to_array(operand), to_array(scatter_indices)
     if writes_once(indices, dimension_numbers=dimension_numbers, unique_indices=unique_indices, mode=mode):
@@ -217,6 +215,13 @@ def scatter_apply(operand, scatter_indices, func: Callable, dimension_numbers: S
         return apply(x, row, tuple(sizes))
 
     return fori_loop(0, rows.shape[0], step, operand)
+
+
+def map_elements(func: Callable, x) -> Array:
+    """An array of the shape and dtype of x: func, which is given scalars, of each element."""
+    aval = aval_of(x)
+    flat = reshape(x, (int(np.prod(aval.shape)),))
+    return reshape(convert_element_type(vmap(func)(flat), aval.dtype), aval.shape)
 
 
 def _approximate(name: str, sign: Callable, operand, k: int, reduction_dimension: int) -> tuple[Array, Array]:
@@ -377,6 +382,8 @@ def ragged_dot_general(lhs, rhs, group_sizes, ragged_dot_dimension_numbers: Ragg
     if group_offset is not None:
         raise NotImplementedError("ragged_dot with group_offset")
     ((contract, rhs_contract), (batch, rhs_batch)), ragged, grouped = ragged_dot_dimension_numbers
+    if not dtypes.is_integer(aval_of(group_sizes).dtype):
+        raise TypeError("ragged_dot_general requires that group_sizes.dtype is subtype of np.integer.")
     if len(ragged) != 1 or aval_of(group_sizes).ndim != 1:
         raise NotImplementedError("ragged_dot_general needs one ragged axis, and a vector of group sizes")
     lhs, rhs, sizes = to_array(lhs), to_array(rhs), convert_element_type(group_sizes, np.int32)

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.jaxpr import aval_of
+from jitcore.lax.bits import and_
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementwise import (add, convert_element_type, div, eq, integer_pow, mul, neg, select_n,
                                      square, sub)
@@ -192,9 +193,9 @@ def _replace_zero(x):
 
 
 def _slope_of_power(x, y):
-    """The derivative by x. That of the constant x ** 0 is zero at 0 and infinity too."""
-    slope = mul(y, pow_(x, sub(y, 1.0)))
-    return select_n(eq(y, 0.0), slope, 0.0)
+    """The derivative by x. That of the constant x ** 0 is zero at 0 too, and has slopes by y elsewhere."""
+    base = select_n(and_(eq(y, 0.0), eq(x, 0.0)), x, 1.0)
+    return mul(y, pow_(base, sub(y, 1.0)))
 
 
 @elementwise(impl=np.power, name="pow", hlo="power", domain=(0.1, 3), cost=30,

@@ -291,10 +291,15 @@ def complex_(x, y):
 
 # -- with static parameters ---------------------------------------------------------------------------------
 def _integer_pow(x, *, y: int):
-    return (
-        np.power(x, np.array(y).astype(x.dtype))
-        if y >= 0
-        else np.reciprocal(np.power(x, np.array(-y, x.dtype))))
+    if y < 0:
+        return np.reciprocal(_integer_pow(x, y=-y))
+    largest = np.iinfo(x.dtype).max if x.dtype.kind in "iu" else 2 / float(dtypes.finfo(x.dtype).eps)
+    if y <= largest:  # else the exponent is another one as a number of that dtype
+        return np.power(x, np.array(y).astype(x.dtype))
+    result = np.ones_like(x)
+    for bit in bin(y)[2:]:
+        result = result * result * (x if bit == "1" else np.ones_like(x))
+    return result
 
 
 def _jvp_integer_pow(t, ans, x, *, y: int):

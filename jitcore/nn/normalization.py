@@ -11,6 +11,7 @@ import numpy as np
 
 from jitcore import dtypes, lax, numpy as jnp
 from jitcore.array import Array
+from jitcore.core.symbolic import DimExpr
 from jitcore.lax.elementary import rsqrt
 from jitcore.lax.elementwise import convert_element_type, eq
 from jitcore.lax.shape import broadcasted_iota, canonicalize_axis, expand_dims
@@ -84,7 +85,8 @@ def one_hot(x, num_classes: int, *, dtype=None, axis: int = -1) -> Array:
     x = jnp.asarray(x)
     dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     axis = canonicalize_axis(axis, len(x.shape) + 1)
-    shape = (*x.shape[:axis], operator.index(num_classes), *x.shape[axis:])
+    count = num_classes if isinstance(num_classes, DimExpr) else operator.index(num_classes)
+    shape = (*x.shape[:axis], count, *x.shape[axis:])
     indices = jnp.broadcast_to(expand_dims(x, (axis,)), shape)
     return convert_element_type(eq(indices, broadcasted_iota(x.dtype, shape, axis)), dtype)
 

@@ -154,6 +154,8 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
                 "Shape of array too small to calculate a numerical gradient, at least 2 elements needed")
     spacings = [asarray(h, f.dtype) if isinstance(h, (int, float)) else asarray(h) for h in spacings]
     out = [_gradient_axis(f, h, i) for h, i in zip(spacings, axes)]
+    if f.weak_type and all(isinstance(h, (int, float)) for h in varargs):
+        out = [convert_dtype(slope, slope.dtype, True) for slope in out]
     return out[0] if len(out) == 1 else out
 
 

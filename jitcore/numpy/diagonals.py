@@ -69,7 +69,8 @@ def _keep_triangle(name: str, m, k, is_lower: bool) -> Array:
                           logic.greater_equal)
     zero = lax.full((), 0, m.dtype) if dtypes.is_key(m.dtype) else m.dtype.type(0)
     mask = broadcast_array(mask, m.shape)
-    return apply_select(mask, m, zero) if is_lower else apply_select(mask, zero, m)
+    out = apply_select(mask, m, zero) if is_lower else apply_select(mask, zero, m)
+    return convert_dtype(out, m.dtype, m.weak_type)
 
 
 def tril(m, k: int = 0):
@@ -110,12 +111,14 @@ def diag(v, k: int = 0):
     extent = v.shape[0] + abs(k)
     rows = np.arange(v.shape[0], dtype=np.int32)
     zeros = lax.full((extent, extent), 0, v.dtype)
-    return update_item(zeros, (rows + max(-k, 0), rows + max(k, 0)), v, is_unique=True)
+    out = update_item(zeros, (rows + max(-k, 0), rows + max(k, 0)), v, is_unique=True)
+    return convert_dtype(out, v.dtype, v.weak_type)
 
 
 def diagflat(v, k: int = 0):
     """The matrix with the flattened v on its k-th diagonal. Same as: `numpy.diagflat`."""
-    return diag(ravel(ensure_array("diagflat", v)), k)
+    out = diag(ravel(ensure_array("diagflat", v)), k)
+    return convert_dtype(out, out.dtype)
 
 
 def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):

@@ -53,7 +53,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
     options = {**_OPTIONS[mode], **kwargs}
     if mode in ("constant", "empty"):
-        return _pad_constant(array, widths, options.get("constant_values", 0))
+        out = _pad_constant(array, widths, options.get("constant_values", 0))
+        return convert_dtype(out, out.dtype, array.weak_type)
     for axis, pair in enumerate(widths):
         if pair != (0, 0):
             array = _pad_axis(array, axis, pair, mode, options)

@@ -222,8 +222,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     share = arithmetic.divide(offset, apply_select(is_step, dx.dtype.type(1), dx))
     out = arithmetic.add(arithmetic.multiply(share, df), f0)
     out = apply_select(is_step, convert_dtype(f0, out.dtype), out)
+    weak = x.weak_type and xp.weak_type and fp.weak_type
     if period is not None:
-        return out
+        return convert_dtype(out, out.dtype, weak)
     for side, beyond, edge in ((left, logic.less(x, get_item(xp, 0)), 0),
                                (right, logic.greater(x, get_item(xp, -1)), -1)):
         if isinstance(side, str):
@@ -233,7 +234,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
             continue
         value = convert_dtype(get_item(fp, edge), out.dtype) if side is None else asarray(side, out.dtype)
         out = apply_select(beyond, value, out)
-    return out
+    return convert_dtype(out, out.dtype, weak)
 
 
 def unroll_period(x, xp, fp, period) -> tuple[Array, Array, Array]:

@@ -60,6 +60,12 @@ def _prepare(name: str, a, b, preferred_element_type) -> tuple[Array, Array, np.
     return a, b, a.dtype
 
 
+def _weaken(out, a, b, preferred_element_type) -> Array:
+    """The result, with a weak type where both operands have one and no dtype is asked for."""
+    weak = a.weak_type and b.weak_type and preferred_element_type is None
+    return convert_dtype(out, out.dtype, True) if weak else out
+
+
 def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
     """Matrix product of the last two axes; leading axes broadcast; vectors are rows (a) or columns (b).
 
@@ -78,8 +84,9 @@ def matmul(a, b, *, precision=None, preferred_element_type=None, out_sharding=No
     b, b_labels = _label_batch(b, len(b_batch), batch)
     a_labels += ["k"] if a.ndim - len(a_labels) == 1 else ["m", "k"]
     b_labels += ["k"] if b.ndim - len(b_labels) == 1 else ["k", "n"]
-    out = [*range(rank), *(["m"] if "m" in a_labels else []), *(["n"] if "n" in b_labels else [])]
-    return contract_pair(a, b, a_labels, b_labels, out, dtype, precision)
+    out_labels = [*range(rank), *(["m"] if "m" in a_labels else []), *(["n"] if "n" in b_labels else [])]
+    out = contract_pair(a, b, a_labels, b_labels, out_labels, dtype, precision)
+    return _weaken(out, a, b, preferred_element_type)
 
 
 def _label_batch(x, count: int, batch: tuple) -> tuple[Array, list]:
@@ -98,7 +105,8 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     b_axis = max(b.ndim - 2, 0)
     if a.shape[-1] != b.shape[b_axis]:
         raise TypeError(f"dot: the contracted extents differ, got shapes {a.shape} and {b.shape}.")
-    return lax.dot_general(a, b, (((a.ndim - 1,), (b_axis,)), ((), ())), precision, dtype)
+    out = lax.dot_general(a, b, (((a.ndim - 1,), (b_axis,)), ((), ())), precision, dtype)
+    return _weaken(out, a, b, preferred_element_type)
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
@@ -110,10 +118,10 @@ def vdot(a, b, *, precision=None, preferred_element_type=None):
 
 def inner(a, b, *, precision=None, preferred_element_type=None):
     """Sum of products over the last axes of both. Same as: `numpy.inner`."""
-    a, b, dtype = _prepare("inner", a, b, preferred_element_type)
+    a, b, _ = _prepare("inner", a, b, preferred_element_type)
     if not a.ndim or not b.ndim:
         return dot(a, b, precision=precision, preferred_element_type=preferred_element_type)
-    return tensordot(a, b, (-1, -1), precision=precision, preferred_element_type=dtype)
+    return tensordot(a, b, (-1, -1), precision=precision, preferred_element_type=preferred_element_type)
 
 
 def outer(a, b, out=None):
@@ -138,7 +146,8 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
         a_axes, b_axes = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     a_axes = tuple(canonicalize_axis(i, a.ndim) for i in a_axes)
     b_axes = tuple(canonicalize_axis(i, b.ndim) for i in b_axes)
-    return lax.dot_general(a, b, ((a_axes, b_axes), ((), ())), precision, dtype)
+    out = lax.dot_general(a, b, ((a_axes, b_axes), ((), ())), precision, dtype)
+    return _weaken(out, a, b, preferred_element_type)
 
 
 def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=None):
@@ -150,7 +159,8 @@ def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=
     shape = broadcast_shapes(x1.shape, x2.shape)
     x1, x2 = (broadcast_array(x, shape) for x in (x1, x2))
     labels = list(range(len(shape)))
-    return contract_pair(x1, x2, labels, labels, labels[:-1], dtype, precision)
+    out = contract_pair(x1, x2, labels, labels, labels[:-1], dtype, precision)
+    return _weaken(out, x1, x2, preferred_element_type)
 
 
 def _move_axis_last(x, axis: int):
@@ -229,7 +239,7 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
     operands = (subscripts, *operands)
     strategy = "optimal" if optimize is True else optimize or _left_to_right(operands)
     options = {"einsum_call": True, "use_blas": True, "optimize": strategy}
-    operands, contractions = opt_einsum.contract_path(*operands, **options)
+    operands, contractions = _plan_contractions(operands, options)
     arrays = [ensure_array("einsum", x, i) for i, x in enumerate(operands)]
     wanted = preferred_element_type
     dtype = dtypes.result_type(*arrays) if wanted is None else dtypes.canonicalize(wanted)
@@ -240,6 +250,22 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
         chosen = [arrays.pop(i) for i in sorted(positions, reverse=True)]
         arrays.append(_contract_expression(expression, chosen, dtype, precision))
     return convert_dtype(arrays[0], dtype, weak)
+
+
+def _plan_contractions(operands: tuple, options: dict) -> tuple[list, list]:
+    """The arrays among the operands, and the contractions. Symbolic extents are planned for as if 64."""
+    arrays = {}
+
+    def stand_in(operand):
+        shape = getattr(operand, "shape", ())
+        if all(isinstance(extent, int) for extent in shape):
+            return operand
+        dummy = np.broadcast_to(np.zeros(()), [n if isinstance(n, int) else 64 for n in shape])
+        arrays[id(dummy)] = operand
+        return dummy
+
+    found, contractions = opt_einsum.contract_path(*map(stand_in, operands), **options)
+    return [arrays.get(id(x), x) for x in found], contractions
 
 
 def einsum_path(subscripts, /, *operands, optimize="greedy"):

@@ -120,7 +120,8 @@ def poch(z, m) -> Array:
     """The rising factorial gamma(z + m) / gamma(z). Source: scipy.special.poch."""
     z, m = _to_floats("poch", z, m)
     sign = gammasgn(z + m) * gammasgn(z)
-    return jnp.where(m == 0, 1, sign * jnp.exp(gamma_ratios.log_gamma_ratio(z, m)))
+    ratio = sign * jnp.exp(gamma_ratios.log_gamma_ratio(z, m))
+    return jnp.where((m == 0) & jnp.isnan(ratio), 1, ratio)  # of two poles
 
 
 def bernoulli(n: int) -> Array:
@@ -391,7 +392,7 @@ def rel_entr(p, q) -> Array:
     inside = (p > 0) & (q > 0)
     safe_p, safe_q = jnp.where(inside, p, 1.0), jnp.where(inside, q, 1.0)
     edge = jnp.where((p == 0) & (q >= 0), 0.0, np.inf)
-    return jnp.where(inside, xlogy(safe_p, safe_p) - xlogy(safe_p, safe_q), edge)
+    return jnp.where(inside, _xlogx(safe_p) - xlogy(safe_p, safe_q), edge)
 
 
 def kl_div(p, q) -> Array:

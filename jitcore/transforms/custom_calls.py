@@ -212,7 +212,7 @@ class JvpCall(CustomCall):
             return outs[:num_outs], outs[num_outs:]
 
         def transposed(cotangents, operands):
-            return _transpose_elements(trace, self.transposed, cotangents, operands, batched[n:])
+            return _transpose_elements(trace, self.transposed, cotangents, operands, batched[n:], out_batched)
 
         return JvpCall(self._batch_fun(trace, batched, out_batched), rule,
                        None if self.transposed is None else transposed, self.info, self.labels, n,
@@ -224,8 +224,8 @@ def _join(pair) -> list:
 
 
 def _transpose_elements(trace: BatchTrace, transposed: Callable, cotangents: Sequence, operands: Sequence,
-                        batched: Flags) -> list:
-    """The cotangents of all elements, for operands of which some have a batch axis; all results have one."""
+                        batched: Flags, out_batched: Flags) -> list:
+    """The cotangents of all elements, for operands and results of which some have a batch axis."""
     known = [place for place, x in enumerate(operands) if not is_linear(x)]
     linear = [place for place, x in enumerate(operands) if is_linear(x)]
 
@@ -238,7 +238,7 @@ def _transpose_elements(trace: BatchTrace, transposed: Callable, cotangents: Seq
         return [found[place] for place in linear]
 
     values = [*(operands[place] for place in known), *cotangents]
-    flags = [*(batched[place] for place in known), *[True] * len(cotangents)]
+    flags = [*(batched[place] for place in known), *out_batched]
     found, has_axis = _run_on_elements(trace, rule, values, flags)
     result: list[Any] = [None] * len(operands)
     for place, ct, flag in zip(linear, found, has_axis):

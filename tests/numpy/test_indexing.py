@@ -1,5 +1,6 @@
 """Indexing: reading and updating against NumPy, eager and traced; what traced indices out of range do; errors."""
 
+import math
 import warnings
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import jitcore
 import jitcore.numpy as jnp
-from jitcore import errors
+from jitcore import errors, grad, jit, vmap
 from jitcore.array import ConcreteArray
 from jitcore.core.check import check_jaxpr
 from jitcore.core.jaxpr import eval_jaxpr
@@ -203,6 +204,48 @@ def test_other_updates_match_jax(method, value):
         warnings.simplefilter("ignore")
         got, expected = update(jnp), ask(lambda jax: update(jax.numpy))
     np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6)
+
+
+def test_integers_divided_are_floats():
+    x = jnp.arange(4).at[np.array([2, 2])].divide(2)
+    assert x.dtype == np.float32 and list(x) == [0, 1, 0.5, 3]
+
+
+# What `x.at[index].apply(f)` is given, and may repeat: the index is a traced value where it is an array.
+APPLIED = [
+    ((6,), [1, 1, 4, 1], {}), ((6,), [4, 4, 9], {}), ((6,), [4, 4, 9], {"mode": "clip"}), ((6,), [-2, 4, -3], {}),
+    ((6,), [-2, 4, -3], {"wrap_negative_indices": False}), ((6,), [3, 1], {"unique_indices": True}), ((6,), 2, {}),
+    ((6,), slice(1, 4), {}), ((6,), slice(None, None, 2), {}), ((6,), None, {}), ((6,), slice(2, 2), {}),
+    ((3, 4), [1, 1, 0], {}), ((3, 4), (slice(None), [1, 1, 0]), {}), ((3, 4), ([1, 1, 0], [1, 1, 0]), {}),
+    ((3, 4), ([[1], [1]], [1, 1, 0]), {}), ((), (), {}),
+]
+
+
+@pytest.mark.parametrize("shape, index, options", APPLIED)
+@pytest.mark.parametrize("function", [lambda v: 2 * v + 1, lambda v: v.sum() * 3])
+def test_apply_once_for_each_index(shape, index, options, function):
+    def apply(numpy):
+        parts = [np.array(i) if isinstance(i, list) else i for i in (index if type(index) is tuple else (index,))]
+        x = numpy.arange(math.prod(shape)).reshape(shape)
+        return x, parts, lambda x, parts: x.at[tuple(parts)].apply(function, **options)
+
+    wanted = ask(lambda jax: (lambda x, parts, run: run(x, parts))(*apply(jax.numpy)))
+    x, parts, run = apply(jnp)
+    known = [part for part in parts if isinstance(part, np.ndarray)]
+    traced = jit(lambda x, arrays: run(x, [arrays.pop(0) if isinstance(p, np.ndarray) else p for p in parts]))
+    for got in (*([] if 9 in np.ravel(known[0] if known else 0) else [run(x, parts)]), traced(x, known)):
+        assert got.dtype == wanted.dtype
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(wanted))
+
+
+def test_apply_has_derivatives():
+    def total(x, i):
+        return jnp.sum(x.at[i].apply(jnp.sin))
+
+    x, i = jnp.arange(3.0), np.array([1, 1, 2])
+    np.testing.assert_allclose(grad(total)(x, i), [1, np.cos(np.sin(1)) * np.cos(1), np.cos(2)], rtol=1e-6)
+    rows = vmap(lambda x, i: x.at[i].apply(lambda v: v + 1), (None, 0))(x, np.array([[0, 0], [1, 2]]))
+    np.testing.assert_array_equal(np.asarray(rows), [[2, 1, 2], [0, 2, 3]])
 
 
 @pytest.mark.parametrize("dtype, value", [("int32", 1.5), ("float32", 2), ("float64", 0.1), ("int8", 3)])

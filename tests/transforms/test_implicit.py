@@ -161,3 +161,21 @@ def test_the_algorithm_is_not_differentiated():
     np.testing.assert_allclose(
         tangent, 2 * np.linalg.solve(A, B) @ np.linalg.solve(A, np.ones(3)), rtol=1e-10
     )
+
+
+def test_guesses_and_numbers_of_32_bits_take_the_64_that_they_meet():
+    def root(a):
+        return lax.custom_root(lambda y: y**3 + a * y - 1, jnp.ones(2), newton_of_vectors,
+                               lambda g, y: y / g(jnp.ones(2)))
+
+    def newton_of_vectors(f, y):
+        return lax.fori_loop(0, 40, lambda _, y: y - f(y) / jvp(f, (y,), (jnp.ones_like(y),))[1], y)
+
+    a = np.array([1.0, 2.0])
+    found = root(a)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(grad(lambda a: root(a).sum())(a), -found / (3 * found**2 + a), rtol=1e-9)
+    b = jnp.ones(3)
+    solution = lax.custom_linear_solve(lambda x: A @ x, b, lambda _, b: jnp.linalg.solve(A, b))
+    assert solution.dtype == np.float64
+    np.testing.assert_allclose(solution, np.linalg.solve(A, np.ones(3)), rtol=1e-9)

@@ -151,7 +151,7 @@ def test_other_arguments_and_platforms_are_refused():
 
 
 def test_what_cannot_be_exported():
-    with pytest.raises(TypeError, match="jitcore.jit"):
+    with pytest.raises(ValueError, match="jitcore.jit"):
         export(lambda x: x)
     with pytest.raises(ValueError, match="platforms must be among"):
         export(jit(lambda x: x), platforms=["toaster"])

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, ShapedArray, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, ShapedArray, aval_of, eval_jaxpr
 from jitcore.lax.control_flow import control
+from jitcore.lax.define import cast
 from jitcore.lax.elementwise import neg, sub
 from jitcore.transforms.custom_calls import JvpCall, Labels
 from jitcore.transforms.jvp import run_jvp
@@ -56,6 +57,19 @@ def _trace(fun: Callable, name: str, expected: str, operand: tuple[PyTreeDef, li
     return Part(*traced.close()), traced.out_tree
 
 
+def _trace_widened(fun: Callable, name: str, expected: str, tree: PyTreeDef, leaves: list,
+                   **checks: bool) -> tuple[Part, list, tuple]:
+    """Traces a function of an operand that takes the 64 bits which it meets there, as a loop's carry does.
+
+    Returns: (part, the leaves, their structure and types)."""
+    avals = list(map(aval_of, leaves))
+    part, _ = _trace(fun, name, expected, (tree, avals), **checks)
+    wide = control.promote_carry(leaves, avals, part.jaxpr.out_avals)
+    if wide is None:
+        return part, leaves, (tree, avals)
+    return _trace_widened(fun, name, expected, tree, wide, **checks)
+
+
 def _split(values: Sequence, parts: Sequence[Part | None]) -> list[list]:
     """The operands of a call: those of each part, then the rest."""
     found, first = [], 0
@@ -85,16 +99,22 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
 
     Returns: what `solve` returned; `f(root) == 0` is not checked.
     Raises: TypeError when one of the functions returns something of another structure."""
-    leaves, tree, avals = control.flatten_operands(initial_guess)
-    operand = tree, avals
-    function, _ = _trace(f, "f", "initial_guess", operand)
+    leaves, tree, _ = control.flatten_operands(initial_guess)
+    function, leaves, operand = _trace_widened(f, "f", "initial_guess", tree, leaves)
+    avals = operand[1]
     search, out_tree = _trace(lambda guess: solve(f, guess), "solve", "initial_guess", operand,
                               has_aux=has_aux)
 
     def solve_linearized(x, y):
         _, linear = linearize_flat(lambda *xs: tree_leaves(f(tree.unflatten(xs))), tree_leaves(x),
                                    [True] * len(avals))
-        return tangent_solve(lambda t: tree.unflatten(map(instantiate, linear.apply(tree_leaves(t)))), y)
+
+        def apply(t):  # which may have the 32 bits of numbers that tangent_solve made
+            pairs = zip(tree_leaves(t), avals)
+            given = [cast(leaf, aval_of(leaf), aval.dtype, False) for leaf, aval in pairs]
+            return tree.unflatten(map(instantiate, linear.apply(given)))
+
+        return tangent_solve(apply, y)
 
     inverse, _ = _trace(solve_linearized, "tangent_solve", "x", operand, count=2)
     parts = (function, search, inverse)
@@ -152,9 +172,9 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_sol
         without `transpose_solve`; ValueError for other shapes than those of b."""
     if transpose_solve is None and symmetric:
         transpose_solve = solve
-    leaves, tree, avals = control.flatten_operands(b)
-    operand = tree, avals
-    forward, _ = _trace(matvec, "matvec", "b", operand, check_shapes=True)
+    leaves, tree, _ = control.flatten_operands(b)
+    forward, leaves, operand = _trace_widened(matvec, "matvec", "b", tree, leaves, check_shapes=True)
+    avals = operand[1]
     solver, out_tree = _trace(lambda b: solve(matvec, b), "solve", "b", operand, has_aux=has_aux,
                               check_shapes=True)
     backward = transpose_solver = None

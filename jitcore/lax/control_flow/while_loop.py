@@ -19,6 +19,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
+from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import run_compiled, to_array, to_numpy
 from jitcore.lax import elementwise
 from jitcore.lax.control_flow import control
@@ -199,7 +200,8 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
         return val
 
     Args:
-        lower, upper: integer scalars of one dtype; a Python int takes the other's dtype.
+        lower, upper: integer scalars of one dtype; a Python int takes the other's dtype, and what is known
+            counts as a Python int, unless it has 64 bits.
         body_fun: (i, carry) -> carry of the same structure, shapes and dtypes.
         init_val: pytree of arrays.
         unroll: iterations that a compiled loop does per round, as in `scan`; only for bounds that are known.
@@ -228,14 +230,22 @@ def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | 
 
 
 def _join_bounds(lower, upper):
+    lower, upper = (b.__jax_array__() if isinstance(b, DimExpr) else b for b in (lower, upper))
     avals = [control.as_scalar("fori_loop bound", bound) for bound in (lower, upper)]
     names = " and ".join(aval.dtype.name for aval in avals)
     if not all(dtypes.is_integer(aval.dtype) for aval in avals):
         raise TypeError(f"lower and upper arguments to fori_loop must be integers, got {names}")
-    if avals[0].dtype == avals[1].dtype:
-        return lower, upper
-    if not any(aval.weak_type for aval in avals) and not dtypes.differ_in_width(*[a.dtype for a in avals]):
+    is_one = avals[0].dtype == avals[1].dtype
+    is_joined = any(aval.weak_type for aval in avals) or dtypes.differ_in_width(*[a.dtype for a in avals])
+    if not is_one and not is_joined:
         raise TypeError(f"lower and upper arguments to fori_loop must have equal types, got {names}")
+    default = dtypes.default_dtype("i")
+    if control.is_concrete(lower, upper) and all(aval.dtype.itemsize <= default.itemsize for aval in avals):
+        known = [int(to_numpy(bound)) for bound in (lower, upper)]
+        if max(known) <= np.iinfo(default).max:  # as Python's ints, whatever dtype they have
+            return tuple(ConcreteArray(np.array(bound, default), True) for bound in known)
+    if is_one:
+        return lower, upper
     dtype, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
     return tuple(cast(bound, aval, dtype, weak) for bound, aval in zip((lower, upper), avals))
 

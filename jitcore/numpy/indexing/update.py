@@ -16,6 +16,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core.trace import Tracer, context, eval_trace, user_snippet
 from jitcore.errors import arguments
+from jitcore.lax.derived import map_elements
 from jitcore.numpy.arrays.promotion import (apply_select, broadcast_array, convert_dtype, ensure_array,
                                             is_operand, promote_arrays)
 from jitcore.numpy.creation import asarray
@@ -23,7 +24,7 @@ from jitcore.numpy.indexing.plan import RULES, UNCHECKED, UNWRAPPED, Entry, pars
 from jitcore.numpy.indexing.reading import is_plain, read_with_mode
 from jitcore.numpy.ufuncs import arithmetic
 
-# How values meet old elements: the function of both (None: the value alone), and the scatter.
+# How values meet old elements: the function of both (None: the value alone), and the scatter of values.
 COMBINATIONS = {
     "set": (None, lax.scatter), "add": (arithmetic.add, lax.scatter_add),
     "subtract": (arithmetic.subtract, lax.scatter_sub), "multiply": (arithmetic.multiply, lax.scatter_mul),
@@ -56,9 +57,8 @@ def _define(name: str, doc: str, function: Callable | None = None) -> Callable:
         if function is None:
             return update_item(self.array, self.index, values, name, *options)
         x = ensure_array("at", self.array)
-        ones = lax.full(x.shape, 1, x.dtype)
-        factors = update_item(ones, self.index, values, "multiply", *options)
-        return convert_dtype(function(x, factors), x.dtype, x.weak_type)
+        factors = update_item(lax.full_like(x, 1), self.index, values, "multiply", *options)
+        return function(x, factors)
 
     update.__name__, update.__qualname__, update.__doc__ = name, f"IndexUpdateRef.{name}", doc
     return update
@@ -91,7 +91,7 @@ class IndexUpdateRef:
     subtract = _define("subtract", "Like `x[index] -= values`, on a copy; repeated indices add up.")
     multiply = _define("multiply", "Like `x[index] *= values`, on a copy; repeated indices multiply up.")
     mul = multiply
-    divide = _define("divide", "Like `x[index] /= values`, on a copy, in the dtype of x; repeated indices "
+    divide = _define("divide", "Like `x[index] /= values`, on a copy, which is of floats; repeated indices "
                      "divide repeatedly.", arithmetic.divide)
     power = _define("power", "Like `x[index] **= values`, on a copy; repeated indices raise repeatedly.",
                     arithmetic.power)
@@ -100,16 +100,18 @@ class IndexUpdateRef:
 
     def apply(self, function, *, indices_are_sorted=False, unique_indices=False, mode=None,
               wrap_negative_indices=True):
-        """Like `x[index] = function(x[index])`, on a copy."""
-        values = function(read_with_mode(self.array, self.index,
-                                         wrap_negative_indices=wrap_negative_indices))
-        return self.set(values, indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                        mode=mode, wrap_negative_indices=wrap_negative_indices)
+        """A copy in which function, of a scalar, replaced the elements, as often as their indices repeat."""
+        def scatter(x, indices, values, numbers, **promises):
+            return lax.scatter_apply(x, indices, function, numbers, update_shape=values.shape, **promises)
+
+        zero = lax.full((), 0, ensure_array("at", self.array).dtype)
+        return update_item(self.array, self.index, zero, (lambda x, _: map_elements(function, x), scatter),
+                           indices_are_sorted, unique_indices, mode, wrap_negative_indices)
 
 
-def update_item(x, index, values, combination: str = "set", is_sorted=False, is_unique=False,
+def update_item(x, index, values, combination: str | tuple = "set", is_sorted=False, is_unique=False,
                 mode=None, wraps=True) -> Array:
-    """x with values combined into `x[index]`, in the dtype of x.
+    """x with values combined into `x[index]`, in the dtype of x; combination: of COMBINATIONS, or its name.
 
     Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""
     x = ensure_array("at", x)
@@ -118,17 +120,18 @@ def update_item(x, index, values, combination: str = "set", is_sorted=False, is_
         out = _set_now(x, index, values)
         if out is not None:
             return out
+    function, scatter = COMBINATIONS[combination] if isinstance(combination, str) else combination
     x, values = promote_arrays("at", x, values if is_operand(values) else asarray(values))
     mask = _find_traced_mask(index)
     if mask is not None:
-        return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)
+        return convert_dtype(_update_masked(x, mask, values, function), dtype, weak)
     rules = UNWRAPPED if not wraps else RULES if mode is None else UNCHECKED
     entries = parse_index(x.shape, index, rules)
     if mode is None and all(e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1)
                             for e in entries):
-        out = _update_static(x, entries, values, combination)
+        out = _update_static(x, entries, values, function)
     else:
-        out = _scatter(x, entries, values, combination, is_sorted, is_unique, mode)
+        out = _scatter(x, entries, values, scatter, is_sorted, is_unique, mode)
     return convert_dtype(out, dtype, weak)
 
 
@@ -153,7 +156,7 @@ def _find_traced_mask(index):
     return item if isinstance(item, Tracer) and item.dtype == dtypes.bool_ else None
 
 
-def _update_masked(x, mask, values, combination: str):
+def _update_masked(x, mask, values, function: Callable | None):
     """Where a traced mask holds. The values must not depend on how many elements that are."""
     rest = x.shape[mask.ndim :]
     if mask.shape != x.shape[: mask.ndim]:
@@ -161,7 +164,6 @@ def _update_masked(x, mask, values, combination: str):
                          f"expected {list(x.shape[: mask.ndim])}")
     if values.ndim > len(rest):
         parse_index(x.shape, mask)  # raises the error for traced masks
-    function = COMBINATIONS[combination][0]
     mask = lax.reshape(mask, mask.shape + (1,) * len(rest)) if rest and mask.ndim else mask
     return apply_select(mask, values if function is None else function(x, values), x)
 
@@ -176,7 +178,7 @@ def _fit_values(values, shape: tuple):
     return broadcast_array(values, shape)
 
 
-def _update_static(x, entries: list[Entry], values, combination: str):
+def _update_static(x, entries: list[Entry], values, function: Callable | None):
     """A contiguous part known now: read, combine, and write it as one slice."""
     kept = [entry for entry in entries if entry.kind != "integer"]
     values = _fit_values(values, tuple(1 if entry.kind == "new" else entry.size for entry in kept))
@@ -184,7 +186,6 @@ def _update_static(x, entries: list[Entry], values, combination: str):
     sizes = tuple(entry.size if entry.kind == "slice" else 1 for entry in by_axis)
     starts = [entry.start if entry.kind == "slice" else entry.value for entry in by_axis]
     values = lax.reshape(values, sizes)
-    function = COMBINATIONS[combination][0]
     whole = sizes == x.shape
     if function is not None:
         limits = [start + size for start, size in zip(starts, sizes)]
@@ -196,7 +197,7 @@ def _update_static(x, entries: list[Entry], values, combination: str):
     return lax.dynamic_update_slice(x, values, [np.int32(s) for s in starts], allow_negative_indices=False)
 
 
-def _scatter(x, entries: list[Entry], values, combination: str, is_sorted: bool, is_unique: bool, mode):
+def _scatter(x, entries: list[Entry], values, scatter: Callable, is_sorted: bool, is_unique: bool, mode):
     plan = plan_index(x.shape, entries)
     values = _fit_values(values, plan.shape)
     if any(isinstance(size, int) and size == 0 for size in plan.core_shape):
@@ -208,5 +209,5 @@ def _scatter(x, entries: list[Entry], values, combination: str, is_sorted: bool,
         outside = names.CHECK if config.check_bounds else names.FILL_OR_DROP
         mode = names.PROMISE_IN_BOUNDS if plan.is_known else outside
     numbers = lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
-    return COMBINATIONS[combination][1](x, plan.indices, values, numbers, indices_are_sorted=is_sorted,
-                                        unique_indices=is_unique, mode=mode)
+    return scatter(x, plan.indices, values, numbers, indices_are_sorted=is_sorted, unique_indices=is_unique,
+                   mode=mode)

@@ -195,11 +195,11 @@ def _float_divmod(x, y):
     truncated = apply_elementwise(lax.rem.primitive, (x, y))
     mixed = has_mixed_signs(truncated, y)
     remainder = apply_select(mixed, add(truncated, y), truncated)
-    quotient = apply_elementwise(lax.div.primitive, (subtract(x, truncated), y))
-    quotient = apply_elementwise(lax.round_half_even.primitive, (quotient,))
-    quotient = apply_select(mixed, subtract(quotient, 1), quotient)
     is_zero = apply_elementwise(lax.eq.primitive, promote("floor_divide", y, 0))
-    return apply_select(is_zero, true_divide(x, y), quotient), remainder
+    whole = apply_select(is_zero, x, subtract(x, truncated))
+    quotient = apply_elementwise(lax.div.primitive, (whole, y))
+    quotient = apply_elementwise(lax.round_half_even.primitive, (quotient,))
+    return apply_select(mixed, subtract(quotient, 1), quotient), remainder
 
 
 @ufunc()
@@ -248,9 +248,10 @@ def divmod_(x, y, /):
 def power(x, y, /):
     """x to the power y. Same as: `numpy.power`.
 
-    A Python integer y becomes `integer_pow` (repeated multiplication). Integers wrap around; the bits of a
-    negative exponent in an array count as those of an unsigned one; a negative Python integer raises
-    TypeError."""
+    An integer y that is known, a Python int or an array without axes, becomes `integer_pow` (repeated
+    multiplication) in the dtype of x. Integers wrap around; the bits of a negative exponent in an array count
+    as those of an unsigned one; a negative known integer raises TypeError for integers x."""
+    y = _read_exponent(y)
     if isinstance(y, int) and not isinstance(y, (bool, np.generic)):
         (x,), dtype, _ = promote_typed("power", (x,), to_numeric)
         return lax.integer_pow(ensure_array("power", x), y)
@@ -264,6 +265,13 @@ def power(x, y, /):
     if dtypes.is_inexact(dtype):
         return apply_elementwise(lax.pow.primitive, (x, y))
     return _integer_power(x, y, dtype)
+
+
+def _read_exponent(y):
+    """A known integer as a Python int. One of more bits than integers have by default stays: it widens x."""
+    if not isinstance(y, (ConcreteArray, np.ndarray, np.integer)) or y.ndim or not dtypes.is_integer(y.dtype):
+        return y
+    return int(y) if y.dtype.itemsize <= dtypes.default_dtype("i").itemsize else y
 
 
 def _integer_power(base, exponent, dtype):

@@ -38,7 +38,7 @@ def logaddexp2(x, y, /):
 def _add_infinities(x, y):
     """x + y: infinity of two infinities, and else NaN, with NaN as slope too."""
     total = add(x, y)
-    return apply_select(apply_elementwise(lax.ne.primitive, (total, total)), multiply(total, total), total)
+    return apply_select(apply_elementwise(lax.ne.primitive, (total, total)), exp(total), total)
 
 
 def _as_principal(logarithm, scale: float = 1.0):
