@@ -6,6 +6,7 @@ tracing.
 Modules:
     attributes  Attributes as traced code sees them: what an object finds in its class is captured, what runs
                 code of the user's is entered.
+    builder     From specs to what is traced in the place of values.
     captures    Captures: global, closure and module variables, read as further arguments and set as further
                 results.
     guards      What classes and functions were when a program was made: it serves only while they are that.

@@ -15,7 +15,7 @@ import functools
 import types
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from jitcore.numpy_semantics.values.storage import C_ORDER, Order
 from jitcore.process import lists
 from jitcore.process.generated import Constants
 from jitcore.process.streams import count_words, find_words
+
+if TYPE_CHECKING:
+    from jitcore.autojitted.inputs.builder import Builder
 
 #: Of `FLAGS`: C-contiguous (1), Fortran-contiguous (2), aligned (256), writeable (1024).
 CONTIGUOUS, FORTRAN, WRITEABLE = 0x101, 0x102, 0x400
@@ -162,8 +165,22 @@ class GeneratorSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True)
-class NumbersSpec(Spec):
-    """A list of numbers, or of rows of them; the array of these has the next place. kind: see `lists`."""
+class PackedSpec(Spec):
+    """What is copied into an array, which has the next place."""
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        packed = matcher.name(f"{matcher.constants.add(self.pack)}({x})", self.array)
+        matcher.check(f"{packed} is not None")
+
+    def build(self, builder):
+        place = builder.reserve(self)
+        return builder.fill(place, self.wrap(self.array.build(builder)))
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersSpec(PackedSpec):
+    """A list of numbers, or of rows of them. kind: see `lists`."""
 
     kind: Any
     shape: tuple[int, ...]
@@ -173,20 +190,17 @@ class NumbersSpec(Spec):
         dtype = dtypes.int64 if self.kind == lists.MIXED else NUMBER_DTYPES[self.kind]
         return ArraySpec(dtype, self.shape, FLAGS)
 
-    def write(self, matcher, value):
-        x = matcher.name(value, self)
-        pack = matcher.constants.add(functools.partial(lists.pack, self.kind, self.shape))
-        numbers = matcher.name(f"{pack}({x})", self.array)
-        matcher.check(f"{numbers} is not None")
+    @property
+    def pack(self) -> Callable:
+        return functools.partial(lists.pack, self.kind, self.shape)
 
-    def build(self, builder):
-        place = builder.reserve(self)
-        return builder.fill(place, NumberList(self.array.build(builder), self.kind == lists.MIXED))
+    def wrap(self, array: Any) -> NumberList:
+        return NumberList(array, self.kind == lists.MIXED)
 
 
 @dataclass(frozen=True, slots=True)
-class TextSpec(Spec):
-    """A str of so many letters; the array of its code points has the next place."""
+class TextSpec(PackedSpec):
+    """A str of so many letters, as their code points."""
 
     length: int
 
@@ -194,15 +208,12 @@ class TextSpec(Spec):
     def array(self) -> ArraySpec:
         return ArraySpec(dtypes.int32, (self.length,), FLAGS)
 
-    def write(self, matcher, value):
-        x = matcher.name(value, self)
-        pack = matcher.constants.add(functools.partial(lists.pack_text, self.length))
-        letters = matcher.name(f"{pack}({x})", self.array)
-        matcher.check(f"{letters} is not None")
+    @property
+    def pack(self) -> Callable:
+        return functools.partial(lists.pack_text, self.length)
 
-    def build(self, builder):
-        place = builder.reserve(self)
-        return builder.fill(place, Letters(self.array.build(builder).read()))
+    def wrap(self, array: Any) -> Letters:
+        return Letters(array.read())
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,7 +433,6 @@ def meets_place(spec: Spec, count: int) -> bool:
     return any(meets_place(child, count) for child in children if isinstance(child, Spec))
 
 
-# -- from specs to code ------------------------------------------------------------------------------------
 class Matcher:
     """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
 
@@ -488,42 +498,3 @@ class Matcher:
         for i, x in enumerate(names):
             for y in names[:i]:
                 self.lines.append(f"if {x} is {y}: return MISS")
-
-
-# -- from specs to what is traced --------------------------------------------------------------------------
-class Builder:
-    """Makes the stand-ins.
-
-    Args:
-        make_leaf: of an array or scalar; make_object: of what is taken as it is.
-        note_instance: is told of the stand-in of an object of a user's class.
-
-    Attributes:
-        places, stand_ins: spec and stand-in of each place.
-    """
-
-    def __init__(self, make_leaf: Callable[[Spec], Any], make_object: Callable[[Any], Any],
-                 note_instance: Callable[[Any], None]):
-        self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
-        self.places: list[Spec] = []
-        self.stand_ins: list[Any] = []
-        self._ids: set[int] = set()
-
-    def add(self, spec: Spec, stand_in: Any) -> Any:
-        self.places.append(spec)
-        self.stand_ins.append(stand_in)
-        self._ids.add(id(stand_in))
-        return stand_in
-
-    def has_made(self, value: Any) -> bool:
-        """Whether a value is a stand-in."""
-        return id(value) in self._ids
-
-    def reserve(self, spec: Spec) -> int:
-        """The place of what is made of others, whose places follow."""
-        self.add(spec, None)
-        return len(self.places) - 1
-
-    def fill(self, place: int, stand_in: Any) -> Any:
-        self.stand_ins[place] = stand_in
-        return stand_in

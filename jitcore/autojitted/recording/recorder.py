@@ -31,9 +31,10 @@ import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore import tree_util
 from jitcore.array import Array
 from jitcore.autojitted.inputs.attributes import Attributes
+from jitcore.autojitted.inputs.builder import Builder
 from jitcore.autojitted.inputs.captures import Capture, Captures, Namespace
 from jitcore.autojitted.inputs.reading import Reader
-from jitcore.autojitted.inputs.specs import ArraySpec, Builder, ScalarSpec, Spec, TextSpec
+from jitcore.autojitted.inputs.specs import ArraySpec, ScalarSpec, Spec, TextSpec
 from jitcore.autojitted.recording.purity import Callables, EffectGuard
 from jitcore.autojitted.recording.results import Effects, ResultWriter
 from jitcore.autojitted.tiers.report import Reason, find_loop_reason
