@@ -21,7 +21,8 @@ class CudaTarget:
     """The `schedule.target.Target` of this backend. What neither loops nor a routine compute runs on the
     host. kernels: numbers of the architecture."""
 
-    tuning = Tuning(scatter_kinds="")
+    tuning = Tuning(scatter_kinds="", max_columns=65535, max_stacks=65535, column_block_work=4096,
+                    min_block_rows=64, max_column_blocks=1024)
 
     def __init__(self, kernels: gpu.Tuning = gpu.Tuning()):
         self.kernels = kernels

@@ -7,8 +7,8 @@ fits:
     look-back long scans of few rows: a block of threads for each tile, in turn (`look_back`)
     pieces   a sweep that the schedule has split: a block of threads for each piece, then one for all of them
     rows     items with sweeps inside: a team of threads for each, from 4 to a block
-    columns  the same, where neighbours in memory belong to neighbouring items: by tiles (`render.columns`);
-             what these do not take by teams whose threads lie a warp apart
+    columns  the same, where neighbours in memory belong to neighbouring items: by teams of threads that lie
+             apart, so that those side by side have neighbouring columns (`render.columns`)
     tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
              cores (`tensor_cores`)
     turned   stores whose loads lie along the other axis, by tiles in shared memory
@@ -59,13 +59,18 @@ class Mapping(NamedTuple):
 
     @property
     def is_across(self) -> bool:
-        """Whether the threads of a team lie a warp apart."""
+        """Whether threads side by side belong to other teams."""
         return self.kind == "columns"
+
+    @property
+    def width(self) -> int:
+        """Teams of a block."""
+        return self.block // self.team
 
     @property
     def grid(self) -> int:
         """Blocks of threads."""
-        return -(-self.items * self.team // self.block) if not self.is_across else -(-self.items // WARP)
+        return -(-self.items * self.team // self.block)
 
 
 class Function(NamedTuple):

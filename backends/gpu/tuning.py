@@ -33,12 +33,9 @@ class Tuning:
     row_cost: int = 20
     #: Rows that the teams of columns reach, at most.
     column_team: int = 16
-    #: Of tiles of columns: threads of a block, at most; blocks that fill a GPU, up to which rows are cut into
-    #: parts, and parts from which on one more launch pays; rows that a thread has on their way; bytes of what
-    #: it has found, at most.
+    #: Of tiles of columns: threads of a block, at most; rows that a thread has on their way; bytes of what it
+    #: has found, at most.
     column_block: int = 256
-    column_blocks: int = 2048
-    least_parts: int = 4
     column_batch: int = 4
     column_bytes: int = 128
     #: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.

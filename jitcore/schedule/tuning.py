@@ -110,6 +110,13 @@ class Tuning:
     #: these are divided.
     max_long_rows: int = 16
     min_long_row: int = 1 << 18
+    #: Columns that threads cannot share evenly, and stacks of them, at most. Of the blocks of rows that these
+    #: are divided into: iterations, rows at least, and their number at most.
+    max_columns: int = 255
+    max_stacks: int = 1
+    column_block_work: int = 32768
+    min_block_rows: int = 1
+    max_column_blocks: int = 1 << 30
 
     # -- epilogues ----------------------------------------------------------------------------------------
     #: Shorter rows are not worth a loop of their own.

@@ -28,8 +28,9 @@ def goes_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool
     length = math.prod(layout) // max(1, results)
     if results * length < 2 * tuning.block_work:
         return False
-    if _are_columns(layout, kept):
-        return not is_few([results]) and results < 2 * tuning.grain_columns
+    if kept[-1] == len(layout) - 1 and _count_stacks(layout, kept) <= tuning.max_stacks:
+        is_tall = length >= 4 * tuning.min_block_rows
+        return is_tall and not is_few([results]) and results <= tuning.max_columns
     is_long = results <= tuning.max_long_rows and length >= tuning.min_long_row
     return kept[-1] == len(kept) - 1 and is_long
 
@@ -38,12 +39,14 @@ def scans_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> boo
     """Whether a scan is made in blocks: down a few columns. kept: the columns' dimensions."""
     if not kept or not all(isinstance(extent, int) for extent in layout):
         return False
-    return _are_columns(layout, kept) and math.prod(layout[d] for d in kept) < 2 * tuning.grain_columns
+    is_stacked = kept[0] != len(layout) - len(kept)
+    return not is_stacked and math.prod(layout[d] for d in kept) < 2 * tuning.grain_columns
 
 
-def _are_columns(layout: tuple, kept: tuple[int, ...]) -> bool:
-    """Whether the dimensions that are kept come last."""
-    return kept[0] == len(layout) - len(kept)
+def _count_stacks(layout: tuple, kept: tuple[int, ...]) -> int:
+    """How often there are columns: the extent of dimensions that are kept before one that is swept."""
+    last = max(d for d in range(len(layout)) if d not in kept)
+    return math.prod(layout[d] for d in kept if d < last)
 
 
 def cut_into_blocks(lowering, group, loops: Loops) -> list[Loops] | None:
@@ -54,16 +57,21 @@ def cut_into_blocks(lowering, group, loops: Loops) -> list[Loops] | None:
         return None
     if len(inner) > 1 or not isinstance(sweep, Reduce) or any(store.packed for store in sweep.stores):
         return [loops]
-    return _Blocks(lowering, outer, inner[0], sweep).cut(rest)
+    is_across = group.kept[-1] == len(group.layout) - 1
+    return _Blocks(lowering, outer, inner[0], sweep, is_across).cut(rest)
 
 
 class _Blocks:
-    """Blocks of `length` places of a sweep."""
+    """Blocks of `length` places of a sweep. is_across: whether it goes down columns."""
 
-    def __init__(self, lowering, outer: list[Axis], swept: Axis, sweep: Reduce):
+    def __init__(self, lowering, outer: list[Axis], swept: Axis, sweep: Reduce, is_across: bool):
         self.graph, self.new_temp = lowering.graph, lowering.new_temp
         self.outer, self.swept, self.sweep = outer, swept, sweep
-        self.length = max(1, lowering.tuning.block_work // math.prod(axis.extent for axis in outer))
+        results, tuning = math.prod(axis.extent for axis in outer), lowering.tuning
+        self.length = max(1, tuning.block_work // results)
+        if is_across:
+            least = max(tuning.min_block_rows, -(-swept.extent // tuning.max_column_blocks))
+            self.length = max(least, tuning.column_block_work // results)
         self.block, self.place = Axis(-(-swept.extent // self.length)), Axis(self.length)
         self.start = Index.of(self.block) * self.length
         self.shape = (self.block.extent, *(axis.extent for axis in outer))

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from jitcore import dtypes
 from jitcore.backends.cuda.render import tiles
-from jitcore.backends.cuda.render.columns import ColumnsRenderer, find_columns
+from jitcore.backends.cuda.render.columns import lay_out_columns
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
 from jitcore.backends.cuda.render.look_back import find_lanes, render_look_back
@@ -28,7 +29,7 @@ from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Axis, Buffer, Expr
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Scan
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan
 from jitcore.loopir.text import format_kernel
 from jitcore.loopir.traversal import block_totals, find_split, flatten, list_buffers, peel
 
@@ -88,9 +89,8 @@ class KernelRenderer(ItemRenderer):
         mapping = map_kernel(part, self.tuning, self.vector_bytes)
         if mapping.items == 0:
             return
-        columns = find_columns(mapping, self.vector_bytes, self.tuning) if guard is None else None
-        if columns is not None:
-            return ColumnsRenderer(self, columns, suffix).render()
+        if mapping.is_across:
+            mapping = lay_out_columns(mapping, self.vector_bytes, self.tuning)
         e = self.begin(suffix, mapping)
         if mapping.row is not None:
             e.limit_registers(mapping.block, max(mapping.row.threads // mapping.block, 1))
@@ -135,10 +135,8 @@ class KernelRenderer(ItemRenderer):
     def _emit_items(self, e: KernelEmitter, mapping: Mapping) -> None:
         """The item of this thread."""
         b, thread, block = e.b, e.read_register("tid.x"), e.read_register("ctaid.x")
-        if mapping.is_across:
-            item = b.add(b.mul(block, I64(WARP)), b.urem(thread, I64(WARP)))
-        else:
-            item = b.add(b.mul(block, I64(mapping.block // mapping.team)), b.udiv(thread, I64(mapping.team)))
+        item, divide = b.mul(block, I64(mapping.width)), b.urem if mapping.is_across else b.udiv
+        item = b.add(item, divide(thread, I64(mapping.width if mapping.is_across else mapping.team)))
         counts = [e.size(loop.axis.extent) for loop in mapping.loops]
         end = counts[-1] if counts else I64(1)
         if mapping.elements > 1:
@@ -156,7 +154,7 @@ class KernelRenderer(ItemRenderer):
                                 b.icmp_signed("<", e.axis_values[loop.axis], high))
                 is_item = b.and_(is_item, inside)
         if mapping.is_across:
-            return self.run_shared(e, Team(e, mapping.team, thread, True, is_item), mapping.body)
+            return self._emit_columns(e, mapping, thread, is_item)
         if mapping.elements > 1:
             return self._emit_lanes(e, mapping, is_item, end)
         team = Team(e, mapping.team, thread) if mapping.team > 1 else None
@@ -165,6 +163,16 @@ class KernelRenderer(ItemRenderer):
                 self.emit_statements(e, mapping.body)
             else:
                 self.run_shared(e, team, mapping.body, mapping.row)
+
+    def _emit_columns(self, e: KernelEmitter, mapping: Mapping, thread: ir.Value, is_item: ir.Value) -> None:
+        """Items side by side, of threads that lie apart."""
+        axis, lanes = mapping.loops[-1].axis, mapping.elements
+        e.axis_values[axis] = e.b.mul(e.axis_values[axis], I64(lanes))
+        parts = [part for s in mapping.body if isinstance(s, Reduce) for part in s.parts]
+        found = [expr.dtype.itemsize + op.startswith("arg") * dtypes.int64.itemsize for _, op, expr in parts]
+        team = Team(e, mapping.team, thread, mapping.width, is_item, lanes * max(found, default=0))
+        with e.in_lanes(axis, lanes):
+            self.run_shared(e, team, mapping.body)
 
     def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
         """Several elements of the last loop; what is left at its end one by one."""
@@ -247,11 +255,12 @@ class KernelRenderer(ItemRenderer):
         e = self.begin(suffix, mapping)
         thread, item, is_item = e.read_register("tid.x"), e.read_register("ctaid.x"), None
         if mapping.is_across:
-            item = e.b.add(e.b.mul(item, I64(WARP)), e.b.urem(thread, I64(WARP)))
+            item = e.b.add(e.b.mul(item, I64(mapping.width)), e.b.urem(thread, I64(mapping.width)))
             is_item = e.b.icmp_signed("<", item, I64(mapping.items))
             item = e.b.select(is_item, item, I64(0))
         e.place_axes([loop.axis for loop in mapping.loops], item, mapping.items)
-        return e, Team(e, mapping.team, thread, mapping.is_across, is_item)
+        across, room = (mapping.width, dtypes.complex128.itemsize) if mapping.is_across else (0, 0)
+        return e, Team(e, mapping.team, thread, across, is_item, room)
 
     def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
         """What comes before each piece, from the totals of the pieces."""
