@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from jitcore.backends.cuda.sorting.merge import SortRoutine, find_sort
+from jitcore.backends.cuda.sorting.rows import RowSort, find_sort
 from jitcore.backends.gpu import tuning as gpu
 from jitcore.backends.llvm.options import has_code
 from jitcore.backends.llvm.scalar_ops import list_operations
@@ -27,7 +27,7 @@ class CudaTarget:
     def __init__(self, kernels: gpu.Tuning = gpu.Tuning()):
         self.kernels = kernels
 
-    def find_routine(self, eqn: Equation) -> SortRoutine | None:
+    def find_routine(self, eqn: Equation) -> RowSort | None:
         return find_sort(eqn, self.kernels)
 
     @staticmethod

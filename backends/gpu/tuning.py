@@ -116,8 +116,6 @@ class Tuning:
     least_updates: int = 64
 
     # -- sorting (`cuda.sorting`) -------------------------------------------------------------------------
-    #: Each launch counts as so many bytes, which memory moves in the time that it takes.
-    launch_bytes: int = 4 << 20
     #: By digits: threads of a block, whole warps and at least 256; elements of one, and their bytes, at most:
     #: of the tiles of 8192 elements of four bytes, 128 bytes of each digit lie side by side.
     digit_block: int = 512

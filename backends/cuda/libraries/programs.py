@@ -31,7 +31,7 @@ from jitcore.transforms.vmap import vmap
 MOST = 1 << 28
 #: cuFFT's axes.
 MOST_AXES = 3
-_CLEANUP = tuple(step for step in PIPELINE if step.name in ("inline", "fold", "simplify", "cse", "dce"))
+CLEANUP = tuple(step for step in PIPELINE if step.name in ("inline", "fold", "simplify", "cse", "dce"))
 
 
 class Row(NamedTuple):
@@ -63,7 +63,7 @@ def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None, tuning: Tuni
         return walk.spell(lambda *operands: list(row.rule(*operands, **params)), operands)
 
     rewritten = rewrite_equations(closed, rewrite)
-    return closed if rewritten is closed else run_pipeline(rewritten, _CLEANUP)
+    return closed if rewritten is closed else run_pipeline(rewritten, CLEANUP)
 
 
 def _find_products(closed: ClosedJaxpr) -> dict[Var, np.dtype]:

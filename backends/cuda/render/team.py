@@ -106,7 +106,7 @@ class Team:
         return values
 
     def _combine_across(self, values: list, kinds: list, merge: Callable) -> list:
-        """As a tree: the second half of a team writes what it has, the first one combines it with its own, and
+        """As a tree: the second half of a team writes what it has, the first one combines it with its own;
         then that is the team."""
         e, b, half = self.e, self.e.b, round_up(self.size) // 2
         slots, held = self._share_room(kinds, lane_count(values[0])), [e.stack_slot(one) for one in values]
