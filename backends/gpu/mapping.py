@@ -4,7 +4,6 @@ In: a kernel of the loop program. Out: for each `__global__` function that it be
 of the outer loops, which are independent of each other) and how many threads share one. The first rule that
 fits:
 
-    look-back long scans of few rows: a block of threads for each tile, in turn (`look_back`)
     pieces   a sweep that the schedule has split: a block of threads for each piece, then one for all of them
     rows     items with sweeps inside: a team of threads for each, from 4 to a block
     columns  the same, where neighbours in memory belong to neighbouring items: by teams of threads that lie

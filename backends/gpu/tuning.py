@@ -52,13 +52,6 @@ class Tuning:
     least_scan_columns: int = 1024
     #: Rows of each thread in a tile of a scan down the columns.
     scan_run: int = 16
-    #: Elements from which on a scan goes in one pass; whether one does that can be cut into pieces, for which
-    #: two passes are faster on an H200; rows at most, as more keep a GPU busy by themselves.
-    least_look_back: int = 1 << 20
-    prefers_look_back: bool = False
-    most_look_back_rows: int = 132
-    #: Threads of a block that does.
-    look_back_team: int = 256
     #: Elements of a thread in a tile of a scan.
     scan_elements: int = 16
 

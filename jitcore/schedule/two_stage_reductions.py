@@ -36,11 +36,14 @@ def goes_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool
 
 
 def scans_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool:
-    """Whether a scan is made in blocks: down a few columns. kept: the columns' dimensions."""
+    """Whether a scan is made in blocks: down a few columns, or along fewer long rows. kept: the dimensions of
+    columns, or of rows."""
     if not kept or not all(isinstance(extent, int) for extent in layout):
         return False
-    is_stacked = kept[0] != len(layout) - len(kept)
-    return not is_stacked and math.prod(layout[d] for d in kept) < 2 * tuning.grain_columns
+    results = math.prod(layout[d] for d in kept)
+    if kept[-1] < len(kept):
+        return results <= tuning.max_scan_rows and layout[-1] >= tuning.min_scan_row
+    return kept[0] == len(layout) - len(kept) and results < 2 * tuning.grain_columns
 
 
 def _count_stacks(layout: tuple, kept: tuple[int, ...]) -> int:
@@ -70,7 +73,8 @@ class _Blocks:
         results, tuning = math.prod(axis.extent for axis in outer), lowering.tuning
         self.length = max(1, tuning.block_work // results)
         if is_across:
-            least = max(tuning.min_block_rows, -(-swept.extent // tuning.max_column_blocks))
+            blocks = min(tuning.max_column_blocks, max(1, tuning.max_block_results // results))
+            least = max(tuning.min_block_rows, -(-swept.extent // blocks))
             self.length = max(least, tuning.column_block_work // results)
         self.block, self.place = Axis(-(-swept.extent // self.length)), Axis(self.length)
         self.start = Index.of(self.block) * self.length

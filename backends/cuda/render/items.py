@@ -16,7 +16,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.rows import HeldRow
-from jitcore.backends.cuda.render.scans import TileScan, scan_runs
+from jitcore.backends.cuda.render.scans import scan_runs, scan_tiles
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import Accesses, count_elements
 from jitcore.backends.gpu.rows import Row
@@ -253,19 +253,19 @@ class ItemRenderer(StatementRenderer):
                              self.tuning.scan_run)
         b, lanes = e.b, count_elements(scan.axis, [scan], self.vector_bytes, self.tuning)
         if int(scan.axis.extent) % lanes == 0:
-            self.scan_tiles(e, team, scan, length, lanes).run(start, stop, before)
+            self._scan_tiles(e, team, scan, start, stop, before, length, lanes)
             return
         # what is no whole number of lanes lies at the end of the axis, where a reversed scan begins
         rest = b.srem(b.sub(stop, start), I64(lanes))
         middle = b.add(start, rest) if scan.reverse else b.sub(stop, rest)
         parts = [(length, lanes), (lanes - 1, 1)][:: -1 if scan.reverse else 1]
-        before = self.scan_tiles(e, team, scan, *parts[0]).run(start, middle, before)
-        self.scan_tiles(e, team, scan, *parts[1]).run(middle, stop, before)
+        before = self._scan_tiles(e, team, scan, start, middle, before, *parts[0])
+        self._scan_tiles(e, team, scan, middle, stop, before, *parts[1])
 
-    def scan_tiles(self, e: KernelEmitter, team: Team, scan: Scan, length: int, lanes: int) -> TileScan:
-        """A scan whose threads have so many elements side by side."""
-        reach = self._reach_places(e, scan, lanes)
-        return TileScan(team, scan.op, scan.value.dtype, *reach, length, lanes, self.tuning.scan_elements)
+    def _scan_tiles(self, e: KernelEmitter, team: Team, scan: Scan, start: ir.Value, stop: ir.Value,
+                    before: ir.Value | Pair | None, length: int, lanes: int) -> ir.Value | Pair:
+        return scan_tiles(team, scan.op, scan.value.dtype, *self._reach_places(e, scan, lanes), start, stop,
+                          before, length, lanes, self.tuning.scan_elements)
 
     def _reach_places(self, e: KernelEmitter, scan: Scan, lanes: int) -> tuple[Callable, Callable]:
         """(what reads, what writes so many elements from a position on, in the scan's order)"""

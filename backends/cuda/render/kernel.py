@@ -15,9 +15,8 @@ from jitcore.backends.cuda.render import tiles
 from jitcore.backends.cuda.render.columns import lay_out_columns
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
-from jitcore.backends.cuda.render.look_back import find_lanes, render_look_back
 from jitcore.backends.cuda.render.private_updates import find_private_updates, render_private_updates
-from jitcore.backends.cuda.render.scans import TileScan
+from jitcore.backends.cuda.render.scans import scan_tiles
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.turned import TurnedRenderer, find_turned
@@ -57,10 +56,7 @@ class KernelRenderer(ItemRenderer):
     def render(self) -> list[Function]:
         """Functions in the order in which they run."""
         split = find_split(self.kernel)
-        lanes = find_lanes(self) if split is None or self.tuning.prefers_look_back else 0
-        if lanes:
-            render_look_back(self, lanes)
-        elif split is None:
+        if split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
                 suffix = f"_{number}" if number else ""
                 if guard is not None or not self._render_alone(suffix, kernel):
@@ -280,5 +276,5 @@ class KernelRenderer(ItemRenderer):
 
         with e.if_then(team.is_first()):
             parts.write(e, before, place(I64(0)), identity)
-        most = self.tuning.scan_elements
-        TileScan(team, scan.op, dtype, read, note, int(totals.shape[0]), 1, most).run(I64(0), count, None)
+        scan_tiles(team, scan.op, dtype, read, note, I64(0), count, None, int(totals.shape[0]), 1,
+                   self.tuning.scan_elements)
