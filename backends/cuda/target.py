@@ -21,9 +21,9 @@ class CudaTarget:
     """The `schedule.target.Target` of this backend. What neither loops nor a routine compute runs on the
     host. kernels: numbers of the architecture."""
 
-    tuning = Tuning(scatter_kinds="", max_columns=65535, max_stacks=65535, column_block_work=4096,
-                    min_block_rows=64, max_column_blocks=1024, max_block_results=1 << 18, max_scan_rows=132,
-                    max_scan_cost=1 << 10)
+    tuning = Tuning(scatter_kinds="", max_columns=65535, max_stacks=65535, short_block_work=4096,
+                    min_block_rows=64, max_blocks=1024, max_block_results=1 << 18, cuts_totals=True,
+                    max_scan_rows=132, max_scan_cost=1 << 10)
 
     def __init__(self, kernels: gpu.Tuning = gpu.Tuning()):
         self.kernels = kernels

@@ -41,13 +41,11 @@ class Tuning:
     #: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
     most_elements: int = 8
 
-    # -- sweeps in pieces (`mapping`) -----------------------------------------------------------------
-    #: Threads that share a piece; iterations of one at least, and pieces at most.
+    # -- scans (`mapping`) ----------------------------------------------------------------------------
+    #: Threads that share a piece; elements of one at least, and pieces at most.
     piece_team: int = 256
     least_piece: int = 4096
-    most_pieces: int = 1024
-    #: The same of scans, whose pieces are written, too.
-    most_scan_pieces: int = 4096
+    most_pieces: int = 4096
     #: Columns from which on scans down them go side by side; fewer keep too few blocks busy.
     least_scan_columns: int = 1024
     #: Rows of each thread in a tile of a scan down the columns.

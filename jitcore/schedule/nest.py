@@ -120,6 +120,8 @@ def split_sweep(lowering, kernel: Kernel) -> None:
             return  # so dear that the totals alone would take half the time of the scan
     else:
         kinds = [result.dtype for result in statement.results]
+        if lowering.tuning.cuts_totals:
+            return
         if statement.stores or statement.bounds and statement.finds_places:
             return
     extent, *others = [axis.extent for axis in statement.axes]

@@ -114,10 +114,12 @@ class Tuning:
     #: are divided into: iterations, rows at least, and at most their number, and their results together.
     max_columns: int = 255
     max_stacks: int = 1
-    column_block_work: int = 32768
+    short_block_work: int = 32768
     min_block_rows: int = 1
-    max_column_blocks: int = 1 << 30
+    max_blocks: int = 1 << 30
     max_block_results: int = 1 << 30
+    #: Whether what is reduced to one number is divided in the same way, or by backends, while it runs.
+    cuts_totals: bool = False
     #: Rows whose scans are divided, and elements of each from which on; operations of a step, up to which
     #: those of blocks are made twice.
     max_scan_rows: int = 0

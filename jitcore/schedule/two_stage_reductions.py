@@ -30,7 +30,8 @@ def goes_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool
         return False
     if kept[-1] == len(layout) - 1 and _count_stacks(layout, kept) <= tuning.max_stacks:
         is_tall = length >= 4 * tuning.min_block_rows
-        return is_tall and not is_few([results]) and results <= tuning.max_columns
+        is_whole = is_few([results]) and not tuning.cuts_totals  # its columns become parts of one sweep
+        return is_tall and not is_whole and results <= tuning.max_columns
     is_long = results <= tuning.max_long_rows and length >= tuning.min_long_row
     return kept[-1] == len(kept) - 1 and is_long
 
@@ -56,27 +57,37 @@ def cut_into_blocks(lowering, group, loops: Loops) -> list[Loops] | None:
     """The loops over blocks and those that combine their results; the loops themselves where there is no one
     sweep along one axis that comes first. None for a group whose results are many."""
     outer, inner, (sweep, *rest) = loops
-    if not outer or not group.in_blocks:
+    if not group.in_blocks or not (outer or _cuts_total(inner, lowering.tuning)):
         return None
-    if len(inner) > 1 or not isinstance(sweep, Reduce) or any(store.packed for store in sweep.stores):
+    if outer and len(inner) > 1 or not isinstance(sweep, Reduce) or any(s.packed for s in sweep.stores):
         return [loops]
-    is_across = group.kept[-1] == len(group.layout) - 1
-    return _Blocks(lowering, outer, inner[0], sweep, is_across).cut(rest)
+    is_short = not outer or group.kept[-1] == len(group.layout) - 1
+    return _Blocks(lowering, outer, inner, sweep, is_short).cut(rest)
+
+
+def _cuts_total(inner: list[Axis], tuning: Tuning) -> bool:
+    """Whether a sweep of all there is goes in blocks."""
+    extents = [axis.extent for axis in inner]
+    is_known = tuning.cuts_totals and bool(inner) and all(isinstance(extent, int) for extent in extents)
+    return is_known and math.prod(extents) >= 2 * tuning.block_work
 
 
 class _Blocks:
-    """Blocks of `length` places of a sweep. is_across: whether it goes down columns."""
+    """Blocks of `length` places of a sweep along its first axis. is_short: whether many are short, as those
+    down columns are."""
 
-    def __init__(self, lowering, outer: list[Axis], swept: Axis, sweep: Reduce, is_across: bool):
+    def __init__(self, lowering, outer: list[Axis], inner: list[Axis], sweep: Reduce, is_short: bool):
         self.graph, self.new_temp = lowering.graph, lowering.new_temp
-        self.outer, self.swept, self.sweep = outer, swept, sweep
-        results, tuning = math.prod(axis.extent for axis in outer), lowering.tuning
+        self.outer, (self.swept, *self.others), self.sweep = outer, inner, sweep
+        results, around = (math.prod(axis.extent for axis in axes) for axes in (outer, self.others))
+        tuning, extent = lowering.tuning, self.swept.extent
         self.length = max(1, tuning.block_work // results)
-        if is_across:
-            blocks = min(tuning.max_column_blocks, max(1, tuning.max_block_results // results))
-            least = max(tuning.min_block_rows, -(-swept.extent // blocks))
-            self.length = max(least, tuning.column_block_work // results)
-        self.block, self.place = Axis(-(-swept.extent // self.length)), Axis(self.length)
+        if is_short:
+            blocks = min(tuning.max_blocks, max(1, tuning.max_block_results // results))
+            least = max(1, tuning.min_block_rows // around)
+            most = -(-extent // (blocks * least)) * least
+            self.length = max(most, tuning.short_block_work // (results * around))
+        self.block, self.place = Axis(-(-extent // self.length)), Axis(self.length)
         self.start = Index.of(self.block) * self.length
         self.shape = (self.block.extent, *(axis.extent for axis in outer))
         self.offset = linearize(tuple(map(Index.of, (self.block, *outer))), self.shape)
@@ -99,9 +110,9 @@ class _Blocks:
             else:
                 combined.append((result, op, found))
         bounds = {self.place: (None, self._find_end())}
-        first = Reduce((self.place,), parts, list(map(inside.statement, sweep.stores)), bounds)
+        first = Reduce((self.place, *self.others), parts, list(map(inside.statement, sweep.stores)), bounds)
         last = Reduce((block,), combined, [])
-        return [Loops([block, *self.outer], [self.place], [first, *stores]),
+        return [Loops([block, *self.outer], [self.place, *self.others], [first, *stores]),
                 Loops(self.outer, [block], [last, *map(after.statement, rest)])]
 
     def _find_end(self) -> Expr:

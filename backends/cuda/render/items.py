@@ -185,8 +185,8 @@ class ItemRenderer(StatementRenderer):
     def combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
                       high: ir.Value) -> None:
         """The results of a reduction with the first axis in [low, high)."""
-        axis = reduce.axes[0]
-        is_plain = len(reduce.axes) == 1 and not (reduce.bounds or reduce.finds_places or team.across)
+        axis, starts = reduce.axes[0], [start for start, _ in reduce.bounds.values()]
+        is_plain = len(reduce.axes) == 1 and not (any(starts) or reduce.finds_places or team.across)
         lanes = count_elements(axis, [reduce], self.vector_bytes, self.tuning) if is_plain else 1
         self.mark_long(reduce, team.size * lanes)
         found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]

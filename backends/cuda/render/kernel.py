@@ -23,7 +23,7 @@ from jitcore.backends.cuda.render.turned import TurnedRenderer, find_turned
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
 from jitcore.backends.gpu.mapping import (WARP, Function, Mapping, can_add_atomically, has_columns,
                                           is_ordered, list_parts, map_kernel)
-from jitcore.backends.llvm.accumulator import Accumulator, Partials, count_blocks, find_blocks
+from jitcore.backends.llvm.accumulator import Partials, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Axis, Buffer, Expr
@@ -61,10 +61,8 @@ class KernelRenderer(ItemRenderer):
                 suffix = f"_{number}" if number else ""
                 if guard is not None or not self._render_alone(suffix, kernel):
                     self.render_items(suffix, kernel, guard)
-        elif isinstance(split[1], Scan):
-            self._render_split_scan(*split)
         else:
-            self._render_split_reduce()
+            self._render_split_scan(*split)
         return self.functions
 
     def begin(self, suffix: str, mapping: Mapping, grid: int | None = None,
@@ -184,33 +182,6 @@ class KernelRenderer(ItemRenderer):
         with e.if_then(b.and_(is_item, b.icmp_signed(">", past, end))), e.for_range(first, end) as i:
             e.axis_values[axis] = i
             self.emit_statements(e, mapping.body)
-
-    # -- reductions ---------------------------------------------------------------------------------------
-    def _render_split_reduce(self) -> None:
-        """One team for each piece, and one for what they found."""
-        body, reduce = self.kernel.body, self.kernel.body[0]
-        pieces, size = int(reduce.block_results[0].shape[0]), self.tuning.piece_team
-        mapping = Mapping("pieces", (), body, size, 1, size)
-        if pieces == 0:
-            return
-        e = self.begin("_pieces", mapping, pieces)
-        number = e.read_register("ctaid.x")
-        low, high = find_blocks(e, reduce)(number)
-        team = Team(e, size, e.read_register("tid.x"))
-        self.combine_range(e, team, reduce, low, high)
-        with e.if_then(team.is_first()):
-            for (result, _, _), buffer in zip(reduce.parts, reduce.block_results):
-                e.write_element(buffer, number, e.results[result])
-        e.finish()
-        e = self.begin("_finish", mapping._replace(kind="finish"), 1)
-        team = Team(e, size, e.read_register("tid.x"))
-        for part, buffer in zip(reduce.parts, reduce.block_results):
-            found = Accumulator(self, e, reduce, part, scalar=True)
-            with team.share(I64(0), count_blocks(e, reduce)) as i:
-                found.combine(e.read_element(buffer, i))
-            e.results[found.result] = team.combine(found)
-        self.run_shared(e, team, body[1:])
-        e.finish()
 
     # -- scans --------------------------------------------------------------------------------------------
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:

@@ -34,7 +34,7 @@ class Team:
     def __init__(self, e: KernelEmitter, size: int, thread: ir.Value, across: int = 0,
                  active: ir.Value | None = None, room: int = 0):
         self.e, self.size, self.thread = e, size, thread
-        self.across, self.active, self.room, self.tells_all = across, active, room, True
+        self.across, self.active, self.room, self.tells_all = across, active, room, False
         b = e.b
         if across:
             self.column, self.rank = b.urem(thread, I64(across)), b.udiv(thread, I64(across))

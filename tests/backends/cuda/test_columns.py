@@ -65,7 +65,7 @@ def test_tunings(name, tuning, use_tuning):
 @pytest.mark.parametrize("name", ["sum", "several", "softmax", "of a batch"])
 def test_blocks(name, monkeypatch):
     jitcore.clear_caches()
-    short = dataclasses.replace(CudaTarget.tuning, block_work=32, column_block_work=64, min_block_rows=3)
+    short = dataclasses.replace(CudaTarget.tuning, block_work=32, short_block_work=64, min_block_rows=3)
     monkeypatch.setattr(CudaTarget, "tuning", short)
     for number, shape in enumerate(SHAPES[1:]):
         assert "k1" in check(PROGRAMS[name], draw(shape, DTYPES[number]))
