@@ -1,39 +1,24 @@
 """Programs by sorts of rows: what stands around `SORT` so that it computes `sort` and `top_k`.
 
-In: a jaxpr of a GPU, just before lowering. Out: the same with `SORT` instead of other sorts. The axis comes
+In: operands. Out: what `libraries.programs` writes in the place of the equations of `TABLE`. The axis comes
 last, complex keys are two, and of several keys the least significant one is sorted by first. Elements follow
 by the places that were found: all of this becomes kernels, which are fused with what is around.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from jitcore import dtypes, numpy as jnp
 from jitcore.backends.cuda.libraries.bindings import Routine
-from jitcore.backends.cuda.libraries.programs import CLEANUP
+from jitcore.backends.cuda.libraries.programs import Row
 from jitcore.backends.cuda.sorting.radix import LONGEST
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
+from jitcore.backends.gpu.tuning import Tuning
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.lax.sort import take_along
-from jitcore.passes import run_pipeline
-from jitcore.passes.walk import Walk, rewrite_equations
 
 #: Of an array: its rows in order, and the places where the elements were. is_top: the largest come first.
 SORT = Routine("sort_rows", None)
-
-
-def use_sorts(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """What is not replaced, rows that are too long, is the host's."""
-
-    def rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
-        rule = _RULES.get(eqn.primitive.name)
-        if rule is None or not eqn.invars[0].aval.shape:
-            return None
-        axis, shape = eqn.params["axis" if rule is _top_k else "dimension"], eqn.invars[0].aval.shape
-        if int(shape[axis]) >= LONGEST:
-            return None
-        return walk.spell(lambda *operands: rule(*operands, **eqn.params), eqn.invars)
-
-    rewritten = rewrite_equations(closed, rewrite)
-    return closed if rewritten is closed else run_pipeline(rewritten, CLEANUP)
 
 
 def _sort_rows(x, is_top: bool = False) -> list:
@@ -59,4 +44,9 @@ def _top_k(x, *, k: int, axis: int) -> list:
     return [jnp.moveaxis(found[..., :k], -1, axis) for found in _sort_rows(jnp.moveaxis(x, axis, -1), True)]
 
 
-_RULES = {"sort": _sort, "top_k": _top_k}
+def _fits(tuning: Tuning, x: ShapedArray, *others: ShapedArray, **params: Any) -> bool:
+    """Whether rows are short enough: the host sorts longer ones."""
+    return bool(x.shape) and x.shape[params["axis" if "axis" in params else "dimension"]] < LONGEST
+
+
+TABLE = {"sort": Row(None, _sort, _fits), "top_k": Row(None, _top_k, _fits)}
