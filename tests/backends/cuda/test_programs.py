@@ -82,6 +82,7 @@ PROGRAMS = {
     "argmax of rows": (lambda x: jnp.argmax(x, 1), [RNG.integers(0, 9, (30, 500))], "rows"),
     "argmin of columns": (lambda x: jnp.argmin(x, 0), [RNG.integers(0, 9, (500, 30))], "columns"),
     "variance": (lambda x: x.var(1), [draw(20, 300)], "rows"),
+    "no elements": (lambda x: (x.reshape(-1) + 1, jnp.cumsum(x), lax.sin(x).reshape(0, 5).T, x.sum(0)), [draw(0, 3)], None),
     "cumsum": (jnp.cumsum, [draw(70_000)], "pieces finish pieces"),
     "cumsum backwards": (lambda x: lax.cumsum(x, reverse=True), [draw(70_000)], "pieces finish pieces"),
     "cumsum of rows": (lambda x: jnp.cumsum(x, 1), [draw(20, 300)], "rows"),
