@@ -12,7 +12,7 @@ import math
 
 from jitcore import dtypes
 from jitcore.loopir.builder import is_few
-from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Result, constant, linearize
+from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Result, constant, linearize, walk
 from jitcore.loopir.program import Reduce, Store
 from jitcore.schedule.nest import Loops
 from jitcore.schedule.tuning import Tuning
@@ -28,12 +28,18 @@ def goes_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool
     length = math.prod(layout) // max(1, results)
     if results * length < 2 * tuning.block_work:
         return False
-    if kept[-1] == len(layout) - 1 and _count_stacks(layout, kept) <= tuning.max_stacks:
-        is_tall = length >= 4 * tuning.min_block_rows
-        is_whole = is_few([results]) and not tuning.cuts_totals  # its columns become parts of one sweep
-        return is_tall and not is_whole and results <= tuning.max_columns
+    if kept[-1] == len(layout) - 1:
+        stacks = _count_stacks(layout, kept)
+        # few columns become parts of one sweep
+        is_whole = is_few([results // max(1, stacks)]) and (stacks > 1 or not tuning.cuts_totals)
+        return stacks <= tuning.max_stacks and not is_whole and _are_tall(results, length, tuning)
     is_long = results <= tuning.max_long_rows and length >= tuning.min_long_row
     return kept[-1] == len(kept) - 1 and is_long
+
+
+def _are_tall(results: int, length: int, tuning: Tuning) -> bool:
+    """Whether columns are few, and rows enough for several blocks."""
+    return results <= tuning.max_columns and length >= 4 * tuning.min_block_rows
 
 
 def scans_in_blocks(layout: tuple, kept: tuple[int, ...], tuning: Tuning) -> bool:
@@ -57,12 +63,33 @@ def cut_into_blocks(lowering, group, loops: Loops) -> list[Loops] | None:
     """The loops over blocks and those that combine their results; the loops themselves where there is no one
     sweep along one axis that comes first. None for a group whose results are many."""
     outer, inner, (sweep, *rest) = loops
-    if not group.in_blocks or not (outer or _cuts_total(inner, lowering.tuning)):
+    if not (group.in_blocks or _goes_down(loops, lowering.tuning)):
+        return None
+    if not outer and not _cuts_total(inner, lowering.tuning):
         return None
     if outer and len(inner) > 1 or not isinstance(sweep, Reduce) or any(s.packed for s in sweep.stores):
         return [loops]
-    is_short = not outer or group.kept[-1] == len(group.layout) - 1
+    is_short = not (outer and group.in_blocks) or group.kept[-1] == len(group.layout) - 1
     return _Blocks(lowering, outer, inner, sweep, is_short).cut(rest)
+
+
+def _goes_down(loops: Loops, tuning: Tuning) -> bool:
+    """Whether a sweep goes down columns as elements lie in memory, which that of a vector by a matrix does;
+    what tiles of matrices take does not. Stores alone may follow it."""
+    outer, inner, (sweep, *rest) = loops
+    extents = [axis.extent for axis in (*outer, *inner)]
+    is_plain = isinstance(sweep, Reduce) and len(inner) == 1 and all(isinstance(s, Store) for s in rest)
+    if not (tuning.cuts_totals and outer and is_plain and all(isinstance(extent, int) for extent in extents)):
+        return False
+    *kept, length = extents
+    if math.prod(extents) < 2 * tuning.block_work or not _are_tall(math.prod(kept), length, tuning):
+        return False
+    indexes = [node.attr[1] for node in walk(sweep.values) if node.op == "load"]
+    indexes = [index for index in indexes if outer[-1] in index.axes()]
+    many = {axis for axis in outer if not is_few([axis.extent])}
+    return outer[-1] in many and bool(indexes) and all(
+        many <= index.axes() and index.coefficient(outer[-1]) == 1 and index.coefficient(inner[0]) != 1
+        for index in indexes)
 
 
 def _cuts_total(inner: list[Axis], tuning: Tuning) -> bool:

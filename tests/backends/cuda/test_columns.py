@@ -98,3 +98,11 @@ def test_many_rows_are_cut_into_parts():
     assert mapping.count("columns") == 2 and "4 elements a thread" in mapping
     f = jit(lambda x: (x * 1.1).sum(0), backend=DEVICE)
     assert np.asarray(f(x)).tobytes() == np.asarray(f(x)).tobytes()
+
+
+def test_a_vector_by_a_matrix_goes_in_blocks_and_matrices_do_not():
+    x, y = draw((2000, 60), "float32"), draw((3000,), "float32")
+    for function in (lambda x: y[:2000] @ x,
+                     lambda x: jnp.einsum("bj,bjc->bc", y.reshape(3, 1000), x.reshape(3, 1000, 40))):
+        assert "k1" in check(function, x)
+    assert "tiles" in check(lambda x: x.T @ x, x) and "rows" in check(lambda x: x.reshape(40, 1000, 3).sum(1), x)
