@@ -14,6 +14,7 @@ from jitcore import dtypes
 from jitcore.loopir.builder import is_few
 from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Result, constant, linearize, walk
 from jitcore.loopir.program import Reduce, Store
+from jitcore.loopir.traversal import list_roots, peel
 from jitcore.schedule.nest import Loops
 from jitcore.schedule.tuning import Tuning
 from jitcore.schedule.unrolling import Rewrite
@@ -63,22 +64,57 @@ def cut_into_blocks(lowering, group, loops: Loops) -> list[Loops] | None:
     """The loops over blocks and those that combine their results; the loops themselves where there is no one
     sweep along one axis that comes first. None for a group whose results are many."""
     outer, inner, (sweep, *rest) = loops
-    if not (group.in_blocks or _goes_down(loops, lowering.tuning)):
-        return None
+    if not group.in_blocks:
+        if not _goes_down(loops, lowering.tuning):
+            return None
+        return [part for one in _distribute(lowering, loops) for part in _cut_down(lowering, one)]
     if not outer and not _cuts_total(inner, lowering.tuning):
         return None
     if outer and len(inner) > 1 or not isinstance(sweep, Reduce) or any(s.packed for s in sweep.stores):
         return [loops]
-    is_short = not (outer and group.in_blocks) or group.kept[-1] == len(group.layout) - 1
+    is_short = not outer or group.kept[-1] == len(group.layout) - 1
     return _Blocks(lowering, outer, inner, sweep, is_short).cut(rest)
+
+
+def _cut_down(lowering, loops: Loops) -> list[Loops]:
+    outer, inner, (sweep, *rest) = loops
+    if not _goes_down(loops, lowering.tuning):
+        return [loops]
+    return _Blocks(lowering, outer, inner, sweep, True).cut(rest)
+
+
+def _distribute(lowering, loops: Loops) -> list[Loops]:
+    """Loops for each sweep, and the stores behind it; what later ones need of results goes through memory."""
+    outer, inner, body = loops
+    graph, shape = lowering.graph, tuple(axis.extent for axis in outer)
+    offset, groups = linearize(tuple(map(Index.of, outer)), shape), []
+    for statement in body:
+        if statement.axes or not groups:
+            groups.append([])
+        groups[-1].append(statement)
+    results, stored, found = {r: r for s in body for r in s.results}, {}, []
+    for number, group in enumerate(groups, 1):
+        rewrite = Rewrite(graph, {})
+        rewrite.results, rewrite.nodes = results, dict(stored)
+        statements = list(map(rewrite.statement, group))
+        later = walk(list_roots([s for others in groups[number:] for s in others]))
+        used = {node.attr for node in later if node.op == "result"}
+        for result in [r for s in group for r in s.results if r in used]:
+            buffer = lowering.new_temp(shape, result.dtype)
+            statements.append(Store(buffer, offset, graph.result(result)))
+            stored[id(graph.result(result))] = graph.load(buffer, offset)
+        nested, stores = peel(statements)
+        around = [*outer, *(loop.axis for loop in nested)]
+        found.append(Loops(around, [] if nested else inner, stores if nested else statements))
+    return found
 
 
 def _goes_down(loops: Loops, tuning: Tuning) -> bool:
     """Whether a sweep goes down columns as elements lie in memory, which that of a vector by a matrix does;
-    what tiles of matrices take does not. Stores alone may follow it."""
-    outer, inner, (sweep, *rest) = loops
+    what tiles of matrices take does not."""
+    outer, inner, (sweep, *_) = loops
     extents = [axis.extent for axis in (*outer, *inner)]
-    is_plain = isinstance(sweep, Reduce) and len(inner) == 1 and all(isinstance(s, Store) for s in rest)
+    is_plain = isinstance(sweep, Reduce) and len(inner) == 1 and not any(s.packed for s in sweep.stores)
     if not (tuning.cuts_totals and outer and is_plain and all(isinstance(extent, int) for extent in extents)):
         return False
     *kept, length = extents

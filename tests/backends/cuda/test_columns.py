@@ -106,3 +106,19 @@ def test_a_vector_by_a_matrix_goes_in_blocks_and_matrices_do_not():
                      lambda x: jnp.einsum("bj,bjc->bc", y.reshape(3, 1000), x.reshape(3, 1000, 40))):
         assert "k1" in check(function, x)
     assert "tiles" in check(lambda x: x.T @ x, x) and "rows" in check(lambda x: x.reshape(40, 1000, 3).sum(1), x)
+
+
+@pytest.mark.parametrize("name", ["mean and variance", "several", "normalised", "softmax", "after others"])
+def test_columns_of_turned_arrays(name):
+    """Each of their sweeps is a kernel, or two of blocks."""
+    for dtype in ("float32", "int16", "complex64"):
+        mapping = check(jitcore.vmap(lambda x: PROGRAMS[name](x[:, None]), in_axes=1), draw((1500, 60), dtype))
+        assert "columns" in mapping and "k1" in mapping
+
+
+def test_columns_of_turned_arrays_in_place():
+    x = draw((1500, 60), "float32")
+    scale = jitcore.vmap(lambda x: (x - x.mean()) / (1 + abs(x).max()), in_axes=1, out_axes=1)
+    given = jitcore.device_put(x, jitcore.devices(DEVICE)[0])
+    found = jit(scale, backend=DEVICE, donate_argnums=0)(given)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(jit(scale, backend="reference")(x)), 1e-5, 1e-6)
