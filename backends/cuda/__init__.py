@@ -12,7 +12,7 @@ Modules:
     program        Programs: the kernels of a loop program, and the steps that launch them.
     render/        Kernels of a loop program as LLVM IR for a GPU.
     runtime/       Running on a GPU: the device, its driver, memory that others share, graphs, executables.
-    sorting/       Sorting on a GPU: by digits of the keys, or by tiles and merges.
+    sorting/       Sorting on a GPU: by a network in shared memory, or by digits of the keys.
     target         What the CUDA backend can do: the answers that scheduling needs.
 """
 

@@ -4,11 +4,10 @@ In: a kernel of the loop program. Out: for each `__global__` function that it be
 of the outer loops, which are independent of each other) and how many threads share one. The first rule that
 fits:
 
-    look-back long scans of few rows: a block of threads for each tile, in turn (`look_back`)
-    pieces   a sweep that the schedule has split: a block of threads for each piece, then one for all of them
+    pieces   a scan that the schedule has split: a block of threads for each piece, twice, and one between
     rows     items with sweeps inside: a team of threads for each, from 4 to a block
-    columns  the same, where neighbours in memory belong to neighbouring items: by tiles (`render.columns`);
-             what these do not take by teams whose threads lie a warp apart
+    columns  the same, where neighbours in memory belong to neighbouring items: by teams of threads that lie
+             apart, so that those side by side have neighbouring columns (`render.columns`)
     tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
              cores (`tensor_cores`)
     turned   stores whose loads lie along the other axis, by tiles in shared memory
@@ -59,13 +58,18 @@ class Mapping(NamedTuple):
 
     @property
     def is_across(self) -> bool:
-        """Whether the threads of a team lie a warp apart."""
+        """Whether threads side by side belong to other teams."""
         return self.kind == "columns"
+
+    @property
+    def width(self) -> int:
+        """Teams of a block."""
+        return self.block // self.team
 
     @property
     def grid(self) -> int:
         """Blocks of threads."""
-        return -(-self.items * self.team // self.block) if not self.is_across else -(-self.items // WARP)
+        return -(-self.items * self.team // self.block)
 
 
 class Function(NamedTuple):
@@ -118,23 +122,19 @@ def _take(kernel: Kernel, body: list) -> Kernel:
 
 
 def cut_pieces(kernel: Kernel, tuning: Tuning) -> None:
-    """Cuts a sweep that the schedule has split into as many pieces as keep a GPU busy. Their number depends
-    on the size alone."""
+    """Cuts a scan that the schedule has split into as many pieces as keep a GPU busy. Their number depends on
+    the size alone."""
     split = find_split(kernel)
     if split is None:
         return
-    axes, sweep = split
-    first, *others = [int(axis.extent) for axis in sweep.axes]
-    most, least, count = tuning.most_pieces, tuning.least_piece, first * math.prod(others)
-    if isinstance(sweep, Scan):
-        most = tuning.most_scan_pieces
-        if has_columns(kernel):
-            least = tuning.column_team * tuning.scan_run
-            count = count * math.prod(int(axis.extent) for axis in axes) // WARP
-    length = max(least, round_up(-(-count // most)))
-    sweep.block = max(1, length // max(math.prod(others), 1))
-    for buffer in sweep.block_results:
-        buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
+    axes, scan = split
+    least, count, extent = tuning.least_piece, int(scan.axis.extent), int(scan.axis.extent)
+    if has_columns(kernel):
+        least = tuning.column_team * tuning.scan_run
+        count = count * math.prod(int(axis.extent) for axis in axes) // WARP
+    scan.block = max(least, round_up(-(-count // tuning.most_pieces)))
+    for buffer in scan.block_results:
+        buffer.shape = (-(-extent // scan.block), *buffer.shape[1:])
 
 
 def has_columns(kernel: Kernel) -> bool:

@@ -33,35 +33,23 @@ class Tuning:
     row_cost: int = 20
     #: Rows that the teams of columns reach, at most.
     column_team: int = 16
-    #: Of tiles of columns: threads of a block, at most; blocks that fill a GPU, up to which rows are cut into
-    #: parts, and parts from which on one more launch pays; rows that a thread has on their way; bytes of what
-    #: it has found, at most.
+    #: Of tiles of columns: threads of a block, at most; rows that a thread has on their way; bytes of what it
+    #: has found, at most.
     column_block: int = 256
-    column_blocks: int = 2048
-    least_parts: int = 4
     column_batch: int = 4
     column_bytes: int = 128
     #: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
     most_elements: int = 8
 
-    # -- sweeps in pieces (`mapping`) -----------------------------------------------------------------
-    #: Threads that share a piece; iterations of one at least, and pieces at most.
+    # -- scans (`mapping`) ----------------------------------------------------------------------------
+    #: Threads that share a piece; elements of one at least, and pieces at most.
     piece_team: int = 256
     least_piece: int = 4096
-    most_pieces: int = 1024
-    #: The same of scans, whose pieces are written, too.
-    most_scan_pieces: int = 4096
+    most_pieces: int = 4096
     #: Columns from which on scans down them go side by side; fewer keep too few blocks busy.
     least_scan_columns: int = 1024
     #: Rows of each thread in a tile of a scan down the columns.
     scan_run: int = 16
-    #: Elements from which on a scan goes in one pass; whether one does that can be cut into pieces, for which
-    #: two passes are faster on an H200; rows at most, as more keep a GPU busy by themselves.
-    least_look_back: int = 1 << 20
-    prefers_look_back: bool = False
-    most_look_back_rows: int = 132
-    #: Threads of a block that does.
-    look_back_team: int = 256
     #: Elements of a thread in a tile of a scan.
     scan_elements: int = 16
 
@@ -119,8 +107,6 @@ class Tuning:
     least_updates: int = 64
 
     # -- sorting (`cuda.sorting`) -------------------------------------------------------------------------
-    #: Each launch counts as so many bytes, which memory moves in the time that it takes.
-    launch_bytes: int = 4 << 20
     #: By digits: threads of a block, whole warps and at least 256; elements of one, and their bytes, at most:
     #: of the tiles of 8192 elements of four bytes, 128 bytes of each digit lie side by side.
     digit_block: int = 512

@@ -24,7 +24,7 @@ from jitcore.backends.llvm.registers import (I32, I64, Pair, call_intrinsic, cou
                                              split_registers, to_words)
 from jitcore.backends.llvm.repeat import emit_repeat
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
-from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.monoids import scan_start_of
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Roots, Scan, Store
 from jitcore.loopir.traversal import flatten, list_roots, list_writes
@@ -189,11 +189,15 @@ class StatementRenderer:
                     id(node) in e.values
                     or (all(axis in e.axis_values and axis not in inside for axis in node.axes)
                         and (node.op != "result" or node.attr in e.results)
-                        and not (node.op == "load" and node.attr[0] in self.written)
+                        and not (node.op == "load" and self._must_stay(node.attr[0]))
                         and all(ready[id(child)] for child in node.inner)))
                 if ready[id(node)]:
                     e.expr(node)
         return ready
+
+    def _must_stay(self, buffer: Buffer) -> bool:
+        """Whether elements are not read before a loop: they change, or there are none."""
+        return buffer in self.written or buffer.known_bytes == 0
 
     def hoist_roots(self, e: ExpressionEmitter, roots: Sequence[Expr], body: list, inside: set) -> None:
         self.hoist(e, [*body, Roots(*roots)], inside)

@@ -65,13 +65,10 @@ class Writer(Statements):
         buffers = (*program.inputs, *program.outputs, *program.temps)
         self.empty = {buffer for buffer in buffers if 0 in map(int, buffer.shape)}
         pieces = {buffer for s in statements for buffer in s.block_results}
-        self.temps = [buffer for buffer in program.temps if self.has_pieces or buffer not in pieces]
+        self.temps = [buffer for buffer in program.temps if buffer not in pieces]
         for buffer, title in self._title_buffers(arguments):
             taken = names.take(title, first=not title[-1].isdigit() and title not in ("in", "tmp", "out"))
             (self.variables if self.is_variable(buffer) else self.arrays)[buffer] = taken
-
-    #: Whether what blocks of a sweep have found lies in memory.
-    has_pieces = False
 
     def is_variable(self, buffer: Buffer) -> bool:
         """Whether a buffer is a variable of the function, and no array."""

@@ -79,7 +79,7 @@ def _argsort_packed(key: np.ndarray, axis: int) -> np.ndarray:
     return packed.view(np.int64)
 
 
-def _take_along(x, order, axis: int):
+def take_along(x, order, axis: int):
     """The elements of x at these distinct places along an axis; the other axes run along."""
     if 0 in aval_of(x).shape:
         return x
@@ -123,7 +123,7 @@ def _hlo_sort(b, *xs, dimension: int, is_stable: bool, num_keys: int):
 def _jvp_sort(primitive, primals, tangents, *, dimension: int, **params):
     places = broadcasted_iota(dtypes.int32, aval_of(primals[0]).shape, dimension)
     *outs, order = primitive.bind(*primals, places, dimension=dimension, **params)
-    return outs, [t if is_zero(t) else _take_along(t, order, dimension) for t in tangents]
+    return outs, [t if is_zero(t) else take_along(t, order, dimension) for t in tangents]
 
 
 @define("sort", impl=_sort, aval=_sort_aval, jvp=_jvp_sort,
@@ -212,7 +212,7 @@ def _top_k(x, *, k: int, axis: int):
 
 def _jvp_top_k(primitive, primals, tangents, *, k: int, axis: int):
     largest, places = primitive.bind(*primals, k=k, axis=axis)
-    return [largest, places], [_take_along(tangents[0], places, axis), zero_like(places)]
+    return [largest, places], [take_along(tangents[0], places, axis), zero_like(places)]
 
 
 @define("top_k", impl=_top_k, aval=_top_k_aval, jvp=_jvp_top_k,

@@ -116,10 +116,12 @@ def split_sweep(lowering, kernel: Kernel) -> None:
     loops, (statement, *_) = peel(kernel.body)
     if isinstance(statement, Scan):
         kinds = [statement.value.dtype] * 2
-        if statement.op in OP_COST:  # so dear that the totals alone would take half the time of the scan
-            return
+        if OP_COST.get(statement.op, 0) > lowering.tuning.max_scan_cost:
+            return  # so dear that the totals alone would take half the time of the scan
     else:
         kinds = [result.dtype for result in statement.results]
+        if lowering.tuning.cuts_totals:
+            return
         if statement.stores or statement.bounds and statement.finds_places:
             return
     extent, *others = [axis.extent for axis in statement.axes]

@@ -110,6 +110,21 @@ class Tuning:
     #: these are divided.
     max_long_rows: int = 16
     min_long_row: int = 1 << 18
+    #: Columns that threads cannot share evenly, and stacks of them, at most. Of the blocks of rows that these
+    #: are divided into: iterations, rows at least, and at most their number, and their results together.
+    max_columns: int = 255
+    max_stacks: int = 1
+    short_block_work: int = 32768
+    min_block_rows: int = 1
+    max_blocks: int = 1 << 30
+    max_block_results: int = 1 << 30
+    #: Whether what is reduced to one number is divided in the same way, or by backends, while it runs.
+    cuts_totals: bool = False
+    #: Rows whose scans are divided, and elements of each from which on; operations of a step, up to which
+    #: those of blocks are made twice.
+    max_scan_rows: int = 0
+    min_scan_row: int = 1 << 15
+    max_scan_cost: int = 0
 
     # -- epilogues ----------------------------------------------------------------------------------------
     #: Shorter rows are not worth a loop of their own.

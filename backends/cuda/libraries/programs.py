@@ -1,16 +1,17 @@
 """Programs by NVIDIA's libraries: what stands around a routine so that it computes a primitive.
 
 In: a jaxpr of one GPU, just before lowering. Out: the same with `Routine`s instead of equations that
-libraries compute. What they leave to do (transposition, triangles, NaN for what failed, scaling) is written
-with `jitcore.numpy` and becomes kernels, so nothing is read on the host. A rule is a function of operands and
-the equation's parameters; whether it pays is asked of the operands' types before.
+libraries, or routines of this backend, compute. What they leave to do (transposition, triangles, NaN for what
+failed, scaling) is written with `jitcore.numpy` and becomes kernels, so nothing is read on the host. A rule
+is a function of operands and the equation's parameters; whether it pays is asked of the operands' types
+before.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,21 +36,20 @@ _CLEANUP = tuple(step for step in PIPELINE if step.name in ("inline", "fold", "s
 
 
 class Row(NamedTuple):
-    """Which library, and how: see the module's first lines."""
+    """Which library, None for a routine of this backend, and how: see the module's first lines."""
 
-    library: str
+    library: str | None
     rule: Callable[..., Sequence]
     pays: Callable[..., bool]
 
 
-def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None, tuning: Tuning) -> ClosedJaxpr:
-    """The program with the routines of the libraries that there are."""
-    if libraries is None:
-        return closed
-    products = _find_products(closed)
+def use_routines(closed: ClosedJaxpr, rows: Mapping[str, Row], libraries: Libraries | None,
+                 tuning: Tuning) -> ClosedJaxpr:
+    """The program with the routines that there are. rows: by the primitive's name."""
+    products = {} if libraries is None else _find_products(closed)
 
     def rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
-        row = TABLE.get(eqn.primitive.name)
+        row = rows.get(eqn.primitive.name)
         if row is None or any(0 in atom.aval.shape for atom in eqn.invars):
             return None
         operands, params = eqn.invars, eqn.params
@@ -57,8 +57,9 @@ def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None, tuning: Tuni
             if eqn.outvars[0] not in products:
                 return None
             operands, params = _undo_conversions(walk, eqn, products[eqn.outvars[0]])
-        pays = row.pays(tuning, *[atom.aval for atom in operands], **params)
-        if not pays or libraries.find(row.library) is None:
+        if not row.pays(tuning, *[atom.aval for atom in operands], **params):
+            return None
+        if row.library is not None and (libraries is None or libraries.find(row.library) is None):
             return None
         return walk.spell(lambda *operands: list(row.rule(*operands, **params)), operands)
 

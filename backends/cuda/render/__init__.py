@@ -9,8 +9,6 @@ Modules:
     items            Items that threads share: how a team runs the statements of one, loop by loop.
     kernel           Rendering of kernels: one fused loop nest group becomes one or a few `__global__`
                      functions.
-    look_back        Long scans in one pass: each block of threads has a tile, and asks the blocks before it
-                     what they found.
     loops            Control flow that one block of threads runs by itself, or one thread: no launch and no
                      copy for each round.
     nvvm             PTX by Numba's own code generator for CUDA, below its front end:

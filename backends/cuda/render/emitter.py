@@ -336,11 +336,6 @@ class KernelEmitter(ExpressionEmitter):
         return moved if isinstance(kind, ir.IntType) else b.bitcast(moved, kind)
 
 
-def split_lanes(b: ir.IRBuilder, value: ir.Value) -> list[ir.Value]:
-    lanes = lane_count(value)
-    return [value] if lanes == 1 else [b.extract_element(value, I32(lane)) for lane in range(lanes)]
-
-
 def join_lanes(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
     """A vector of them; one alone stays what it is."""
     if len(values) == 1:

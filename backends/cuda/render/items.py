@@ -16,7 +16,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.rows import HeldRow
-from jitcore.backends.cuda.render.scans import TileScan, scan_runs
+from jitcore.backends.cuda.render.scans import scan_runs, scan_tiles
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import Accesses, count_elements
 from jitcore.backends.gpu.rows import Row
@@ -48,9 +48,10 @@ class ItemRenderer(StatementRenderer):
     def run_shared(self, e: KernelEmitter, team: Team, body: list, row: Row | None = None) -> None:
         """The statements of an item. row: what the team keeps in registers."""
         accesses, held = Accesses(), None if row is None else HeldRow(e, team, row)
-        for statement in body:
+        for number, statement in enumerate(body):
             if accesses.add([statement]):
                 team.synchronize()
+            team.tells_all = any(later.axes for later in body[number + 1 :])
             if held is not None and statement in held.row.sweeps:
                 self._sweep_row(e, team, held, statement)
             elif isinstance(statement, Loop):
@@ -76,7 +77,8 @@ class ItemRenderer(StatementRenderer):
         self.hoist(e, loop.body, {loop.axis})
         low, high = e.range_of(loop, loop.axis)
         is_plain = not loop.bounds and all(isinstance(s, Store) for s in loop.body)
-        lanes = count_elements(loop.axis, loop.body, self.vector_bytes, self.tuning) if is_plain else 1
+        is_along = is_plain and not team.across
+        lanes = count_elements(loop.axis, loop.body, self.vector_bytes, self.tuning) if is_along else 1
         for _ in self._run_along(e, team, loop.axis, low, high, lanes):
             self._emit_in_part(e, {loop.axis: low}, loop.body)
 
@@ -183,24 +185,28 @@ class ItemRenderer(StatementRenderer):
     def combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
                       high: ir.Value) -> None:
         """The results of a reduction with the first axis in [low, high)."""
-        axis, has_place = reduce.axes[0], reduce.finds_places
-        is_plain = len(reduce.axes) == 1 and not reduce.bounds and not has_place
+        axis, starts = reduce.axes[0], [start for start, _ in reduce.bounds.values()]
+        is_plain = len(reduce.axes) == 1 and not (any(starts) or reduce.finds_places or team.across)
         lanes = count_elements(axis, [reduce], self.vector_bytes, self.tuning) if is_plain else 1
         self.mark_long(reduce, team.size * lanes)
         found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
         if lanes == 1:
             stop = high if team.active is None else e.b.select(team.active, high, low)
-            with self._in_rounds(e, reduce) if is_plain else contextlib.nullcontext():
+            with self._in_rounds(e, team, reduce) if is_plain or team.across else contextlib.nullcontext():
                 self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
         else:
             self._sweep_lanes(e, team, reduce, found, low, high, lanes)
         self._combine(e, team, found)
 
-    def _in_rounds(self, e: KernelEmitter, reduce: Reduce) -> contextlib.AbstractContextManager:
-        """Rounds of a thread's part of a reduction are written out together, if one is many operations."""
-        nodes, axis = list(walk(reduce.values)), reduce.axes[0]
+    def _in_rounds(self, e: KernelEmitter, team: Team, reduce: Reduce) -> contextlib.AbstractContextManager:
+        """Rounds of a thread's part of a reduction are written out together, if one is many operations, or
+        goes down columns."""
+        nodes, axis, rounds = list(walk(reduce.values)), reduce.axes[0], self.tuning.rounds
         nbytes = sum(node.dtype.itemsize for node in nodes)
-        if len(nodes) < self.tuning.least_unrolled or nbytes > self.tuning.most_unrolled_bytes:
+        is_long = len(nodes) >= self.tuning.least_unrolled and nbytes <= self.tuning.most_unrolled_bytes
+        if team.across:  # mathematical functions wait longer than loads
+            rounds, is_long = self.tuning.column_batch, len(reduce.axes) == 1 and not self.math_calls
+        if not is_long:
             return contextlib.nullcontext()
 
         def read(place):
@@ -209,7 +215,7 @@ class ItemRenderer(StatementRenderer):
                 if node.op == "load" and axis in node.axes:
                     e.expr(node)
 
-        return e.in_rounds(self.tuning.rounds, read)
+        return e.in_rounds(rounds, read)
 
     def _sweep_lanes(self, e: KernelEmitter, team: Team, reduce: Reduce, found: list[Accumulator],
                      low: ir.Value, high: ir.Value, lanes: int) -> None:
@@ -241,25 +247,25 @@ class ItemRenderer(StatementRenderer):
         """The positions [start, stop), counted from the end in a reversed scan. length: how many they are at
         most. before: the combination of what comes before."""
         self.hoist(e, [scan], {scan.axis})
-        if team.is_across:
+        if team.across:
             read, note = self._reach_places(e, scan, 1)
             return scan_runs(team, scan.op, scan.value.dtype, read, note, start, stop, before, length,
                              self.tuning.scan_run)
         b, lanes = e.b, count_elements(scan.axis, [scan], self.vector_bytes, self.tuning)
         if int(scan.axis.extent) % lanes == 0:
-            self.scan_tiles(e, team, scan, length, lanes).run(start, stop, before)
+            self._scan_tiles(e, team, scan, start, stop, before, length, lanes)
             return
         # what is no whole number of lanes lies at the end of the axis, where a reversed scan begins
         rest = b.srem(b.sub(stop, start), I64(lanes))
         middle = b.add(start, rest) if scan.reverse else b.sub(stop, rest)
         parts = [(length, lanes), (lanes - 1, 1)][:: -1 if scan.reverse else 1]
-        before = self.scan_tiles(e, team, scan, *parts[0]).run(start, middle, before)
-        self.scan_tiles(e, team, scan, *parts[1]).run(middle, stop, before)
+        before = self._scan_tiles(e, team, scan, start, middle, before, *parts[0])
+        self._scan_tiles(e, team, scan, middle, stop, before, *parts[1])
 
-    def scan_tiles(self, e: KernelEmitter, team: Team, scan: Scan, length: int, lanes: int) -> TileScan:
-        """A scan whose threads have so many elements side by side."""
-        reach = self._reach_places(e, scan, lanes)
-        return TileScan(team, scan.op, scan.value.dtype, *reach, length, lanes, self.tuning.scan_elements)
+    def _scan_tiles(self, e: KernelEmitter, team: Team, scan: Scan, start: ir.Value, stop: ir.Value,
+                    before: ir.Value | Pair | None, length: int, lanes: int) -> ir.Value | Pair:
+        return scan_tiles(team, scan.op, scan.value.dtype, *self._reach_places(e, scan, lanes), start, stop,
+                          before, length, lanes, self.tuning.scan_elements)
 
     def _reach_places(self, e: KernelEmitter, scan: Scan, lanes: int) -> tuple[Callable, Callable]:
         """(what reads, what writes so many elements from a position on, in the scan's order)"""

@@ -10,25 +10,25 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from jitcore import dtypes
 from jitcore.backends.cuda.render import tiles
-from jitcore.backends.cuda.render.columns import ColumnsRenderer, find_columns
+from jitcore.backends.cuda.render.columns import lay_out_columns
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.items import ItemRenderer
-from jitcore.backends.cuda.render.look_back import find_lanes, render_look_back
 from jitcore.backends.cuda.render.private_updates import find_private_updates, render_private_updates
-from jitcore.backends.cuda.render.scans import TileScan
+from jitcore.backends.cuda.render.scans import scan_tiles
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.render.turned import TurnedRenderer, find_turned
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
 from jitcore.backends.gpu.mapping import (WARP, Function, Mapping, can_add_atomically, has_columns,
                                           is_ordered, list_parts, map_kernel)
-from jitcore.backends.llvm.accumulator import Accumulator, Partials, count_blocks, find_blocks
+from jitcore.backends.llvm.accumulator import Partials, find_blocks
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Axis, Buffer, Expr
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Scan
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan
 from jitcore.loopir.text import format_kernel
 from jitcore.loopir.traversal import block_totals, find_split, flatten, list_buffers, peel
 
@@ -56,18 +56,13 @@ class KernelRenderer(ItemRenderer):
     def render(self) -> list[Function]:
         """Functions in the order in which they run."""
         split = find_split(self.kernel)
-        lanes = find_lanes(self) if split is None or self.tuning.prefers_look_back else 0
-        if lanes:
-            render_look_back(self, lanes)
-        elif split is None:
+        if split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
                 suffix = f"_{number}" if number else ""
                 if guard is not None or not self._render_alone(suffix, kernel):
                     self.render_items(suffix, kernel, guard)
-        elif isinstance(split[1], Scan):
-            self._render_split_scan(*split)
         else:
-            self._render_split_reduce()
+            self._render_split_scan(*split)
         return self.functions
 
     def begin(self, suffix: str, mapping: Mapping, grid: int | None = None,
@@ -88,9 +83,8 @@ class KernelRenderer(ItemRenderer):
         mapping = map_kernel(part, self.tuning, self.vector_bytes)
         if mapping.items == 0:
             return
-        columns = find_columns(mapping, self.vector_bytes, self.tuning) if guard is None else None
-        if columns is not None:
-            return ColumnsRenderer(self, columns, suffix).render()
+        if mapping.is_across:
+            mapping = lay_out_columns(mapping, self.vector_bytes, self.tuning)
         e = self.begin(suffix, mapping)
         if mapping.row is not None:
             e.limit_registers(mapping.block, max(mapping.row.threads // mapping.block, 1))
@@ -135,10 +129,8 @@ class KernelRenderer(ItemRenderer):
     def _emit_items(self, e: KernelEmitter, mapping: Mapping) -> None:
         """The item of this thread."""
         b, thread, block = e.b, e.read_register("tid.x"), e.read_register("ctaid.x")
-        if mapping.is_across:
-            item = b.add(b.mul(block, I64(WARP)), b.urem(thread, I64(WARP)))
-        else:
-            item = b.add(b.mul(block, I64(mapping.block // mapping.team)), b.udiv(thread, I64(mapping.team)))
+        item, divide = b.mul(block, I64(mapping.width)), b.urem if mapping.is_across else b.udiv
+        item = b.add(item, divide(thread, I64(mapping.width if mapping.is_across else mapping.team)))
         counts = [e.size(loop.axis.extent) for loop in mapping.loops]
         end = counts[-1] if counts else I64(1)
         if mapping.elements > 1:
@@ -156,7 +148,7 @@ class KernelRenderer(ItemRenderer):
                                 b.icmp_signed("<", e.axis_values[loop.axis], high))
                 is_item = b.and_(is_item, inside)
         if mapping.is_across:
-            return self.run_shared(e, Team(e, mapping.team, thread, True, is_item), mapping.body)
+            return self._emit_columns(e, mapping, thread, is_item)
         if mapping.elements > 1:
             return self._emit_lanes(e, mapping, is_item, end)
         team = Team(e, mapping.team, thread) if mapping.team > 1 else None
@@ -165,6 +157,16 @@ class KernelRenderer(ItemRenderer):
                 self.emit_statements(e, mapping.body)
             else:
                 self.run_shared(e, team, mapping.body, mapping.row)
+
+    def _emit_columns(self, e: KernelEmitter, mapping: Mapping, thread: ir.Value, is_item: ir.Value) -> None:
+        """Items side by side, of threads that lie apart."""
+        axis, lanes = mapping.loops[-1].axis, mapping.elements
+        e.axis_values[axis] = e.b.mul(e.axis_values[axis], I64(lanes))
+        parts = [part for s in mapping.body if isinstance(s, Reduce) for part in s.parts]
+        found = [expr.dtype.itemsize + op.startswith("arg") * dtypes.int64.itemsize for _, op, expr in parts]
+        team = Team(e, mapping.team, thread, mapping.width, is_item, lanes * max(found, default=0))
+        with e.in_lanes(axis, lanes):
+            self.run_shared(e, team, mapping.body)
 
     def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
         """Several elements of the last loop; what is left at its end one by one."""
@@ -180,33 +182,6 @@ class KernelRenderer(ItemRenderer):
         with e.if_then(b.and_(is_item, b.icmp_signed(">", past, end))), e.for_range(first, end) as i:
             e.axis_values[axis] = i
             self.emit_statements(e, mapping.body)
-
-    # -- reductions ---------------------------------------------------------------------------------------
-    def _render_split_reduce(self) -> None:
-        """One team for each piece, and one for what they found."""
-        body, reduce = self.kernel.body, self.kernel.body[0]
-        pieces, size = int(reduce.block_results[0].shape[0]), self.tuning.piece_team
-        mapping = Mapping("pieces", (), body, size, 1, size)
-        if pieces == 0:
-            return
-        e = self.begin("_pieces", mapping, pieces)
-        number = e.read_register("ctaid.x")
-        low, high = find_blocks(e, reduce)(number)
-        team = Team(e, size, e.read_register("tid.x"))
-        self.combine_range(e, team, reduce, low, high)
-        with e.if_then(team.is_first()):
-            for (result, _, _), buffer in zip(reduce.parts, reduce.block_results):
-                e.write_element(buffer, number, e.results[result])
-        e.finish()
-        e = self.begin("_finish", mapping._replace(kind="finish"), 1)
-        team = Team(e, size, e.read_register("tid.x"))
-        for part, buffer in zip(reduce.parts, reduce.block_results):
-            found = Accumulator(self, e, reduce, part, scalar=True)
-            with team.share(I64(0), count_blocks(e, reduce)) as i:
-                found.combine(e.read_element(buffer, i))
-            e.results[found.result] = team.combine(found)
-        self.run_shared(e, team, body[1:])
-        e.finish()
 
     # -- scans --------------------------------------------------------------------------------------------
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
@@ -247,11 +222,12 @@ class KernelRenderer(ItemRenderer):
         e = self.begin(suffix, mapping)
         thread, item, is_item = e.read_register("tid.x"), e.read_register("ctaid.x"), None
         if mapping.is_across:
-            item = e.b.add(e.b.mul(item, I64(WARP)), e.b.urem(thread, I64(WARP)))
+            item = e.b.add(e.b.mul(item, I64(mapping.width)), e.b.urem(thread, I64(mapping.width)))
             is_item = e.b.icmp_signed("<", item, I64(mapping.items))
             item = e.b.select(is_item, item, I64(0))
         e.place_axes([loop.axis for loop in mapping.loops], item, mapping.items)
-        return e, Team(e, mapping.team, thread, mapping.is_across, is_item)
+        across, room = (mapping.width, dtypes.complex128.itemsize) if mapping.is_across else (0, 0)
+        return e, Team(e, mapping.team, thread, across, is_item, room)
 
     def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
         """What comes before each piece, from the totals of the pieces."""
@@ -271,5 +247,5 @@ class KernelRenderer(ItemRenderer):
 
         with e.if_then(team.is_first()):
             parts.write(e, before, place(I64(0)), identity)
-        most = self.tuning.scan_elements
-        TileScan(team, scan.op, dtype, read, note, int(totals.shape[0]), 1, most).run(I64(0), count, None)
+        scan_tiles(team, scan.op, dtype, read, note, I64(0), count, None, int(totals.shape[0]), 1,
+                   self.tuning.scan_elements)

@@ -21,8 +21,7 @@ from jitcore.backends.cuda.render.team import Slots
 from jitcore.backends.gpu.mapping import (WARP, Mapping, can_add_atomically, find_lone_store, is_aligned,
                                           is_ordered)
 from jitcore.backends.gpu.tuning import Tuning
-from jitcore.backends.llvm.registers import (I32, I64, Pair, call_intrinsic, element_constant, element_type,
-                                             map_parts)
+from jitcore.backends.llvm.registers import I32, I64, Pair, call_intrinsic, element_constant, element_type
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Axis, Buffer, Expr, Graph, Index, Result, walk
 from jitcore.loopir.monoids import identity_of
@@ -148,10 +147,10 @@ class _Tables:
                 values = [e.load(*load.attr) for load in u.loads]
             found.append((b.icmp_signed("<", item, end), e.axis_values, values))
         for exists, places, values in found:
+            parts = list(map(e.split_lanes, values))
             for lane in range(lanes):
                 e.axis_values = places | {axis: b.add(places[axis], I64(lane))}
-                e.values = known | {id(load): _pick(b, value, lane, lanes)
-                                    for load, value in zip(u.loads, values)}
+                e.values = known | {id(load): part[lane] for load, part in zip(u.loads, parts)}
                 self.update(exists)
         e.values = known
 
@@ -239,7 +238,3 @@ class _OrderedTables(_Tables):
             total = self.merge(total, self.tables.read(b, b.add(place, I64(warp * u.size))))
         block = e.read_register("ctaid.x")
         e.write_element(self.found, b.add(b.mul(block, I64(u.size)), place), total)
-
-
-def _pick(b: ir.IRBuilder, value: ir.Value | Pair, lane: int, lanes: int) -> ir.Value | Pair:
-    return value if lanes == 1 else map_parts(lambda part: b.extract_element(part, I32(lane)), value)

@@ -15,32 +15,41 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.gpu.mapping import WARP
+from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP, round_up
 from jitcore.backends.llvm.accumulator import Accumulator
-from jitcore.backends.llvm.registers import I1, I8, I32, I64, Pair, choose, element_constant, map_parts
+from jitcore.backends.llvm.registers import (I1, I8, I32, I64, Pair, choose, element_constant, lane_count,
+                                             map_parts, widen)
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.monoids import scan_start_of
 
 
 class Team:
-    """size: how many threads. thread: this one's number in the block. is_across: whether the team's threads
-    lie a warp apart, one of each warp. active: whether the item is one; None where it always is."""
+    """size: how many threads. thread: this one's number in the block. across: how far apart the team's
+    threads lie, where those side by side belong to other teams; else 0. active: whether the item is one; None
+    where it always is. room: bytes of each thread by which teams across combine what they have found.
 
-    def __init__(self, e: KernelEmitter, size: int, thread: ir.Value, is_across: bool = False,
-                 active: ir.Value | None = None):
+    Attributes:
+        tells_all: whether each thread needs what is combined, or the first one alone."""
+
+    def __init__(self, e: KernelEmitter, size: int, thread: ir.Value, across: int = 0,
+                 active: ir.Value | None = None, room: int = 0):
         self.e, self.size, self.thread = e, size, thread
-        self.is_across, self.active = is_across, active
+        self.across, self.active, self.room, self.tells_all = across, active, room, False
         b = e.b
+        if across:
+            self.column, self.rank = b.urem(thread, I64(across)), b.udiv(thread, I64(across))
+            self._memory: ir.Value | None = None
+            return
         self.lane = b.urem(thread, I64(WARP))
         self.warp = b.udiv(thread, I64(WARP))
-        self.rank = self.warp if is_across else b.urem(thread, I64(size))
+        self.rank = b.urem(thread, I64(size))
         self.members = I32(-1)  # of the warp, the threads that belong to the team, as bits
         if self.is_in_warp and size < WARP:
             self.members = b.shl(I32((1 << size) - 1), b.trunc(b.sub(self.lane, self.rank), I32))
 
     @property
     def is_in_warp(self) -> bool:
-        return not self.is_across and self.size <= WARP
+        return not self.across and self.size <= WARP
 
     def is_first(self) -> ir.Value:
         first = self.e.b.icmp_signed("==", self.rank, I64(0))
@@ -73,7 +82,7 @@ class Team:
         return emit_operation(self.e.b, "convert", [dtypes.int64], found.result.dtype, [index])
 
     def _combine(self, values: list, kinds: list, merge: Callable) -> list:
-        if self.is_across:
+        if self.across:
             return self._combine_across(values, kinds, merge)
         values = self.combine_lanes(values, min(self.size, WARP), merge)
         if self.is_in_warp:
@@ -97,16 +106,40 @@ class Team:
         return values
 
     def _combine_across(self, values: list, kinds: list, merge: Callable) -> list:
-        e = self.e
-        slots = [Slots(self.e, kind, self.size * WARP) for kind in kinds]
-        self._write(slots, self.thread, values)
+        """As a tree: the second half of a team writes what it has, the first one combines it with its own;
+        then that is the team."""
+        e, b, half = self.e, self.e.b, round_up(self.size) // 2
+        slots, held = self._share_room(kinds, lane_count(values[0])), [e.stack_slot(one) for one in values]
+        while half:
+            is_first, other = b.icmp_signed("<", self.rank, I64(half)), b.add(self.rank, I64(half))
+            with e.if_then(b.icmp_unsigned("<", b.sub(self.rank, I64(half)), I64(half))):
+                self._write(slots, self.thread, [e.read_slot(one) for one in held])
+            e.synchronize_block()
+            with e.if_then(b.and_(is_first, b.icmp_signed("<", other, I64(self.size)))):
+                others = [slot.read(b, b.add(self.thread, I64(half * self.across))) for slot in slots]
+                for one, value in zip(held, merge([e.read_slot(one) for one in held], others)):
+                    e.write_slot(one, value)
+            half //= 2
+        values = [e.read_slot(one) for one in held]
+        if not self.tells_all:
+            return values
+        with e.if_then(b.icmp_signed("==", self.rank, I64(0))):
+            self._write(slots, self.thread, values)
         e.synchronize_block()
-        total = None
-        for number in range(self.size):
-            place = e.b.add(self.lane, I64(number * WARP))
-            held = [slot.read(e.b, place) for slot in slots]
-            total = held if total is None else merge(total, held)
-        return total
+        return [slot.read(b, self.column) for slot in slots]
+
+    def _share_room(self, kinds: list, lanes: int) -> list[Slots]:
+        """Shared memory for values of each thread: the same for one combination after the other."""
+        e, threads = self.e, -(-self.size * self.across // WARP) * WARP  # arrays begin where accesses may
+        if self._memory is None:
+            self._memory = e.share(I8, threads * self.room)
+        else:
+            e.synchronize_block()  # all have read what is there
+        slots, start = [], 0
+        for dtype in kinds:
+            slots.append(Slots(e, dtype, threads, lanes, (self._memory, start)))
+            start += threads * lanes * dtype.itemsize
+        return slots
 
     # -- scans --------------------------------------------------------------------------------------------
     def scan(self, op: str, dtype, values: Sequence[ir.Value | Pair], totals: Totals | None) -> tuple:
@@ -115,7 +148,7 @@ class Team:
         `share_totals`."""
         b, width = self.e.b, min(self.size, WARP)
         merge, identity = functools.partial(merge_values, b, op, dtype), scan_identity(op, dtype)
-        if self.is_across:
+        if self.across:
             return self._scan_across(merge, identity, *values, totals)
         lane = self.lane if width == WARP else b.urem(self.lane, I64(width))
         values = self._scan_lanes(merge, values, lane, width, self.members)
@@ -154,7 +187,7 @@ class Team:
         return before, e.shuffle(upto, "idx", I32(-1), I32(count - 1))
 
     def _scan_across(self, merge: Callable, identity, value, totals: Totals) -> tuple:
-        """`scan` of one round by threads that lie a warp apart: each adds up what the others have found."""
+        """`scan` of one round by threads that lie apart: each adds up what the others have found."""
         e, b = self.e, self.e.b
         slots, start = totals.slots, totals.take_turns()
         slots.write(b, b.add(start, self.thread), value)
@@ -162,7 +195,7 @@ class Team:
         before = total = identity
         for number in range(self.size):
             before = choose(b, b.icmp_signed("==", self.rank, I64(number)), total, before)
-            total = merge(total, slots.read(b, b.add(start, b.add(self.lane, I64(number * WARP)))))
+            total = merge(total, slots.read(b, b.add(start, b.add(self.column, I64(number * self.across)))))
         return [before], total
 
     def _scan_lanes(self, merge: Callable, values: Sequence, lane: ir.Value, width: int,
@@ -182,7 +215,7 @@ class Team:
         """What `scan` needs, of so many rounds."""
         if self.is_in_warp:
             return None
-        return Totals(self.e, dtype, self.size * WARP if self.is_across else rounds * (self.size // WARP))
+        return Totals(self.e, dtype, self.size * self.across or rounds * (self.size // WARP))
 
     def _write(self, slots: list[Slots], place: ir.Value, values: list) -> None:
         for slot, value in zip(slots, values):
@@ -215,27 +248,37 @@ class Totals:
 
 
 class Slots:
-    """Shared memory of a block of threads: so many elements of a dtype."""
+    """Shared memory of a block of threads: so many elements of a dtype, or lanes of them. memory: where they
+    lie in other memory, as (memory, bytes)."""
 
-    def __init__(self, e: KernelEmitter, dtype, count: int):
-        self._arrays = map_parts(lambda part: _define(e, part.type, count), element_constant(dtype, 0))
+    def __init__(self, e: KernelEmitter, dtype, count: int, lanes: int = 1, memory: tuple | None = None):
+        self._is_bool, self._lanes, self._align = dtype == dtypes.bool_, lanes, None
+        if lanes > 1:
+            self._align = min(ACCESS_BYTES, lanes * dtypes.part_size(dtype))
+        start = 0
+
+        def define(part):
+            nonlocal start
+            kind = widen(I8, lanes) if self._is_bool else part.type
+            if memory is None:
+                return e.share(kind, count)
+            first = e.b.gep(memory[0], [I64(0), I64(memory[1] + start)])
+            start += count * lanes * dtypes.part_size(dtype)
+            return e.b.bitcast(first, ir.ArrayType(kind, count).as_pointer(first.type.addrspace))
+
+        self._arrays = map_parts(define, element_constant(dtype, 0, lanes))
 
     def write(self, b: ir.IRBuilder, place: ir.Value, value: ir.Value | Pair) -> None:
         def store(part, array):
             kind = array.type.pointee.element
-            b.store(part if part.type == kind else b.zext(part, kind), b.gep(array, [I64(0), place]))
+            part = part if part.type == kind else b.zext(part, kind)
+            b.store(part, b.gep(array, [I64(0), place]), align=self._align)
 
         map_parts(store, value, self._arrays)
 
     def read(self, b: ir.IRBuilder, place: ir.Value) -> ir.Value | Pair:
         def load(array):
-            value = b.load(b.gep(array, [I64(0), place]))
-            return b.trunc(value, I1) if array.is_bool else value
+            value = b.load(b.gep(array, [I64(0), place]), align=self._align)
+            return b.trunc(value, widen(I1, self._lanes)) if self._is_bool else value
 
         return map_parts(load, self._arrays)
-
-
-def _define(e: KernelEmitter, kind: ir.Type, count: int) -> ir.GlobalVariable:
-    variable = e.share(I8 if kind == I1 else kind, count)
-    variable.is_bool = kind == I1
-    return variable

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.render.emitter import KernelEmitter, join_lanes, split_lanes
+from jitcore.backends.cuda.render.emitter import KernelEmitter, join_lanes
 from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP, is_aligned
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I32, I64, call_intrinsic, element_constant, element_type
@@ -283,7 +283,7 @@ class TileRenderer:
         for number in range(count // lanes):
             pointer = self.at(place, kind, further + number * step)
             value = b.load(pointer, align=lanes * self.dtype.itemsize)
-            found += split_lanes(b, value)
+            found += self.e.split_lanes(value)
         return found
 
     # -- memory -------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ class TileRenderer:
         most, step = (1, factor.along) if is_apart else (ACCESS_BYTES // factor.value.dtype.itemsize, 1)
         for k, place, is_some, slots in fetched:
             target = b.add(pair, self.find(factor, k, place))
-            terms = [split_lanes(b, e.read_slot(slot)) for slot in slots]
+            terms = [e.split_lanes(e.read_slot(slot)) for slot in slots]
             values = [one for lane in zip(*terms) for one in lane]
             with contextlib.nullcontext() if is_some is None else e.if_then(is_some):
                 for first in range(0, len(values), most):

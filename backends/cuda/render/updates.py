@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
-from jitcore.backends.cuda.sorting.merge import sort_integers
+from jitcore.backends.cuda.sorting.rows import sort_integers
 from jitcore.backends.gpu.mapping import Mapping, find_lone_store
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.backends.llvm.registers import I1, I64

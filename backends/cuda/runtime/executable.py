@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitcore.backends.cuda.architectures import ARCHITECTURES
-from jitcore.backends.cuda.libraries.programs import use_libraries
+from jitcore.backends.cuda.libraries.programs import TABLE, use_routines
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
 from jitcore.backends.cuda.render import nvvm, ptx
 from jitcore.backends.cuda.runtime.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.runtime.linking import Resources, disassemble, find_cubin, find_resources
+from jitcore.backends.cuda.sorting.programs import TABLE as SORTS
 from jitcore.backends.cuda.target import CudaTarget
 from jitcore.backends.gpu.mapping import ACCESS_BYTES
 from jitcore.backends.llvm.options import RenderOptions
@@ -39,13 +40,13 @@ class CudaExecutable:
         self.runtime, self.device = runtime, device
         self.compiles = 0
         self._latest: RenderedProgram | None = None
-        self._plain: ClosedJaxpr | None = None  # without libraries, where there are some
+        self._plain: ClosedJaxpr | None = None  # without libraries and routines, where there are some
         self._ptx = ""
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[DeviceBuffer]]:
         plain = specialize_jaxpr(self.closed_jaxpr, in_avals)
         libraries = getattr(self.runtime, "libraries", None) if config.gpu_libraries else None
-        closed = use_libraries(plain, libraries, ARCHITECTURES[self.arch].tuning)
+        closed = use_routines(plain, TABLE | SORTS, libraries, ARCHITECTURES[self.arch].tuning)
         self._plain = None if closed is plain else plain
         options = self.options
         program = lower_program(closed, CudaTarget(ARCHITECTURES[self.arch].tuning), options.donated)

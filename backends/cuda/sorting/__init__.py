@@ -1,10 +1,12 @@
-"""Sorting on a GPU: by digits of the keys, or by tiles and merges.
+"""Sorting on a GPU: by a network in shared memory, or by digits of the keys.
 
-In: a `sort`, `top_k` or order of a program. Out: the steps that compute it.
+In: the sorts of a program. Out: the steps that compute them.
 
 Modules:
-    keys   Keys of sorting: integers that order as elements do.
-    merge  Sorting: tiles in shared memory, then merges of runs, each twice as long as those before; or by
-           digits.
-    radix  Radix sort: a stable pass for each digit of the keys, the least significant one first.
+    keys      Keys of sorting: integers that order as elements do.
+    network   Short rows: each is sorted in shared memory, by a bitonic network in which equal keys order by
+              place. So the order is stable, and does not depend on how threads run.
+    programs  Programs by sorts of rows: what stands around `SORT` so that it computes `sort` and `top_k`.
+    radix     Radix sort: a stable pass for each digit of the keys, the least significant one first.
+    rows      Sorting of rows: short ones by a network, long ones by digits.
 """

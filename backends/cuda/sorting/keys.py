@@ -18,24 +18,21 @@ DIGIT = 8
 
 
 class Encoding:
-    """How elements become keys. is_top: the largest come first, and -0.0 is below 0.0. part: of a complex
-    number. limit: what the elements are at most, where that is known and none is negative."""
+    """How elements become keys. is_top: the largest come first, and -0.0 is below 0.0. limit: what the
+    elements are at most, where that is known and none is negative."""
 
-    def __init__(self, dtype: np.dtype, tuning: Tuning, is_top: bool = False, part: int = 0,
-                 limit: int | None = None):
+    def __init__(self, dtype: np.dtype, tuning: Tuning, is_top: bool = False, limit: int | None = None):
         self.tuning = tuning
-        self.stride, self.part = (2, part) if dtype.kind == "c" else (1, 0)
-        real = dtypes.real_dtype(dtype) if dtype.kind == "c" else dtype
-        self.is_float, self.is_top = dtypes.is_floating(real), is_top
-        self.is_signed = self.is_float or real.kind == "i"
-        self.raw_bits = 8 * real.itemsize
+        self.is_float, self.is_top = dtypes.is_floating(dtype), is_top
+        self.is_signed = self.is_float or dtype.kind == "i"
+        self.raw_bits = 8 * dtype.itemsize
         self.bits = max(32, self.raw_bits)
         self.digits = -(-(self.raw_bits if limit is None else max(limit.bit_length(), 1)) // DIGIT)
         #: Those of one thread, where they are sorted by digits.
         self.items = min(tuning.most_digit_items, 8 * tuning.digit_item_bytes // self.raw_bits)
         self.tile = tuning.digit_block * self.items
         if self.is_float:
-            info = ml_dtypes.finfo(real)
+            info = ml_dtypes.finfo(dtype)
             self.magnitude = (1 << (info.bits - 1)) - 1
             self.infinity = ((1 << info.nexp) - 1) << info.nmant
             self.nan = self.infinity | 1 << (info.nmant - 1)
@@ -64,16 +61,3 @@ class Encoding:
         key = b.lshr(key, shift if kind == I64 else b.trunc(shift, kind))
         key = key if kind == I32 else (b.trunc if self.raw_bits > 32 else b.zext)(key, I32)
         return b.and_(key, I32((1 << DIGIT) - 1))
-
-    def find_part(self, b: ir.IRBuilder, element: ir.Value) -> ir.Value:
-        """Where the key of an element is."""
-        return element if self.stride == 1 else b.add(b.mul(element, I64(2)), I64(self.part))
-
-
-def find_element(b: ir.IRBuilder, row: ir.Value, at: ir.Value, n: ir.Value,
-                 inner: ir.Value | None) -> ir.Value:
-    """Where the element at a place of a row is, of n each, so far from each other; None for side by side."""
-    if inner is None:
-        return b.add(b.mul(row, n), at)
-    outer, across = b.udiv(row, inner), b.urem(row, inner)
-    return b.add(b.mul(b.add(b.mul(outer, n), at), inner), across)

@@ -1,10 +1,10 @@
 """Radix sort: a stable pass for each digit of the keys, the least significant one first.
 
-In: elements of rows, or an order of them. Out: `__global__` functions. `clear`: zeros where counts will be.
-`count`: how often each digit of the keys is in each row, in one sweep for all passes. `scan`: how many lower
-digits there are. Then for each pass a `scatter`, in which a block of threads has a tile of one row: elements
-go to where they belong, by way of shared memory, so that those of one digit are written side by side.
-Elements move as they are, and their keys are computed on the way.
+In: elements of rows. Out: `__global__` functions that sort them, and the places where they were. `clear`:
+zeros where counts will be. `count`: how often each digit of the keys is in each row, in one sweep for all
+passes. `scan`: how many lower digits there are. Then for each pass a `scatter`, in which a block of threads
+has a tile of one row: elements go to where they belong, by way of shared memory, so that those of one digit
+are written side by side. Elements move as they are, and their keys are computed on the way.
 
 An element's rank among equal digits of its tile follows from votes of its warp and from counts of the warps
 before. How many are in the tiles before follows from a chain: each tile says what it counts, looks back at
@@ -27,7 +27,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cuda.render.emitter import KernelEmitter
 from jitcore.backends.cuda.render.team import Team
-from jitcore.backends.cuda.sorting.keys import DIGIT, Encoding, find_element
+from jitcore.backends.cuda.sorting.keys import DIGIT, Encoding
 from jitcore.backends.gpu.mapping import WARP
 from jitcore.backends.llvm.registers import I16, I32, I64
 from jitcore.loopir.expr import Buffer
@@ -52,13 +52,10 @@ LONGEST = (1 << _STATE) - (1 << 16)
 
 # -- passes ------------------------------------------------------------------------------------------------
 class Step(NamedTuple):
-    """One pass. gathers: whether it reads an operand by places; is_apart: whether the elements of a row lie
-    apart there. reads_order: whether in an order; moves_order: whether places go along with elements.
-    is_lone: whether a row is one tile, so that there is nothing to learn of others."""
+    """One pass. reads_order: whether elements have changed places before; moves_order: whether places go
+    along with elements. is_lone: whether a row is one tile: then there is nothing to learn of others."""
 
     kind: Encoding
-    gathers: bool
-    is_apart: bool
     reads_order: bool
     moves_order: bool
     is_lone: bool
@@ -68,9 +65,9 @@ def count_tiles(kind: Encoding, n: int) -> int:
     return -(-n // kind.tile)
 
 
-def list_tables(kinds: list[Encoding], rows: int, n: int) -> list[tuple[tuple, np.dtype]]:
+def list_tables(kind: Encoding, rows: int, n: int) -> list[tuple[tuple, np.dtype]]:
     """Memory for what tiles say of digits, for counts of digits in rows, and for numbers of tiles."""
-    return [((max(_place_tables(kind, rows, n)[-1] for kind in kinds),), dtypes.int32)]
+    return [((_place_tables(kind, rows, n)[-1],), dtypes.int32)]
 
 
 def _place_tables(kind: Encoding, rows: int, n: int) -> tuple[int, int, int]:
@@ -83,32 +80,26 @@ def _place_tables(kind: Encoding, rows: int, n: int) -> tuple[int, int, int]:
     return counts, numbers, numbers + kind.digits
 
 
-def add_passes(add: Callable, key: int, kind: Encoding, source: Buffer, shape: tuple[int, int, int],
-               keys: list[Buffer], orders: list[Buffer], tables: list[Buffer]) -> None:
-    """Adds the functions of all passes for the key of this number. shape: how many rows, elements of each,
-    and how far these are from each other. keys, orders: two buffers each, or no orders; results lie in the
-    first ones in the end. The first of the orders says in which one to begin, unless it is the first key."""
-    rows, n, inner = shape
-    tiles, block, is_apart, elements = count_tiles(kind, n), kind.tuning.digit_block, inner != 1, source
+def add_passes(add: Callable, kind: Encoding, source: Buffer, rows: int, n: int, keys: list[Buffer],
+               orders: list[Buffer], tables: list[Buffer]) -> None:
+    """Adds the functions of all passes, for so many rows of n elements. keys, orders: two buffers each, or no
+    orders; the last pass, whose number is that of the digits, writes the first ones."""
+    tiles, block = count_tiles(kind, n), kind.tuning.digit_block
     counts, numbers, end = _place_tables(kind, rows, n)
     if tiles > 1:
         parts = -(-n // (block * kind.tuning.digit_count_items))
         add("clear", tables, [end], -(-end // block), partial(_clear, block=block), block)
-        add(f"count{key}", [source, *tables], [n, inner, parts, counts], rows * parts,
-            partial(_count, kind=kind, is_apart=is_apart), block)
+        add("count", [source, *tables], [n, parts, counts], rows * parts, partial(_count, kind=kind), block)
         add("scan", tables, [counts], rows * kind.digits, _scan, RADIX)
-    moves, has_order = bool(orders), bool(orders) and key > 0
-    more = Step(kind, False, False, moves, moves, tiles == 1)
-    first = Step(kind, is_apart or has_order or kind.stride > 1, is_apart, has_order, moves, tiles == 1)
-    for number in range(kind.digits):
-        step = more if number else first
-        read, written = [elements, *orders[: step.reads_order]], [keys[1], *orders[1:]]
-        sizes = [n, inner, tiles, number, counts + number * rows * RADIX, numbers + number]
-        add(f"scatter{key}{'_more' * (step == more)}", [*read, *tables, *written], sizes, rows * tiles,
-            partial(_scatter, step=step), block)
-        elements = keys[1]
-        keys.reverse()
-        orders.reverse()
+    elements, order, left = source, [], kind.digits
+    while left:
+        left -= 1
+        step = Step(kind, bool(order), bool(orders), tiles == 1)
+        written, number = [keys[left % 2], *orders[left % 2 :][:1]], kind.digits - 1 - left
+        sizes = [n, tiles, number, counts + number * rows * RADIX, numbers + number]
+        add(f"scatter{'_more' * step.reads_order}", [elements, *order, *tables, *written], sizes,
+            rows * tiles, partial(_scatter, step=step), block)
+        elements, *order = written
 
 
 def _clear(e: KernelEmitter, block: int) -> None:
@@ -118,19 +109,19 @@ def _clear(e: KernelEmitter, block: int) -> None:
         e.store_bits(I32(0), tables, 32, item)
 
 
-def _count(e: KernelEmitter, kind: Encoding, is_apart: bool) -> None:
+def _count(e: KernelEmitter, kind: Encoding) -> None:
     """A part of a row for each block. Lanes side by side count in different places, and so in different
     banks."""
-    b, (source, tables, n, inner, parts, counts) = e.b, e.function.args
+    b, (source, tables, n, parts, counts) = e.b, e.function.args
     block, copies = kind.tuning.digit_block, 1 << (_COUNTS // (RADIX * kind.digits)).bit_length() - 1
     found, size = e.share(I32, kind.digits * RADIX * copies), block * kind.tuning.digit_count_items
     thread, item = e.read_register("tid.x"), e.read_register("ctaid.x")
     row, start = b.udiv(item, parts), b.mul(b.urem(item, parts), I64(size))
     rest, copy = e.least(b.sub(n, start), I64(size)), b.trunc(b.urem(thread, I64(copies)), I32)
+    begin = b.add(b.mul(row, n), start)
 
     def read(place):
-        element = kind.find_part(b, find_element(b, row, b.add(start, place), n, inner if is_apart else None))
-        return e.load_bits(source, kind.raw_bits, element)
+        return e.load_bits(source, kind.raw_bits, b.add(begin, place))
 
     def note(raw):
         for number in range(kind.digits):
@@ -186,7 +177,7 @@ class _Tile:
 
     def __init__(self, e: KernelEmitter, step: Step, tables: ir.Value, sizes: list[ir.Value]):
         self.e, self.step, self.tables = e, step, tables
-        self.n, self.inner, self.tiles, self.pass_number, self.counts, numbers = sizes
+        self.n, self.tiles, self.pass_number, self.counts, numbers = sizes
         b, self.block = e.b, step.kind.tuning.digit_block
         self.warps = self.block // WARP
         self.thread = b.trunc(e.read_register("tid.x"), I32)
@@ -264,41 +255,31 @@ class _Tile:
                     with contextlib.nullcontext() if is_sure else self.e.if_then(exists):
                         body(number, slot)
 
-    def read_all(self, bits: int, read: Callable) -> list[ir.Value]:
-        """What is read for the element of each round, 0 where there is none; no load waits for another."""
+    def read_all(self, bits: int, source: ir.Value) -> list[ir.Value]:
+        """What is there for the element of each round, 0 where there is none; no load waits for another."""
         e, slots = self.e, self.list_slots(self.slot, WARP)
         found = [e.stack_slot(ir.IntType(bits)(0)) for _ in slots]
-        self.visit(slots, lambda number, slot: e.write_slot(found[number], read(e.b.zext(slot, I64))))
+
+        def read(number: int, slot: ir.Value) -> None:
+            e.write_slot(found[number], e.load_bits(source, bits, e.b.add(self.first, e.b.zext(slot, I64))))
+
+        self.visit(slots, read)
         return [e.read_slot(one) for one in found]
 
-    def read_key(self, slot: ir.Value, source: ir.Value, order: ir.Value | None) -> ir.Value:
-        b, kind, place = self.e.b, self.step.kind, self.e.b.add(self.first, slot)
-        if self.step.gathers:
-            old, inner = b.sext(self.read_old(slot, order), I64), self.inner if self.step.is_apart else None
-            place = kind.find_part(b, find_element(b, self.row, old, self.n, inner))
-        return self.e.load_bits(source, kind.raw_bits, place)
-
-    def read_old(self, slot: ir.Value, order: ir.Value | None) -> ir.Value:
-        """Where in its row an element was at first, as an i32."""
-        b = self.e.b
-        if order is None:
-            return b.trunc(b.add(self.start, slot), I32)
-        return self.e.load_bits(order, 32, b.add(self.first, slot))
-
     def read_olds(self, order: ir.Value | None) -> list[ir.Value]:
-        """`read_old` of each round."""
+        """Where in its row the element of each round was at first, as an i32."""
         b = self.e.b
         if order is None:
             first = b.add(b.trunc(self.start, I32), self.slot)
             return [b.add(first, I32(k * WARP)) for k in range(self.step.kind.items)]
-        return self.read_all(32, lambda slot: self.read_old(slot, order))
+        return self.read_all(32, order)
 
 
 def _scatter(e: KernelEmitter, step: Step) -> None:
     b, given = e.b, list(e.function.args)
     source, order = given.pop(0), given.pop(0) if step.reads_order else None
-    tables, keys_out, *order_out = given[:-6]
-    tile, bits = _Tile(e, step, tables, given[-6:]), step.kind.raw_bits
+    tables, keys_out, *order_out = given[:-5]
+    tile, bits = _Tile(e, step, tables, given[-5:]), step.kind.raw_bits
     tuning = step.kind.tuning
     e.limit_registers(tile.block, tuning.digit_blocks if step.moves_order else tuning.digit_key_blocks)
     held = e.share(ir.IntType(max(bits, 32 * step.moves_order)), step.kind.tile)
@@ -310,7 +291,7 @@ def _scatter(e: KernelEmitter, step: Step) -> None:
     for digit in range(0, RADIX, WARP):
         b.store(I16(0), tile.find_counter(tile.warp, b.add(tile.lane, I32(digit))))
     e.synchronize_warp(I32(-1))
-    elements = tile.read_all(bits, lambda slot: tile.read_key(slot, source, order))
+    elements = tile.read_all(bits, source)
     ranks = [_rank(tile, raw, exists) for raw, (_, exists) in zip(elements, tile.list_slots(tile.slot, WARP))]
     e.synchronize_block()
     start, count = _find_starts(tile)

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from jitcore import dtypes
 from jitcore.backends.gpu.mapping import WARP, Accesses, Mapping, can_add_atomically
 from jitcore.backends.python.cuda.functions import REDUCE, REDUCE_PLACES, SCAN, DeviceText
 from jitcore.backends.python.expressions import Names
@@ -266,43 +265,6 @@ class KernelWriter(DeviceText):
             self.update(s.op, dtype, total, Text(f"{shared}[{self.team - 1}]"))
             self.line("cuda.syncthreads()")
         del self.axes[s.axis]
-
-    # -- a sweep in pieces -----------------------------------------------------------------------------------
-    def write_pieces(self, s: Reduce) -> Function:
-        """A block for each piece."""
-        self._open([s], None)
-        self.thread, self.team = self.names.take("t", first=True), self.tuning.piece_team
-        self.line(f"{self.thread} = cuda.threadIdx.x")
-        low, high = self.ends(s.axes[0], s.bounds, SUM)
-        start = self.names.take("start", first=True)
-        self.line(f"{start} = {'' if low == '0' else f'{low} + '}cuda.blockIdx.x * {int(s.block)}")
-        self._share_reduce(s, (start, f"min({start} + {int(s.block)}, {high})"))
-        with self.suite(f"if {self.thread} == 0:"):
-            for (result, _, _), buffer in zip(s.parts, s.block_results):
-                self.line(f"{self.arrays[buffer]}[cuda.blockIdx.x] = {self.results[result]}")
-        return self._close(int(s.block_results[0].shape[0]), self.team)
-
-    def write_finish(self, s: Reduce, rest: Sequence) -> Function:
-        """One block for what the pieces have found, and for what comes behind the sweep."""
-        self._open(rest, None, [expr for _, op, expr in s.parts if op.startswith("arg")])
-        self.thread, self.team = self.names.take("t", first=True), self.tuning.piece_team
-        self.line(f"{self.thread} = cuda.threadIdx.x")
-        running, _ = self.begin_parts(s, False)
-        piece = self.names.take("piece", first=True)
-        with self.suite(f"for {piece} in range({self.thread}, {s.block_results[0].shape[0]}, {self.team}):"):
-            for (op, expr, name, dtype, best), buffer in zip(running, s.block_results):
-                found = Text(f"{self.arrays[buffer]}[{piece}]")
-                if best is None:
-                    self.update(op, dtype, name, found)
-                    continue
-                place = self.operations.convert(found, dtype, dtypes.int64).text
-                self.line(f"{self.name_axis(s.axes[0])} = {place}")
-                self.known = {}  # of the place before
-                self.note_extreme(op, expr, name, best, found.text)
-        self.axes = {}
-        self._join(s, running)
-        self._share(rest)
-        return self._close(1, self.team)
 
     # -- updates ---------------------------------------------------------------------------------------------
     def store(self, s: Store, shift: str = "") -> None:

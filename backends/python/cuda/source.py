@@ -24,8 +24,8 @@ from jitcore.backends.python.operations import type_name
 from jitcore.backends.python.statements import write_range
 from jitcore.backends.python.writer import Writer, describe_memory, find_counted, join_file, write_results
 from jitcore.loopir.expr import Buffer, Expr, number_of
-from jitcore.loopir.program import Kernel, Program, Reduce, Store, Switch, While
-from jitcore.loopir.traversal import find_split, flatten, list_buffers
+from jitcore.loopir.program import Kernel, Program, Store, Switch, While
+from jitcore.loopir.traversal import flatten, list_buffers
 
 _IMPORTS = {rf"{name}\.": f"import {name}" for name in ("cmath", "math")} | {
     "": "import numpy as np", "cuda": "from numba import cuda"}
@@ -63,7 +63,7 @@ class _HostWriter(Writer):
         users: the statements of kernels that touch a buffer, by their ids."""
 
     HELPERS = DEVICE_HELPERS
-    has_pieces, tuning = True, Tuning()
+    tuning = Tuning()
 
     def __init__(self, program: Program, name: str, arguments: Sequence[str]):
         super().__init__(program, name, arguments)
@@ -122,11 +122,7 @@ class _HostWriter(Writer):
     def _plan(self, kernel: Kernel) -> Iterator[_Task]:
         """The functions that a kernel becomes."""
         body = [s for s in kernel.body if not (isinstance(s, Store) and s.buffer in self.starts)]
-        split = find_split(kernel)
-        if split and isinstance(split[1], Reduce) and int(split[1].block_results[0].shape[0]):
-            yield _Task(body[:1], lambda w: w.write_pieces(body[0]), "_pieces")
-            yield _Task(body, lambda w: w.write_finish(body[0], body[1:]), "_finish")
-        elif body:
+        if body:
             for guard, part in list_parts(Kernel(body, kernel.vector, kernel.parallel)):
                 mapping = map_kernel(part, self.tuning)
                 if any(store.packed for s in flatten(part.body) for store in s.stores):

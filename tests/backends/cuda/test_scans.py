@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import ml_dtypes
@@ -11,8 +12,8 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
+from jitcore.backends.cuda.target import CudaTarget
 from jitcore.backends.gpu.tuning import Tuning
-from tests.backends.cuda.kernel_faults import Fault, Subject, list_faults
 
 RNG = np.random.default_rng(7)
 SIZES = (0, 1, 31, 33, 127, 1000, 4096, 4097, 100003)
@@ -125,12 +126,12 @@ def test_donated(shape, axis):
     np.testing.assert_allclose(np.asarray(run(given)), np.cumsum(x, axis, np.float64), 1e-4, 1e-3)
 
 
-# -- one pass --------------------------------------------------------------------------------------------
+# -- pieces ----------------------------------------------------------------------------------------------
 @pytest.fixture
-def small_tiles(request, use_tuning):
-    """Scans in one pass from few elements on, by tiles of so many threads with two accesses each."""
-    threads = getattr(request, "param", 32)
-    use_tuning(Tuning(least_look_back=1, prefers_look_back=True, look_back_team=threads, scan_elements=8))
+def small_pieces(monkeypatch, use_tuning):
+    """Scans of few rows are cut from few elements on."""
+    monkeypatch.setattr(CudaTarget, "tuning", dataclasses.replace(CudaTarget.tuning, block_work=512, min_scan_row=1000))
+    use_tuning(Tuning(least_piece=512, scan_elements=8))
 
 
 def find_mapping(f, x):
@@ -138,82 +139,27 @@ def find_mapping(f, x):
 
 
 @pytest.mark.parametrize("name, dtype", CASES)
-def test_one_pass(small_tiles, name, dtype):
-    size = 66_000  # tiles, groups of them, and several sections
-    for reverse in (False, True):
-        x = draw(dtype, size)
+def test_pieces_of_rows(small_pieces, name, dtype):
+    for shape, reverse in itertools.product(((3, 2600), (2, 2, 1203)), (False, True)):
+        x, axis = draw(dtype, shape), len(shape) - 1
         if name == "cumprod" and x.dtype.kind not in "iuc":
             x = np.exp(x.astype(np.float64) / 900).astype(dtype)
-        assert "look-back" in find_mapping(lambda x: getattr(lax, name)(x, 0, reverse), x)
-        check(name, x, 0, reverse)
+        assert "pieces" in find_mapping(lambda x: getattr(lax, name)(x, axis, reverse), x)  # noqa: B023
+        check(name, x, axis, reverse)
 
 
-@pytest.mark.parametrize("size", [255, 66_000, 66_001, 66_002, 66_003, 131_072, 131_073, 300_000])
-def test_sizes_in_one_pass(small_tiles, size):
-    for dtype, reverse in itertools.product((np.int32, np.float64), (False, True)):
-        assert "look-back" in find_mapping(jnp.cumsum, draw(dtype, size))
-        check("cumsum", draw(dtype, size), 0, reverse)
+def test_many_or_short_rows_stay_whole():
+    for shape in ((133, 40_000), (20, 30_000)):
+        assert "rows" in find_mapping(lambda x: jnp.cumsum(x, 1), np.zeros(shape, np.float32))
 
 
-@pytest.mark.parametrize("shape", [(3, 5000), (2, 2, 66_000)], ids=str)
-def test_rows_in_one_pass(small_tiles, shape):
-    for dtype, reverse in itertools.product((np.int32, np.float64), (False, True)):
-        axis = len(shape) - 1
-        assert "look-back" in find_mapping(lambda x: lax.cumsum(x, axis, reverse), draw(dtype, shape))
-        check("cumsum", draw(dtype, shape), axis, reverse)
-
-
-def test_what_is_not_side_by_side_goes_in_pieces(small_tiles):
-    x = draw(np.float32, (66_001, 2))
-    assert "look-back" not in find_mapping(lambda x: jnp.cumsum(x[:, 1]), x)
-
-
-def test_one_pass_in_a_loop(small_tiles):
-    """The words are cleared in each round."""
-    x = draw(np.float32, 40_000)
-    found, expected = (jit(lambda x: lax.fori_loop(0, 4, lambda i, x: jnp.cumsum(x) / 90, x), backend=backend)(x)
+def test_pieces_in_a_loop(small_pieces):
+    x = draw(np.float32, (2, 4000))
+    found, expected = (jit(lambda x: lax.fori_loop(0, 4, lambda i, x: jnp.cumsum(x, 1) / 90, x), backend=backend)(x)
                        for backend in ("cuda:emulated", "cpu"))
     np.testing.assert_allclose(np.asarray(found), np.asarray(expected), 1e-3, 1e-3 * np.abs(expected).max())
-
-
-ONE_PASS = {
-    "what a tile is is not told": ("st.relaxed.gpu", 0, "", "never ends"),
-    "what a group is is not told": ("st.relaxed.gpu", 1, "", "never ends"),
-    "what comes up to a section is not told": ("st.relaxed.gpu", 2, "", "never ends"),
-    "a word that is read like any other": ("ld.relaxed.gpu", 0, "ld", "a race"),
-    "a word that is written like any other": ("st.relaxed.gpu", 0, "st", "a race"),
-    "turns that are not counted": ("atom.", 0, "", "a race"),
-}
-
-
-@pytest.fixture
-def subject(small_tiles):
-    return Subject("cumsum in one pass", jnp.cumsum, (draw(np.float32, 300_000),))
-
-
-@pytest.mark.parametrize("what", ONE_PASS)
-def test_faults_of_words_are_found(subject, what):
-    text, number, other, message = ONE_PASS[what]
-    lines = subject.ptx.splitlines()
-    at = [number for number, line in enumerate(lines) if text in line][number]
-    after = lines[at].replace(text, other) if other else ""
-    assert message in subject.judge(Fault(what, subject.name, at, lines[at], after))
-
-
-@pytest.mark.parametrize("small_tiles", [64], indirect=True)
-def test_each_barrier_matters(subject):
-    faults = [fault for fault in list_faults(subject.name, subject.ptx) if fault.kind == "a barrier left out"]
-    assert len(faults) == 3  # a turn, the totals of warps, what comes before the tile
-    for fault in faults:
-        assert subject.judge(fault), str(fault)
 
 
 def test_usual_tiles():
     for dtype, reverse in ((np.float32, False), (np.int64, True)):
         check("cumsum", draw(dtype, (1 << 20) + 5000), 0, reverse)
-
-
-def test_the_same_bits_in_any_order_of_blocks(subject):
-    for seed in range(4):
-        (found,) = subject._run(subject.ptx, seed)
-        assert found.tobytes() == subject._expected[0].tobytes()

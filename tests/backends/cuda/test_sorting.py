@@ -1,4 +1,4 @@
-"""Sorting on the CUDA device in software, by digits and by merging: order, stability, bits, numbers of passes."""
+"""Sorting on the CUDA device in software, by digits and by a network: order, stability, bits, numbers of passes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import jitcore.numpy as jnp
 from jitcore import jit, lax
 from jitcore.backends.cuda.emulated import EmulatedDevice
 from jitcore.backends.cuda.program import LoadedProgram
-from jitcore.backends.cuda.sorting import merge
+from jitcore.backends.cuda.sorting import network, programs
 from jitcore.backends.gpu.tuning import Tuning
 from jitcore.sharding import Device
 
@@ -24,13 +24,14 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan, np.inf, -np.inf, 6e-8
 
 #: Keys whose bits are those of others, too.
 LONG = ("bfloat16", "int16", "uint16", "int32", "int64")
-BOTH = pytest.mark.parametrize("way", ["digits", "merges"], indirect=True)
+BOTH = pytest.mark.parametrize("way", ["digits", "network"], indirect=True)
 
 
 @pytest.fixture
 def way(request, monkeypatch):
     jitcore.clear_caches()
-    monkeypatch.setattr(merge, "prefers_digits", lambda *_: request.param == "digits")
+    if request.param == "digits":
+        monkeypatch.setattr(network, "LONGEST", 0)
     yield request.param
     jitcore.clear_caches()
 
@@ -95,9 +96,9 @@ KEYS = ["bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int3
 
 @pytest.mark.parametrize("way, dtype", [*(("digits", dtype) for dtype in KEYS if dtype not in LONG),
                                         *(pytest.param("digits", dtype, marks=pytest.mark.slow) for dtype in LONG),
-                                        ("merges", "float16"), ("merges", "uint64")], indirect=["way"])
+                                        ("network", "float16"), ("network", "uint64")], indirect=["way"])
 def test_keys(way, dtype):
-    x = draw(dtype, 4500 if way == "merges" else 8300)
+    x = draw(dtype, 4000 if way == "network" else 8300)
     (found, largest, places), launches = run(lambda x: (jnp.sort(x), *lax.top_k(x, 999)), x, seed=1)
     check(found, x[order_of(x)])
     check(places.astype(np.int64), order_of_largest(x)[:999])
@@ -107,13 +108,13 @@ def test_keys(way, dtype):
 
 @BOTH
 def test_pairs(way):
-    x = draw("complex64", 4100)
+    x = draw("complex64", 4000)
     check(run(lambda x: jnp.sort(x), x)[0][0], x[np.lexsort((x.imag, x.real))])
 
 
 @pytest.mark.parametrize("dtype, tile", [("uint32", 8192), pytest.param("float64", 4096, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("way, tiles, more", [
-    *(("digits", *length) for length in ((0, 1), (1, 0), (34, 5))), ("merges", 4, 5),
+    *(("digits", *length) for length in ((0, 1), (1, 0), (34, 5))), ("network", 0, 4096),
     *(pytest.param("digits", *length, marks=pytest.mark.slow) for length in ((1, -1), (1, 1), (4, 5)))],
     indirect=["way"])
 def test_lengths(way, dtype, tile, tiles, more):
@@ -154,7 +155,7 @@ def test_patterns(way, name):
 
 def test_numbers_of_tuning(use_tuning, monkeypatch):
     """Other sizes of tiles."""
-    monkeypatch.setattr(merge, "prefers_digits", lambda *_: True)
+    monkeypatch.setattr(network, "LONGEST", 0)
     use_tuning(Tuning(digit_block=384, most_digit_items=5, digit_count_items=16))
     x = draw("float32", 9001)
     (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=7)
@@ -163,16 +164,17 @@ def test_numbers_of_tuning(use_tuning, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "way, seed", [("digits", None), ("digits", 1), ("merges", 1)], indirect=["way"]
+    "way, seed", [("digits", None), ("digits", 1), ("network", 1)], indirect=["way"]
 )
 def test_several_keys_in_any_order_of_threads(way, seed):
     """Of different widths, the first one with many equal elements."""
+    n = 9000 if way == "digits" else 3000
     keys = [
-        RNG.integers(0, 3, 9000).astype(np.int8),
-        RNG.integers(0, 9, 9000).astype(np.float64),
-        draw("uint16", 9000),
+        RNG.integers(0, 3, n).astype(np.int8),
+        RNG.integers(0, 9, n).astype(np.float64),
+        draw("uint16", n),
     ]
-    given = [*keys, np.arange(9000)]
+    given = [*keys, np.arange(n)]
     found, _ = run(lambda *xs: lax.sort(xs, num_keys=3), *given, seed=seed)
     order = np.lexsort(keys[::-1])
     for one, x in zip(found, given):
@@ -212,7 +214,7 @@ def test_tiles_add_up_what_those_before_tell(way):
 @BOTH
 def test_memory_of_the_operand_may_be_that_of_the_result(way):
     for dtype in ("int8", "uint16", "float32"):
-        x = draw(dtype, 5000)
+        x = draw(dtype, 4000)
         given = jitcore.device_put(x, jitcore.devices("cuda:emulated")[0])
         check(np.asarray(jit(lambda x: jnp.sort(x), donate_argnums=0)(given)), x[order_of(x)])
 
@@ -222,7 +224,7 @@ def test_memory_of_the_operand_may_be_that_of_the_result(way):
 def test_updates(way, extent):
     """The order of equal places is that of the updates: so sums have the bits of one sum after the other, but for those
     of few elements, of which each warp has a table."""
-    i, x = RNG.integers(-extent, extent + extent // 9, 6000), draw("float32", 6000)
+    i, x = RNG.integers(-extent, extent + extent // 9, 4000), draw("float32", 4000)
     x = np.where(np.abs(x) < 1e9, x, 1.5).astype(np.float32)
     (sums, last), _ = run(
         lambda i, x: (jnp.zeros(extent, "float32").at[i].add(x), jnp.zeros(extent, "float32").at[i].set(x)),
@@ -250,18 +252,15 @@ def lone_passes(count):
     return {"scatter": count}
 
 
-def merges(count):
-    return {"tiles": 1, "merge": count, "take": 1}
-
-
 #: (function, what it sorts, launches).
 RULE = {
-    "one tile": (jnp.sort, [np.zeros(1000, "u4")], {"tiles": 1, "take": 1}),
-    "few merges": (jnp.sort, [np.zeros(10_000, "u4")], merges(4)),
+    "one tile": (jnp.sort, [np.zeros(1000, "u4")], {"tiles": 1}),
+    "rows of one tile": (jnp.sort, [np.zeros((30, 4096))], {"tiles": 1}),
+    "two keys": (lambda x, y: lax.sort((x, y), num_keys=2), [np.zeros(1000, "u4")] * 2, {"tiles": 2}),
     "many elements": (jnp.sort, [np.zeros(1_000_000, "u4")], passes(4)),
-    "with places": (jnp.argsort, [np.zeros(1_000_000, "f4")], passes(4) | {"take": 1}),
-    "with other operands": (lambda x, y, z: lax.sort((x, y, z)), [np.zeros(1_000_000, "f4")] * 3, passes(4) | {"take": 2}),
-    "64 bits with places": (jnp.argsort, [np.zeros(1_000_000)], passes(8) | {"take": 1}),
+    "with places": (jnp.argsort, [np.zeros(1_000_000, "f4")], passes(4)),
+    "with other operands": (lambda x, y, z: lax.sort((x, y, z)), [np.zeros(1_000_000, "f4")] * 3, passes(4)),
+    "64 bits with places": (jnp.argsort, [np.zeros(1_000_000)], passes(8)),
     "8 bits": (jnp.sort, [np.zeros(9000, "i1")], passes(1)),
     "8 bits in one tile": (jnp.sort, [np.zeros(5000, "i1")], lone_passes(1)),
     "16 bits": (jnp.sort, [np.zeros(1_000_000, "f2")], passes(2)),
@@ -273,7 +272,16 @@ RULE = {
 
 
 @pytest.mark.parametrize("name", RULE)
-def test_what_moves_less_is_chosen(name):
+def test_launches(name):
     function, args, launches = RULE[name]
     compiled = jit(lambda *args: function(*args)).lower(*args).compile(target="cuda:sm_90")
     assert count_launches(compiled.runtime_executable()) == launches
+
+
+def test_rows_that_are_too_long_are_the_hosts(monkeypatch):
+    monkeypatch.setattr(programs, "LONGEST", 100)
+    x = draw("float32", 2, 100)
+    (found, order), launches = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x)
+    check(found, np.take_along_axis(x, order, 1))
+    check(order.astype(np.int64), order_of(x))
+    assert not launches
