@@ -61,3 +61,49 @@ def test_refused_without_numpys_semantics(use):
     with pytest.raises(ControlFlowError, match=r"uses a range\(\) of traced values|its length|test of"):
         jit(lambda n: use(range(n)), rewrite=True)(3)
     assert jit(lambda n: isinstance(range(n), range), rewrite=True)(3)
+
+
+def add_squares(a, b, step):
+    total = 0.0
+    for v in np.arange(a, b, step):
+        total += v * v
+    return total
+
+
+def number_them(a, b, step):
+    last, weighted = a, 0.0
+    for k, v in enumerate(np.arange(a, b, step)):
+        weighted, last = weighted + k * v, v
+    return weighted, last
+
+
+def find_least(a, b, step):
+    least, count = np.inf, 0
+    for v in np.arange(a, b, step):
+        for w in np.arange(-1.0, v, 0.2):
+            least, count = min(least, v * w - w * w), count + 1
+    return least, count
+
+
+@pytest.mark.parametrize("function", [add_squares, number_them, find_least])
+def test_loops_over_floats_of_which_the_number_is_traced(function):
+    """The very floats that NumPy makes: start + k * ((start + step) - start)."""
+    compiled, rng = autojit(function, strict=True), np.random.default_rng(2)
+    for k in range(40):
+        given = (*(rng.normal(size=2) * 3), rng.choice([0.1, 0.01, -0.3, 1 / 3, 0.25]))
+        given = tuple(map(float, given)) if k % 2 else given
+        assert repr(compiled(*given)) == repr(function(*given))
+
+
+@pytest.mark.parametrize("given", [
+    (0.0, 1.0, 0.0), (0.0, np.inf, 1.0), (np.nan, 1.0, 1.0), (1.0, 1.0, 0.0), (0.0, 1e-320, 1e300), (0.0, 1.0, np.inf)])
+def test_floats_that_cannot_be_counted_are_pythons(given):
+    compiled = autojit(add_squares)
+    compiled(0.0, 1.0, 0.25)
+    answers = []
+    for function in (add_squares, compiled):
+        try:
+            answers.append(repr(function(*given)))
+        except Exception as error:
+            answers.append((type(error), str(error)))
+    assert answers[0] == answers[1]

@@ -10,7 +10,8 @@ Modules:
     creation         NumPy's functions that make arrays: what rewritten code calls instead of them.
     dispatch         NumPy's functions on handles, as `__array_function__` brings them here.
     grids            Iterators over all places of a grid: `np.ndindex`, `np.ndenumerate`, `itertools.product`
-                     of ranges.
+                     of ranges; and over floats at equal distances, the number of which is traced:
+                     `np.arange`.
     indexing         NumPy's functions of positions in arrays over handles, and what counts by them:
                      `np.unravel_index`, `np.bincount`; bits and bytes.
     joining          NumPy's functions that join, repeat, move and pad arrays over handles. All of them copy.

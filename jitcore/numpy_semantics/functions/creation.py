@@ -16,6 +16,7 @@ import jitcore.numpy as jnp
 from jitcore import lax
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, to_common, to_own
+from jitcore.numpy_semantics.functions.grids import make_spaced
 from jitcore.numpy_semantics.functions.tables import creates, implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
@@ -172,9 +173,11 @@ def arange(*bounds, dtype=None, device=None, like=None, **named):
         *bounds, dtype = bounds
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
     extent = stop - start
-    if not _is_known(step, extent) or not all(map(is_python_number, (start, step, extent))):
-        raise not_traceable("np.arange() whose length is traced")
     found = np.result_type(*(dtype_of(x) for x in (start, stop, step))) if dtype is None else np.dtype(dtype)
+    if not _is_known(step, extent) or not all(map(is_python_number, (start, step, extent))):
+        if found != np.float64 or np.result_type(*map(dtype_of, (start, stop, step))) != found:
+            raise not_traceable("np.arange() whose length is traced")
+        return make_spaced(start, stop, step)
     places = np.arange(len(np.arange(0, extent, step)))
     if not len(places):
         return _fill(0, 0, found)

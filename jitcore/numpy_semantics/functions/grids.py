@@ -1,6 +1,8 @@
-"""Iterators over all places of a grid: `np.ndindex`, `np.ndenumerate`, `itertools.product` of ranges.
+"""Iterators over all places of a grid: `np.ndindex`, `np.ndenumerate`, `itertools.product` of ranges; and
+over floats at equal distances, the number of which is traced: `np.arange`.
 
-In: extents that are known. Out: traced iterators of one position, so that a `for` loop over them is one loop.
+In: extents that are known; bounds that are not. Out: traced iterators of one position, so that a `for` loop
+over them is one loop.
 """
 
 from __future__ import annotations
@@ -13,13 +15,21 @@ from typing import Any
 
 import numpy as np
 
+from jitcore import lax
+from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.tables import creates
+from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.numbers import Number
+from jitcore.numpy_semantics.values.promotion import to_raw
+from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import has_handle
-from jitcore.rewriter.control_flow.iterators import TracedIterator
+from jitcore.rewriter.control_flow.iterators import CountIterator, TracedIterable, TracedIterator
 from jitcore.rewriter.handles import Handle, current
 
+#: Elements of an `np.arange`.
+_MOST = 1 << 40
 _REMEDY = "make it in the head of its loop: for i, j in np.ndindex(x.shape)"
 
 
@@ -78,6 +88,55 @@ class Grid:
 
     def __next__(self):
         raise not_traceable("next() of an iterator over a grid", _REMEDY)
+
+
+class SpacedIterator(CountIterator):
+    """NumPy's floats of `np.arange(first, stop, second - first)`, `count` of them."""
+
+    def __init__(self, first: Array, second: Array, count: Number, position: Any = 0):
+        super().__init__(0, 1, count, position)
+        self.first, self.second = first, second
+
+    def structure(self) -> Any:
+        return "arange", id(self.first), id(self.second), id(self.count)
+
+    def rebuild(self, children: Sequence) -> SpacedIterator:
+        return SpacedIterator(self.first, self.second, self.count, children[0])
+
+    def advance(self) -> tuple[Any, SpacedIterator]:
+        place, behind = super().advance()
+        raw = to_raw(place, np.float64)
+        distant = lax.add(self.first, lax.mul(raw, lax.sub(self.second, self.first)))
+        return Scalar(lax.select(lax.eq(raw, np.float64(1)), self.second, distant)), behind
+
+
+class Spaced(TracedIterable):
+    """What `np.arange` gives where the number of elements is traced: what a loop goes through, no more."""
+
+    def refuse(self, *_: Any) -> Any:
+        """Raises: NotTraceable."""
+        raise not_traceable("np.arange() whose length is traced")
+
+    __getattr__ = __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = refuse
+    start = stop = step = index = count = property(refuse)
+    for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+        locals()[f"__{_name}__"] = locals()[f"__r{_name}__"] = refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = refuse
+
+
+def make_spaced(start: Any, stop: Any, step: Any) -> Spaced:
+    """np.arange of floats, of which some are traced; Python tells what cannot be counted."""
+    first, behind, step = (to_raw(one, np.float64) for one in (start, stop, step))
+    distance = lax.sub(behind, first)
+    length = lax.div(distance, step)
+    is_none = lax.bitwise_and(lax.eq(length, np.float64(0)), lax.ne(distance, np.float64(0)))
+    is_large = lax.bitwise_not(lax.lt(lax.abs(length), np.float64(_MOST)))
+    is_unknown = lax.bitwise_or(is_none, is_large)
+    fail(is_unknown, ValueError("arange: cannot compute length"))
+    rounded = lax.max(lax.select(is_unknown, np.float64(0), lax.ceil(length)), np.float64(0))
+    count = Number(int, lax.convert_element_type(rounded, np.int64), interval=(0, _MOST))
+    second = lax.add(first, step)
+    return Spaced(np.ndarray, lambda: SpacedIterator(first, second, count))
 
 
 def _make_grid(ranges: Sequence[range], array: NDArray | None = None) -> Grid | None:
