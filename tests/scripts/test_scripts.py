@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -333,6 +334,25 @@ SCRIPTS = {
         for k in range(40_000):
             simulation.advance()
         total, log = [simulation.n, round(float(simulation.u.sum()), 9)], simulation.log.getvalue()
+    """,
+    "flags together, other names of members, and their values": """
+        import enum
+        class Right(enum.Flag):
+            READ, WRITE, BOTH = 1, 2, 3
+        class Size(enum.Enum):
+            SMALL, LARGE, HUGE = 1, 8, 8
+        def cost(n, right, size):
+            total = 0.0
+            for k in range(n):
+                if Right.READ in right:
+                    total += 1.5
+                if right is Right.BOTH:
+                    total += size.value + (k & 3)
+                if size is Size.HUGE:
+                    total -= 0.5
+            return total
+        total = [cost(40_000, right, size) for size in Size
+                 for right in (Right.READ, Right.WRITE, Right.READ | Right.WRITE, Right(0))]
     """,
     "objects in a list, and the last of them": """
         import numpy as np
@@ -872,6 +892,33 @@ def test_objects_of_own_modules_are_told(tmp_path, monkeypatch):
     assert found["totals"] == expected["totals"] and found["values"] == expected["values"]
     assert any(unit.fate.entries for unit in sampler.units if unit.fate), [
         unit.fate and unit.fate.reason for unit in sampler.units]
+
+
+@pytest.mark.parametrize("before, after, line", [
+    ("LOW, HIGH, TOP = 1, 5, 1", "LOW, HIGH, TOP = 1, 5, 5", "1.0 if changed.Level.TOP is changed.Level.LOW else 2.0"),
+    ("LOW, HIGH = 1, 5", "LOW, HIGH = 1, 6", "changed.Level.HIGH.value"),
+    ("LOW, HIGH = 1, 5", "LOW, HIGH = 1, 5\n    @property\n    def weight(self): return 3.0",
+     "getattr(changed.Level.LOW, 'weight', 2.0)"),
+    ("LOW = 1", "LOW = 1\n    def __str__(self): return 'x'", "len(str(changed.Level.LOW))")])
+def test_programs_are_not_used_for_enumerations_that_have_changed(before, after, line, tmp_path, monkeypatch):
+    source = f"import changed\ntotal = 0.0\nfor k in range(40_000):\n    total += {line}\n"
+    monkeypatch.syspath_prepend(tmp_path)
+    with config.override(cache_dir=str(tmp_path / "cache")):
+        for members in (before, before, after, before):
+            (tmp_path / "changed.py").write_text(f"import enum\nclass Level(enum.Enum):\n    {members}\n")
+            shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+            expected = run(source)[0]["total"]
+            del sys.modules["changed"]
+            sampler = Sampler(sys.path[:])
+            sampler.workshop.helper = Inline()
+            hook = Hook([str(tmp_path)], sampler.prepare)
+            hook.install()
+            try:
+                assert run(source, sampler)[0]["total"] == expected
+            finally:
+                hook.remove()
+                del sys.modules["changed"]
+            sampler.keep()
 
 
 def test_sizes_that_come_again_have_their_programs(tmp_path):
