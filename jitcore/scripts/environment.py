@@ -304,7 +304,7 @@ def tell_enum(kind: enum.EnumMeta) -> tuple[str, list[tuple[str, Any]], dict[str
 
 
 def find_member(classes: Mapping[int, type] | Sequence[type], told: tuple[int, Any]) -> enum.Enum:
-    """The member of an enumeration that a persistent id tells by its value, as flags together have no name."""
+    """The member of an enumeration that a persistent id tells, by its value: flags together have no name."""
     number, value = told
     return classes[number](value)
 

@@ -1,6 +1,7 @@
 """Scripts whose loops are compiled while they run do what they do in plain Python, and their loops are entered."""
 
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -15,7 +16,7 @@ import pytest
 
 from jitcore.backends.cpu.machine import host
 from jitcore.config import config
-from jitcore.scripts import learned, loops, sampling
+from jitcore.scripts import learned, loops, sampling, workshop
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.learned import add_lesson
 from jitcore.scripts.loops import LoopFate
@@ -919,6 +920,30 @@ def test_programs_are_not_used_for_enumerations_that_have_changed(before, after,
                 hook.remove()
                 del sys.modules["changed"]
             sampler.keep()
+
+
+def test_no_tick_comes_while_the_workshop_is_loaded(monkeypatch):
+    """It would find half of a module."""
+    seen = []
+    monkeypatch.setattr(workshop, "Workshop", lambda sampler, path: seen.append(sampler.is_busy))
+    sampler = Sampler([])
+    assert sampler.workshop is None and seen == [True] and not sampler.is_busy
+
+
+def test_what_is_no_folder_in_the_path_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "added_late.py").write_text("x = 1")
+    prepared = []
+    hook = Hook([], lambda read, path, *_: prepared.append(path) or read()[0])
+    hook.install()
+    try:
+        for one in (3, None, tmp_path, b"bytes", str(tmp_path), str(tmp_path)):
+            monkeypatch.setattr(sys, "path", [*sys.path, one])
+        module = importlib.import_module("added_late")
+        sys.path.append("a\0b")
+    finally:
+        hook.remove()
+        sys.modules.pop("added_late", None)
+    assert module.x == 1 and prepared == [str(tmp_path / "added_late.py")]
 
 
 def test_sizes_that_come_again_have_their_programs(tmp_path):
