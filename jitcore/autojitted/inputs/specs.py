@@ -269,6 +269,7 @@ class UnreadSpec(Spec):
 
 class Unread:
     """Stands for it. Whatever comes to it otherwise than by the attribute cannot be traced either."""
+
     __slots__ = ("reason",)
 
     def __init__(self, reason: str):
