@@ -30,6 +30,8 @@ __all__ = ["AGAIN", "ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFat
 #: it is given up; how many programs for values of other kinds are made,
 #: one after the other, that are not worth what they cost, before it is waited for better ones.
 AGAIN, MISSES, ANEW = 5, 20, 3
+#: One of how many entries has to be refused until another program is made.
+OFTEN = 8
 #: Programs of a unit that are kept.
 MOST = 8
 #: How many times the ticks that a unit has had it must have had when it is tried again.
@@ -60,7 +62,7 @@ class Fate:
         self._state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
         self.others: list[Region | tuple[FromDisk, Names]] = []
-        self._until, self._n_vain, self._gained = 0, 0, 0.0
+        self._until, self._n_vain, self._gained, self._renewed = 0, 0, 0.0, 0.0
         self._kept: Region | None = None
         self.entries, self.seconds, self._entries_before = 0, 0.0, 0
         self.untried, self.is_new, self.pace = TRIALS, True, 0.0
@@ -125,9 +127,10 @@ class Fate:
 
     def renew(self) -> None:
         """Another program is made, for values of another kind."""
-        self._n_vain = 0 if self.gained > self.cost else self._n_vain + 1
+        gained, self._renewed = self.replaced - self._renewed, self.replaced
+        self._n_vain = 0 if gained > self.cost else self._n_vain + 1
         known = [self.region, *self.others]
-        self.others = [one for one in known if isinstance(one, tuple) or one.is_proven][:MOST]
+        self.others = [one for one in known if isinstance(one, tuple) or one.is_proven or one.is_compared][:MOST]
         if self._n_vain <= ANEW:
             self.clear()
         else:
@@ -150,7 +153,8 @@ class Fate:
     def _take_up(self, region: Region) -> None:
         """Goes on with a program that was made before."""
         self.region, self.state = region, State.READY
-        self.untried, self.is_new = (0, False) if region.is_proven else (TRIALS, True)
+        self.is_new = not region.is_proven
+        self.untried = 0 if region.is_proven or region.is_compared else TRIALS
 
     def take(self, region: Region) -> None:
         """Takes over a program."""
@@ -169,7 +173,7 @@ class Fate:
 
     def compare(self, difference: str) -> None:
         """Notes where its program and Python differ, "" if they do not."""
-        self.untried = 0
+        self.untried, self.region.is_compared = 0, True
         self.compared += 1
         if difference:
             self.differs = difference
@@ -178,7 +182,7 @@ class Fate:
     def miss(self) -> None:
         """Notes that no program is for some values."""
         self.misses += 1
-        if self.misses >= MISSES and self.misses > self.entries - self._entries_before:
+        if self.misses >= MISSES and OFTEN * self.misses > self.entries - self._entries_before:
             self.renew()
 
     def describe(self) -> Lesson | None:
