@@ -129,8 +129,9 @@ class Fate:
         """Another program is made, for values of another kind."""
         gained, self._renewed = self.replaced - self._renewed, self.replaced
         self._n_vain = 0 if gained > self.cost else self._n_vain + 1
-        known = [self.region, *self.others]
-        self.others = [one for one in known if isinstance(one, tuple) or one.is_proven or one.is_compared][:MOST]
+        self._note_tried()
+        self.others = [one for one in (self.region, *self.others)
+                       if isinstance(one, tuple) or one.is_proven or one.is_tried][:MOST]
         if self._n_vain <= ANEW:
             self.clear()
         else:
@@ -144,17 +145,22 @@ class Fate:
                 region = self._load(*found) if isinstance(found, tuple) else found
             except Exception:  # what it refers to is gone
                 continue
+            self._note_tried()
             self.others.insert(0, self.region)
             self.clear()
             self._take_up(region)
             return True
         return False
 
+    def _note_tried(self) -> None:
+        """Before it goes on with another program: whether this one need not be tried again."""
+        self.region.is_tried |= not self.untried
+
     def _take_up(self, region: Region) -> None:
         """Goes on with a program that was made before."""
         self.region, self.state = region, State.READY
         self.is_new = not region.is_proven
-        self.untried = 0 if region.is_proven or region.is_compared else TRIALS
+        self.untried = 0 if region.is_proven or region.is_tried else TRIALS
 
     def take(self, region: Region) -> None:
         """Takes over a program."""
@@ -173,7 +179,7 @@ class Fate:
 
     def compare(self, difference: str) -> None:
         """Notes where its program and Python differ, "" if they do not."""
-        self.untried, self.region.is_compared = 0, True
+        self.untried = 0
         self.compared += 1
         if difference:
             self.differs = difference

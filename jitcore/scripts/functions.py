@@ -169,8 +169,8 @@ class FunctionFate(Fate):
         return found
 
     def _call_other(self, values: tuple) -> Any:
-        """Goes on with the other program that is for these values, if there is one; that which was not used for
-        the longest time is asked first."""
+        """Goes on with the other program that is for these values, if there is one. That which was not used
+        for the longest time is asked first."""
         for place in reversed(range(len(self.others))):
             one = self.others[place]
             try:
@@ -181,8 +181,12 @@ class FunctionFate(Fate):
             found = region.call(*values)
             if found is not DECLINED:
                 del self.others[place]
-                self.others.insert(0, self.region)
-                self._take_up(region)
+                if self.untried:  # it goes on waiting for its values
+                    self.others.insert(0, region)
+                else:
+                    self._note_tried()
+                    self.others.insert(0, self.region)
+                    self._take_up(region)
                 return found
         return DECLINED
 

@@ -107,10 +107,10 @@ class Region:
 
     Attributes:
         call: the function of its inputs. is_proven: whether it was compared with Python, and is faster;
-            is_compared: whether it was compared. in_python, compiled: seconds of calls that were timed.
+            is_tried: whether that was tried. in_python, compiled: seconds of calls that were timed.
     """
 
-    is_proven = is_compared = False
+    is_proven = is_tried = False
 
     def __init__(self, program: FromDisk, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
         self.program, self.find, self.names = program, find, names

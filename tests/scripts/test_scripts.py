@@ -977,6 +977,33 @@ def test_sizes_that_come_again_have_their_programs(tmp_path):
     assert calls[4].entries > 500 and calls[11].entries >= 3, calls
 
 
+@pytest.mark.parametrize("order", ["k % 2", "random.randrange(6)"])
+def test_kinds_that_take_turns_have_a_program_each(order, tmp_path):
+    """Calls find the one that takes them, and nothing is forgotten between."""
+    source = textwrap.dedent(f"""
+        import random
+        import numpy as np
+
+        def smooth(u):
+            for _ in range(3):
+                u = 0.5 * u + 0.25 * np.roll(u, 1) + 0.25 * np.roll(u, -1) - 1e-3 * u * u
+            return u
+
+        random.seed(1)
+        parts = [np.linspace(0.0, 1.0, n) for n in range(20, 26)]
+        calls = map(smooth, [parts[{order}] for k in range(9_000)])
+        total = round(float(sum(map(np.sum, calls))), 6)
+        """)
+    expected = run(source)[0]["total"]
+    with config.override(cache_dir=str(tmp_path)):
+        names, _, first = run_sampled(source)
+        first.keep()
+        again, _, second = run_sampled(source)
+    assert names["total"] == again["total"] == expected
+    found = [max(unit.fate.entries for unit in one.units if unit.fate) for one in (first, second)]
+    assert found[0] > 3_000 and found[1] > 6_000 and len(second.workshop.helper.jobs) < 10, found
+
+
 def test_what_was_too_short_is_tried_again():
     source = textwrap.dedent("""
         def total(n):
