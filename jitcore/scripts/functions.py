@@ -42,7 +42,7 @@ class FunctionFate(Fate):
         self._in_python: list[float] = []
         self._compiled: list[float] = []
         self._known, self._n_missed = 0.0, 0  # seconds of a call in Python; misses one after the other
-        self._n_weighed = 0  # entries whose seconds are known
+        self._n_weighed = self._n_found = 0  # entries whose seconds are known; by others while one is made
         self._plain: FunctionType | None = None
         super().__init__(workshop, unit)
 
@@ -54,7 +54,7 @@ class FunctionFate(Fate):
         self._known = min(self._in_python, default=self._known)
         super().clear()
         self._first, self._in_python, self._compiled, self._n_missed = [], [], [], 0
-        self._n_weighed = self.entries
+        self._n_weighed, self._n_found = self.entries, 0
         self.unit.slot.call = self.unit.call
 
     def _take_up(self, region: Region) -> None:
@@ -85,6 +85,13 @@ class FunctionFate(Fate):
         if frame.f_code.co_name in frame.f_code.co_names:
             self.give_up("it calls itself")
             return DECLINED
+        found = self._call_other(values) if not self.checks else DECLINED
+        if found is not DECLINED:  # another one is made for values that none takes
+            self.entries += 1
+            self._n_found += 1
+            if self._n_found > MISSES:  # which do not come any more
+                self._take_up(self.others.pop(0))
+            return found
         result, seconds = self._run_plain(values)
         self._first.append(seconds)
         if len(self._first) < TIMED and seconds < LONG:
