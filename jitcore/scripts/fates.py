@@ -30,8 +30,6 @@ __all__ = ["AGAIN", "ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFat
 #: it is given up; how many programs for values of other kinds are made,
 #: one after the other, that are not worth what they cost, before it is waited for better ones.
 AGAIN, MISSES, ANEW = 5, 20, 3
-#: One of how many entries has to be refused until another program is made.
-OFTEN = 8
 #: Programs of a unit that are kept.
 MOST = 8
 #: How many times the ticks that a unit has had it must have had when it is tried again.
@@ -55,7 +53,10 @@ class Fate:
     cost: seconds of processor time that compiling it took.
     is_new: whether it was not entered yet, by this run or earlier ones.
     pace: seconds of an iteration in Python, or 0 where that is not known.
+    often: one of how many entries has to be refused until another program is made.
     """
+
+    often = 1
 
     def __init__(self, workshop: Workshop, unit: Unit):
         self.workshop, self.unit = workshop, unit
@@ -188,7 +189,7 @@ class Fate:
     def miss(self) -> None:
         """Notes that no program is for some values."""
         self.misses += 1
-        if self.misses >= MISSES and OFTEN * self.misses > self.entries - self._entries_before:
+        if self.misses >= MISSES and self.often * self.misses > self.entries - self._entries_before:
             self.renew()
 
     def describe(self) -> Lesson | None:

@@ -37,6 +37,8 @@ TIMED, AROUND, WORTH = 20, 1e-6, 0.7
 class FunctionFate(Fate):
     """Of a function."""
 
+    often = 8
+
     def __init__(self, workshop: Workshop, unit: Unit):
         self._first: list[float] = []
         self._in_python: list[float] = []
