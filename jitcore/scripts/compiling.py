@@ -302,7 +302,7 @@ class _Pickler(pickle.Pickler):
         for number, kind in rebuilt.classes.items():
             self.known[id(kind)] = "class", number
             for member in kind if isinstance(kind, enum.EnumMeta) else ():
-                self.known[id(member)] = "member", (number, member.name)
+                self.known[id(member)] = "member", (number, member.value)
         for number, generator in rebuilt.generators.items():
             self.known[id(generator)] = "generator", number
         for value in constants:

@@ -206,7 +206,7 @@ class _Pickler(pickle.Pickler):
                 return "opaque", f"class {value.__name__}"
             return "class", self.described.classes.number(value)
         if is_plain_enum(kind):
-            return "member", (self.described.classes.number(kind), value.name)
+            return "member", (self.described.classes.number(kind), value.value)
         if kind in _TOLD:
             return None
         if np is not None and isinstance(value, (np.generic, np.dtype, np.ufunc)):
@@ -278,19 +278,35 @@ def is_plain_class(kind: type) -> bool:
 
 
 def is_plain_enum(kind: type) -> bool:
-    """Whether a class is an enumeration of the script, of numbers and texts, without functions of its own."""
-    if type(kind) is not enum.EnumMeta or not is_own(kind.__module__):
+    """Whether a class is an enumeration of the script, of numbers and texts, that has nothing but members."""
+    if type(kind) is not enum.EnumMeta or not is_own(kind.__module__) or len(kind.__bases__) != 1:
         return False
-    (base,), own = kind.__bases__[-1:], [one for one in vars(kind).values() if callable(one)]
-    return len(kind.__bases__) == 1 and base.__module__ == enum.__name__ and all(
-        type(one.value) in (int, float, str) and one.name for one in kind) and not any(
-        getattr(one, "__module__", None) == kind.__module__ for one in own)
+    members = kind.__members__
+    return kind.__base__.__module__ == enum.__name__ and all(
+        type(one.value) in (int, float, str) and one.value == one.value and one.name and _is_hidden(vars(one))
+        for one in members.values()) and all(
+        name in members or _is_hidden([name]) and
+        getattr(getattr(one, "__func__", one), "__module__", None) != kind.__module__
+        for name, one in vars(kind).items())
 
 
-def find_member(classes: Mapping[int, type] | Sequence[type], told: tuple[int, str]) -> enum.Enum:
-    """The member of an enumeration that a persistent id names."""
-    number, name = told
-    return classes[number][name]
+def _is_hidden(names: Iterable[str]) -> bool:
+    """Whether `enum` has made variables of these names."""
+    return all(name[0] == name[-1] == "_" for name in names)
+
+
+def tell_enum(kind: enum.EnumMeta) -> tuple[str, list[tuple[str, Any]], dict[str, Any]]:
+    """What a plain enumeration is made of: the name of its base, its members and their other names, and what
+    its base is given besides."""
+    members = [(name, one.value) for name, one in kind.__members__.items()]
+    boundary = getattr(kind, "_boundary_", None)
+    return kind.__base__.__name__, members, {} if boundary is None else {"boundary": boundary}
+
+
+def find_member(classes: Mapping[int, type] | Sequence[type], told: tuple[int, Any]) -> enum.Enum:
+    """The member of an enumeration that a persistent id tells, by its value: flags together have no name."""
+    number, value = told
+    return classes[number](value)
 
 
 _SPECIAL = frozenset("__new__ __getattr__ __getattribute__ __setattr__ __delattr__ __reduce__ __reduce_ex__ "
@@ -347,8 +363,7 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
                one.__qualname__, one.__module__, len(one.__closure__ or ())) for one in described.functions]
     modules = [names.get("__name__", "?") for names in described.modules]
     classes = [(one.__name__, one.__qualname__, one.__module__,
-                (one.__base__.__name__, [(member.name, member.value) for member in one])
-                if is_plain_enum(one) else
+                tell_enum(one) if is_plain_enum(one) else
                 [described.classes.number(base) for base in one.__bases__ if base is not object])
                for one in described.classes]
     return pickle.dumps((modules, shells, classes, body), 5), described
@@ -414,7 +429,8 @@ class Rebuilt:
         if number not in self.classes:
             name, qualname, module, bases = told[number]
             if isinstance(bases, tuple):  # of an enumeration, with its members
-                made = getattr(enum, bases[0])(name, bases[1], module=module, qualname=qualname)
+                base, members, how = bases
+                made = getattr(enum, base)(name, members, module=module, qualname=qualname, **how)
             else:
                 made = type(name, tuple(self._make_class(base, told) for base in bases),
                             {"__module__": module})

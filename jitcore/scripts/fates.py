@@ -53,14 +53,17 @@ class Fate:
     cost: seconds of processor time that compiling it took.
     is_new: whether it was not entered yet, by this run or earlier ones.
     pace: seconds of an iteration in Python, or 0 where that is not known.
+    often: one of how many entries has to be refused until another program is made.
     """
+
+    often = 1
 
     def __init__(self, workshop: Workshop, unit: Unit):
         self.workshop, self.unit = workshop, unit
         self._state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
         self.others: list[Region | tuple[FromDisk, Names]] = []
-        self._until, self._n_vain, self._gained = 0, 0, 0.0
+        self._until, self._n_vain, self._gained, self._renewed = 0, 0, 0.0, 0.0
         self._kept: Region | None = None
         self.entries, self.seconds, self._entries_before = 0, 0.0, 0
         self.untried, self.is_new, self.pace = TRIALS, True, 0.0
@@ -125,9 +128,11 @@ class Fate:
 
     def renew(self) -> None:
         """Another program is made, for values of another kind."""
-        self._n_vain = 0 if self.gained > self.cost else self._n_vain + 1
-        known = [self.region, *self.others]
-        self.others = [one for one in known if isinstance(one, tuple) or one.is_proven][:MOST]
+        gained, self._renewed = self.replaced - self._renewed, self.replaced
+        self._n_vain = 0 if gained > self.cost else self._n_vain + 1
+        self._note_tried()
+        self.others = [one for one in (self.region, *self.others)
+                       if isinstance(one, tuple) or one.is_proven or one.is_tried][:MOST]
         if self._n_vain <= ANEW:
             self.clear()
         else:
@@ -141,16 +146,22 @@ class Fate:
                 region = self._load(*found) if isinstance(found, tuple) else found
             except Exception:  # what it refers to is gone
                 continue
+            self._note_tried()
             self.others.insert(0, self.region)
             self.clear()
             self._take_up(region)
             return True
         return False
 
+    def _note_tried(self) -> None:
+        """Before it goes on with another program: whether this one need not be tried again."""
+        self.region.is_tried |= not self.untried
+
     def _take_up(self, region: Region) -> None:
         """Goes on with a program that was made before."""
         self.region, self.state = region, State.READY
-        self.untried, self.is_new = (0, False) if region.is_proven else (TRIALS, True)
+        self.is_new = not region.is_proven
+        self.untried = 0 if region.is_proven or region.is_tried else TRIALS
 
     def take(self, region: Region) -> None:
         """Takes over a program."""
@@ -178,7 +189,7 @@ class Fate:
     def miss(self) -> None:
         """Notes that no program is for some values."""
         self.misses += 1
-        if self.misses >= MISSES and self.misses > self.entries - self._entries_before:
+        if self.misses >= MISSES and self.often * self.misses > self.entries - self._entries_before:
             self.renew()
 
     def describe(self) -> Lesson | None:

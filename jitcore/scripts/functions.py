@@ -14,7 +14,7 @@ from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.scripts.entries import list_parameters
-from jitcore.scripts.fates import AGAIN, Fate
+from jitcore.scripts.fates import AGAIN, MISSES, Fate
 from jitcore.scripts.gates import DECLINED, Prepared
 from jitcore.scripts.regions import Region
 from jitcore.scripts.trial import Copies, Unchecked, is_alike
@@ -37,29 +37,42 @@ TIMED, AROUND, WORTH = 20, 1e-6, 0.7
 class FunctionFate(Fate):
     """Of a function."""
 
+    often = 8
+
     def __init__(self, workshop: Workshop, unit: Unit):
-        super().__init__(workshop, unit)
         self._first: list[float] = []
         self._in_python: list[float] = []
         self._compiled: list[float] = []
         self._known, self._n_missed = 0.0, 0  # seconds of a call in Python; misses one after the other
+        self._n_weighed = self._n_found = 0  # entries whose seconds are known; by others while one is made
         self._plain: FunctionType | None = None
+        super().__init__(workshop, unit)
 
     @property
     def gained(self) -> float:
-        return (self.entries - self._entries_before) * min(self._in_python, default=self._known)
+        return (self.entries - self._n_weighed) * min(self._in_python, default=self._known)
 
     def clear(self) -> None:
         self._known = min(self._in_python, default=self._known)
         super().clear()
         self._first, self._in_python, self._compiled, self._n_missed = [], [], [], 0
+        self._n_weighed, self._n_found = self.entries, 0
         self.unit.slot.call = self.unit.call
 
-    def turn(self) -> bool:
-        is_there = super().turn()
-        if is_there and not self.is_new:
+    def _take_up(self, region: Region) -> None:
+        """What was timed of it goes on, as each call may be for another program."""
+        self._gained, self._n_weighed = self.replaced, self.entries
+        self._known = min(self._in_python, default=self._known)
+        super()._take_up(region)
+        self._in_python, self._compiled = region.in_python, region.compiled
+        self.unit.slot.call = self.unit.call
+        if self._known and not self.is_new:
+            self._settle()
+
+    def _settle(self) -> None:
+        """The program is asked from now on, and nothing is timed."""
+        if not self.checks:
             self.unit.slot.call = self._call
-        return is_there
 
     def call(self, frame: FrameType, values: tuple) -> Any:
         """A frame of the function has begun."""
@@ -74,6 +87,13 @@ class FunctionFate(Fate):
         if frame.f_code.co_name in frame.f_code.co_names:
             self.give_up("it calls itself")
             return DECLINED
+        found = self._call_other(values) if not self.checks else DECLINED
+        if found is not DECLINED:  # another one is made for values that none takes
+            self.entries += 1
+            self._n_found += 1
+            if self._n_found > MISSES:  # which do not come any more
+                self._take_up(self.others.pop(0))
+            return found
         result, seconds = self._run_plain(values)
         self._first.append(seconds)
         if len(self._first) < TIMED and seconds < LONG:
@@ -87,6 +107,7 @@ class FunctionFate(Fate):
 
     def take(self, region: Region) -> None:
         super().take(region)
+        self._in_python, self._compiled = region.in_python, region.compiled
         self.unit.gate.open()
 
     # -- the first calls -------------------------------------------------------------------------------------
@@ -99,6 +120,9 @@ class FunctionFate(Fate):
             found = copies.run(call, *given)
         except Unchecked:
             self.untried = 0
+            return DECLINED
+        if found is DECLINED and self.checks:
+            self._miss()
             return DECLINED
         if found is DECLINED:
             return self._call(*values)
@@ -114,19 +138,22 @@ class FunctionFate(Fate):
         if len(self._in_python) <= len(self._compiled):
             result, seconds = self._run_plain(values)
             self._in_python.append(seconds)
+            if not self.is_new:
+                self._settle()
             return result
         start = perf_counter()
         found = self._call(*values)
         seconds = perf_counter() - start
         if found is DECLINED or not self.is_new:
             return found
-        self._compiled.append(seconds)
+        self._compiled.append(seconds)  # of the program that was found
         self.seconds += seconds
-        if len(self._compiled) == TIMED:
+        if len(self._compiled) >= TIMED and self._in_python:
             if min(self._compiled) + AROUND > WORTH * min(self._in_python):
                 self.rest("its program takes about as long as Python")
             else:
-                self.unit.slot.call, self.is_new, self.region.is_proven = self._call, False, True
+                self.is_new, self.region.is_proven = False, True
+                self._settle()
         return found
 
     def _run_plain(self, values: tuple) -> tuple[Any, float]:
@@ -140,19 +167,43 @@ class FunctionFate(Fate):
 
     def _call(self, *values: Any) -> Any:
         """Has the program do it that is for these values."""
-        for _ in range(1 + len(self.others)):
-            found = self.region.call(*values)
+        found = self.region.call(*values)
+        if found is DECLINED and self.others:
+            found = self._call_other(values)
+        if found is DECLINED:
+            self._miss()
+        else:
+            self.entries += 1
+            self._n_missed = 0
+        return found
+
+    def _call_other(self, values: tuple) -> Any:
+        """Goes on with the other program that is for these values, if there is one. That which was not used
+        for the longest time is asked first."""
+        for place in reversed(range(len(self.others))):
+            one = self.others[place]
+            try:
+                region = self.others[place] = self._load(*one) if isinstance(one, tuple) else one
+            except Exception:  # what it refers to is gone
+                del self.others[place]
+                continue
+            found = region.call(*values)
             if found is not DECLINED:
-                self.entries += 1
-                self._n_missed = 0
+                del self.others[place]
+                if self.untried:  # it goes on waiting for its values
+                    self.others.insert(0, region)
+                else:
+                    self._note_tried()
+                    self.others.insert(0, self.region)
+                    self._take_up(region)
                 return found
-            if not self.turn():
-                break
+        return DECLINED
+
+    def _miss(self) -> None:
         self.miss()
         self._n_missed += 1
-        if self.region is not None and self._n_missed > AGAIN:
+        if self.region is not None and self._n_missed > (MISSES if self.untried else AGAIN):
             self.renew()
-        return DECLINED
 
 
 def find_function(prepared: Prepared, names: dict[str, Any]) -> FunctionType:

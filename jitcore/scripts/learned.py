@@ -46,8 +46,8 @@ class Names(namedtuple("Names", "functions modules classes")):
         if kind == "module object":
             return sys.modules[self.modules[number]]
         if kind == "member":
-            place, name = number
-            return self.find(restore, "class", place)[name]
+            place, value = number
+            return self.find(restore, "class", place)(value)
         known = {"function": self.functions, "code": self.functions, "class": self.classes}.get(kind, ())
         if number < len(known) and known[number] is not None:
             module, name, digest = known[number]
@@ -129,7 +129,8 @@ def digest_value(value: Any, restore: Restore) -> bytes | None:
     if not isinstance(value, type):
         return None
     if hasattr(value, "__members__"):  # an enumeration
-        return digest(repr((value.__bases__, [*value], sorted(vars(value)))).encode())
+        return digest(repr((value.__bases__, [*value.__members__.items()], sorted(vars(value)),
+                            getattr(value, "_boundary_", None))).encode())
     parts = []
     for base in value.__mro__[:-1]:
         for name, one in sorted(vars(base).items()):

@@ -106,15 +106,18 @@ class Region:
         another process finds these.
 
     Attributes:
-        call: the function of its inputs. is_proven: whether it was compared with Python, and is faster.
+        call: the function of its inputs. is_proven: whether it was compared with Python, and is faster;
+            is_tried: whether that was tried. in_python, compiled: seconds of calls that were timed.
     """
 
-    is_proven = False
+    is_proven = is_tried = False
 
     def __init__(self, program: FromDisk, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
         self.program, self.find, self.names = program, find, names
         numbers = {HEAD: HEAD} | {offset: number for number, offset in enumerate(places)}
         self.exits = [find_first(numbers, offsets) for offsets in program.exits]
+        self.in_python: list[float] = []
+        self.compiled: list[float] = []
         self._referred: set[tuple[str, int]] = set()
         self.call = self.define(self._note)
 

@@ -60,9 +60,13 @@ class Sampler:
 
     @functools.cached_property
     def workshop(self) -> Workshop:
-        from jitcore.scripts.workshop import Workshop  # takes 10 ms to load
+        is_busy, self.is_busy = self.is_busy, True  # a tick meanwhile would find half of the module
+        try:
+            from jitcore.scripts.workshop import Workshop  # takes 10 ms to load
 
-        return Workshop(self, self.path)
+            return Workshop(self, self.path)
+        finally:
+            self.is_busy = is_busy
 
     # -- the script's code -----------------------------------------------------------------------------------
     def prepare(self, make: Callable[[], tuple[CodeType, bytes]], *parts: object) -> CodeType:

@@ -1,9 +1,11 @@
 """Scripts whose loops are compiled while they run do what they do in plain Python, and their loops are entered."""
 
 import contextlib
+import importlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,7 +16,7 @@ import pytest
 
 from jitcore.backends.cpu.machine import host
 from jitcore.config import config
-from jitcore.scripts import learned, loops, sampling
+from jitcore.scripts import learned, loops, sampling, workshop
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.learned import add_lesson
 from jitcore.scripts.loops import LoopFate
@@ -333,6 +335,25 @@ SCRIPTS = {
         for k in range(40_000):
             simulation.advance()
         total, log = [simulation.n, round(float(simulation.u.sum()), 9)], simulation.log.getvalue()
+    """,
+    "flags together, other names of members, and their values": """
+        import enum
+        class Right(enum.Flag):
+            READ, WRITE, BOTH = 1, 2, 3
+        class Size(enum.Enum):
+            SMALL, LARGE, HUGE = 1, 8, 8
+        def cost(n, right, size):
+            total = 0.0
+            for k in range(n):
+                if Right.READ in right:
+                    total += 1.5
+                if right is Right.BOTH:
+                    total += size.value + (k & 3)
+                if size is Size.HUGE:
+                    total -= 0.5
+            return total
+        total = [cost(40_000, right, size) for size in Size
+                 for right in (Right.READ, Right.WRITE, Right.READ | Right.WRITE, Right(0))]
     """,
     "objects in a list, and the last of them": """
         import numpy as np
@@ -874,6 +895,57 @@ def test_objects_of_own_modules_are_told(tmp_path, monkeypatch):
         unit.fate and unit.fate.reason for unit in sampler.units]
 
 
+@pytest.mark.parametrize("before, after, line", [
+    ("LOW, HIGH, TOP = 1, 5, 1", "LOW, HIGH, TOP = 1, 5, 5", "1.0 if changed.Level.TOP is changed.Level.LOW else 2.0"),
+    ("LOW, HIGH = 1, 5", "LOW, HIGH = 1, 6", "changed.Level.HIGH.value"),
+    ("LOW, HIGH = 1, 5", "LOW, HIGH = 1, 5\n    @property\n    def weight(self): return 3.0",
+     "getattr(changed.Level.LOW, 'weight', 2.0)"),
+    ("LOW = 1", "LOW = 1\n    def __str__(self): return 'x'", "len(str(changed.Level.LOW))")])
+def test_programs_are_not_used_for_enumerations_that_have_changed(before, after, line, tmp_path, monkeypatch):
+    source = f"import changed\ntotal = 0.0\nfor k in range(40_000):\n    total += {line}\n"
+    monkeypatch.syspath_prepend(tmp_path)
+    with config.override(cache_dir=str(tmp_path / "cache")):
+        for members in (before, before, after, before):
+            (tmp_path / "changed.py").write_text(f"import enum\nclass Level(enum.Enum):\n    {members}\n")
+            shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+            expected = run(source)[0]["total"]
+            del sys.modules["changed"]
+            sampler = Sampler(sys.path[:])
+            sampler.workshop.helper = Inline()
+            hook = Hook([str(tmp_path)], sampler.prepare)
+            hook.install()
+            try:
+                assert run(source, sampler)[0]["total"] == expected
+            finally:
+                hook.remove()
+                del sys.modules["changed"]
+            sampler.keep()
+
+
+def test_no_tick_comes_while_the_workshop_is_loaded(monkeypatch):
+    """It would find half of a module."""
+    seen = []
+    monkeypatch.setattr(workshop, "Workshop", lambda sampler, path: seen.append(sampler.is_busy))
+    sampler = Sampler([])
+    assert sampler.workshop is None and seen == [True] and not sampler.is_busy
+
+
+def test_what_is_no_folder_in_the_path_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "added_late.py").write_text("x = 1")
+    prepared = []
+    hook = Hook([], lambda read, path, *_: prepared.append(path) or read()[0])
+    hook.install()
+    try:
+        for one in (3, None, tmp_path, b"bytes", str(tmp_path), str(tmp_path)):
+            monkeypatch.setattr(sys, "path", [*sys.path, one])
+        module = importlib.import_module("added_late")
+        sys.path.append("a\0b")
+    finally:
+        hook.remove()
+        sys.modules.pop("added_late", None)
+    assert module.x == 1 and prepared == [str(tmp_path / "added_late.py")]
+
+
 def test_sizes_that_come_again_have_their_programs(tmp_path):
     source = textwrap.dedent("""
         import numpy as np
@@ -901,8 +973,36 @@ def test_sizes_that_come_again_have_their_programs(tmp_path):
         again, _, second = run_sampled(source)
     assert names["total"] == again["total"] == expected
     calls = {unit.fate.unit.line: unit.fate for unit in first.units if unit.fate and unit.fate.entries}
-    assert len(first.workshop.helper.jobs) <= 16 and len(second.workshop.helper.jobs) <= 4
+    n_jobs = len(first.workshop.helper.jobs), len(second.workshop.helper.jobs)
+    assert n_jobs[0] <= 16 and n_jobs[1] <= 4, (n_jobs, calls)
     assert calls[4].entries > 500 and calls[11].entries >= 3, calls
+
+
+@pytest.mark.parametrize("order", ["k % 2", "random.randrange(6)"])
+def test_kinds_that_take_turns_have_a_program_each(order, tmp_path):
+    """Calls find the one that takes them, and nothing is forgotten between."""
+    source = textwrap.dedent(f"""
+        import random
+        import numpy as np
+
+        def smooth(u):
+            for _ in range(3):
+                u = 0.5 * u + 0.25 * np.roll(u, 1) + 0.25 * np.roll(u, -1) - 1e-3 * u * u
+            return u
+
+        random.seed(1)
+        parts = [np.linspace(0.0, 1.0, n) for n in range(20, 26)]
+        calls = map(smooth, [parts[{order}] for k in range(9_000)])
+        total = round(float(sum(map(np.sum, calls))), 6)
+        """)
+    expected = run(source)[0]["total"]
+    with config.override(cache_dir=str(tmp_path)):
+        names, _, first = run_sampled(source)
+        first.keep()
+        again, _, second = run_sampled(source)
+    assert names["total"] == again["total"] == expected
+    found = [max(unit.fate.entries for unit in one.units if unit.fate) for one in (first, second)]
+    assert found[0] > 3_000 and found[1] > 6_000 and len(second.workshop.helper.jobs) < 10, found
 
 
 def test_what_was_too_short_is_tried_again():

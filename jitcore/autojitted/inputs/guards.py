@@ -129,8 +129,9 @@ def _flatten(value: Any, found: list, seen: set[int] | None = None) -> list:
 
 
 def holds_variables(value: Any) -> bool:
-    """Whether it is an object of a class of the user."""
-    return (is_changeable(type(value)) and not isinstance(value, (type, enum.Enum, Handle))
+    """Whether it is an object of a class of the user. Rules as that of `value` of enumerations are none."""
+    return (is_changeable(type(value))
+            and not isinstance(value, (type, enum.Enum, types.DynamicClassAttribute, Handle))
             and hasattr(value, "__dict__"))
 
 

@@ -290,8 +290,8 @@ class Unread:
         """Raises: RuntimeError, as what leaves to Python the calls that come here."""
         raise RuntimeError(self.reason)
 
-    __bool__ = __call__ = __eq__ = __getattr__ = __getitem__ = refuse
-    __hash__ = __iter__ = __len__ = __str__ = refuse
+    __bool__ = __call__ = __eq__ = __getattr__ = __getitem__ = __hash__ = __iter__ = __len__ = refuse
+    __str__ = __repr__ = __format__ = __lt__ = __gt__ = __contains__ = __index__ = __float__ = refuse
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,9 @@ class Callables:
 
     def __init__(self, redirects: Redirects, captures: Captures, attributes: Attributes):
         self._redirects, self._captures, self._resolve = redirects, captures, attributes.resolve
+        self._attributes = attributes
         self._own = {
+            object.__getattribute__: self._read_plainly,
             getattr: attributes.get, hasattr: attributes.has,
             setattr: attributes.store, delattr: attributes.delete,
             vars: attributes.list_variables, hash: self._call_hash,
@@ -220,7 +222,7 @@ class Callables:
         if _is_made_of_python(callee):
             return functools.partial(_refuse, f"a ufunc of a Python function is called: {callee.__name__}")
         try:
-            found = self._own.get(callee) or self._redirects.get(callee)
+            found = self._find_reader(callee) or self._own.get(callee) or self._redirects.get(callee)
             if callee in _HIGHER_ORDER:
                 return functools.partial(self._call_with_functions, found or callee)
         except TypeError:  # not hashable
@@ -258,6 +260,32 @@ class Callables:
         if kind in (types.MethodType, functools.partial):
             return default  # the traced form of its function is called
         return functools.partial(self._call_watched, callee) if _may_call_back(callee) else default
+
+    def _find_reader(self, callee: Any) -> Callable | None:
+        """What is called instead of an object that reads attributes."""
+        kind = type(callee)
+        if kind is operator.attrgetter:
+            return functools.partial(self._get_attributes, callee.__reduce__()[1])
+        if kind is operator.methodcaller:
+            return functools.partial(self._call_method, *_take_apart(callee))
+        if kind is types.MethodWrapperType and callee.__name__ == "__getattribute__":
+            return functools.partial(self._read_plainly, callee.__self__)
+        return None
+
+    def _get_attributes(self, paths: tuple[str, ...], owner: Any, /) -> Any:
+        """What an `operator.attrgetter` gives."""
+        found = tuple(functools.reduce(self._attributes.read, path.split("."), owner) for path in paths)
+        return found if len(found) > 1 else found[0]
+
+    def _call_method(self, name: str, args: tuple, kwargs: dict[str, Any], owner: Any, /) -> Any:
+        """What an `operator.methodcaller` gives."""
+        return self._resolve(self._attributes.read(owner, name))(*args, **kwargs)
+
+    def _read_plainly(self, owner: Any, name: str, /) -> Any:
+        """`object.__getattribute__(owner, name)`."""
+        if type(owner) is super or find_in_class(type(owner), "__getattr__")[0]:
+            raise not_traceable("__getattribute__() is called")
+        return self._attributes.read(owner, name)
 
     def _call_special(self, function: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """Calls a function of Python's that does what a special method of its argument says."""
@@ -315,7 +343,10 @@ class Callables:
             return self._resolve(value)
         if may_enter(value):
             self._captures.effects.arm()
-        return self._resolve(value) if isinstance(value, functools.partial) else value
+        if isinstance(value, functools.partial):
+            return self._resolve(value)
+        is_reader = type(value) in (types.BuiltinFunctionType, types.WrapperDescriptorType)
+        return self._find_reader(value) or (self._own.get(value) if is_reader else None) or value
 
     def _call_on_arrays(self, callee: Callable, /, *args: Any, **kwargs: Any) -> Any:
         """Calls a function of jitcore's, which takes Arrays where NumPy's arrays are traced."""
@@ -327,6 +358,12 @@ class Callables:
 
         with plain_semantics(), self._captures.effects.look_away():
             return callee(*tree_util.tree_map(enter, args), **tree_util.tree_map(enter, kwargs))
+
+
+def _take_apart(caller: operator.methodcaller) -> tuple[str, tuple, dict[str, Any]]:
+    """The name of the method that an `operator.methodcaller` calls, and what it passes."""
+    made, given = caller.__reduce__()
+    return (given[0], given[1:], {}) if made is operator.methodcaller else (*made.args, given, made.keywords)
 
 
 def _is_made_of_python(callee: Any) -> bool:

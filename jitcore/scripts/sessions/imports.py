@@ -32,11 +32,11 @@ class Hook:
     """Args: folders of the script; what prepares code."""
 
     def __init__(self, folders: Iterable[str], prepare: Prepare):
-        whole = {os.path.realpath(folder) for folder in folders}
+        whole = {resolve(folder) for folder in folders}
         self._folders = [folder for folder in whole if os.path.dirname(folder) != folder]
-        self._before = {os.path.realpath(folder) for folder in sys.path}
+        self._before = {one: resolve(one) for one in sys.path if isinstance(one, str)}
         root = os.path.dirname(jitcore.__file__)
-        self._others = [os.path.realpath(one) for one in (os.path.dirname(os.__file__), root)]
+        self._others = [resolve(one) for one in (os.path.dirname(os.__file__), root)]
 
         class Loader(SourceFileLoader):
             """Loads a module of the script. Source, compiled file, name and place are as always."""
@@ -57,12 +57,17 @@ class Hook:
             (SourcelessFileLoader, BYTECODE_SUFFIXES))
 
     def _find(self, path: str) -> FileFinder:
-        if not self._is_own(os.path.realpath(path)):
+        if not self._is_own(resolve(path), self._list_added()):
             raise ImportError
         return self._make_finder(path)
 
-    def _is_own(self, path: str) -> bool:
-        added = {os.path.realpath(folder) for folder in sys.path} - self._before
+    def _list_added(self) -> set[str]:
+        """Folders that the script has added. What else stands in `sys.path` is passed over, as imports do."""
+        added = [one for one in sys.path if isinstance(one, str)
+                 and not (one in self._before and os.path.isabs(one))]
+        return {resolve(one) for one in added}.difference(self._before.values()) if added else set()
+
+    def _is_own(self, path: str, added: set[str]) -> bool:
         return (any(is_below(path, folder) for folder in (*self._folders, *added))
                 and not any(is_below(path, folder) for folder in self._others)
                 and _INSTALLED.isdisjoint(path.split(os.sep)))
@@ -77,9 +82,18 @@ class Hook:
             self._forget()
 
     def _forget(self) -> None:
+        added = self._list_added()
         for path in list(sys.path_importer_cache):
-            if self._is_own(os.path.realpath(path)):
+            if isinstance(path, str) and self._is_own(resolve(path), added):
                 del sys.path_importer_cache[path]
+
+
+def resolve(path: str) -> str:
+    """Where a path leads to; what can be none is as it is."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):  # there is a null in it; the working folder is gone
+        return path
 
 
 def is_below(path: str, folder: str) -> bool:
