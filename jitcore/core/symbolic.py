@@ -38,10 +38,10 @@ _interned: weakref.WeakValueDictionary[tuple, DimExpr] = weakref.WeakValueDictio
 _lock = Lock()
 
 
-def _make_operators(operation: Callable[[Dim, Dim], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator, and that of operands the other way round."""
-    return (lambda self, other: _apply(operation, self, other),
-            lambda self, other: _apply(operation, other, self))
+def _make_operators(find: Callable[[], Callable]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator, and that of operands the other way round. find: gives the function, which follows below."""
+    return (lambda self, other: _apply(find(), self, other),
+            lambda self, other: _apply(find(), other, self))
 
 
 class DimExpr:
@@ -61,15 +61,15 @@ class DimExpr:
     _normal: DimExpr | None  # What equality compares; None stands for the expression itself.
     _bounds: Interval | None
 
-    __add__, __radd__ = _make_operators(lambda left, right: add_dims(left, right))
-    __sub__, __rsub__ = _make_operators(lambda left, right: subtract_dims(left, right))
-    __mul__, __rmul__ = _make_operators(lambda left, right: multiply_dims(left, right))
-    __floordiv__, __rfloordiv__ = _make_operators(lambda left, right: floordiv_dims(left, right))
-    __mod__, __rmod__ = _make_operators(lambda left, right: mod_dims(left, right))
-    __lt__ = _make_operators(lambda left, right: _decide(left, "<", right))[0]
-    __le__ = _make_operators(lambda left, right: _decide(left, "<=", right))[0]
-    __gt__ = _make_operators(lambda left, right: _decide(left, ">", right))[0]
-    __ge__ = _make_operators(lambda left, right: _decide(left, ">=", right))[0]
+    __add__, __radd__ = _make_operators(lambda: add_dims)
+    __sub__, __rsub__ = _make_operators(lambda: subtract_dims)
+    __mul__, __rmul__ = _make_operators(lambda: multiply_dims)
+    __floordiv__, __rfloordiv__ = _make_operators(lambda: floordiv_dims)
+    __mod__, __rmod__ = _make_operators(lambda: mod_dims)
+    __lt__ = _make_operators(lambda: lambda left, right: _decide(left, "<", right))[0]
+    __le__ = _make_operators(lambda: lambda left, right: _decide(left, "<=", right))[0]
+    __gt__ = _make_operators(lambda: lambda left, right: _decide(left, ">", right))[0]
+    __ge__ = _make_operators(lambda: lambda left, right: _decide(left, ">=", right))[0]
 
     def __divmod__(self, other: Any) -> tuple[Dim, Dim]:
         return self // other, self % other

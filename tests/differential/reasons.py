@@ -56,7 +56,7 @@ ROWS = [
      "Poles of digamma at 0 have the sign of the zero, as in SciPy."),
     (
         "numpy.linalg.slogdet numpy.abs numpy.angle numpy.log2 numpy.log10 numpy.heaviside numpy.hypot "
-        "numpy.logaddexp numpy.logaddexp2 numpy.lcm numpy.choose numpy.vdot numpy.linspace "
+        "numpy.logaddexp numpy.logaddexp2 numpy.lcm numpy.choose numpy.linspace "
         "scipy.special.gamma scipy.special.loggamma scipy.special.erfcx scipy.special.dawsn "
         "scipy.special.ndtri scipy.special.exp1 scipy.special.expi scipy.special.spence scipy.special.sici "
         "scipy.special.fresnel scipy.special.rel_entr scipy.special.kl_div scipy.special.owens_t "
