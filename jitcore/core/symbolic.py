@@ -39,7 +39,7 @@ _lock = Lock()
 
 
 def _make_operators(find: Callable[[], Callable]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """An operator, and that of operands the other way round. find: gives the function, which follows below."""
+    """An operator, and that of operands the other way round. find: gives the function, which follows."""
     return (lambda self, other: _apply(find(), self, other),
             lambda self, other: _apply(find(), other, self))
 
