@@ -29,12 +29,12 @@ from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
 from jitcore.process.lists import find_native, pack
-from jitcore.rewriter.bytecode.instructions import Unsupported, read_raw
+from jitcore.rewriter.bytecode.instructions import Unsupported
 from jitcore.rewriter.writing.entered import EnteredOutline
 from jitcore.rewriter.writing.outlined import list_columns, write_loop
 from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop, list_stored
 from jitcore.scripts.entries import OPAQUE, list_assigned
-from jitcore.scripts.environment import SYSTEM, Rebuilt, list_methods
+from jitcore.scripts.environment import SYSTEM, Rebuilt, list_methods, list_stored_names
 from jitcore.scripts.gates import HEAD
 from jitcore.scripts.iterators import ANY_STEP, Column
 from jitcore.scripts.regions import FromDisk, Job
@@ -200,8 +200,7 @@ def list_assigned_attributes(rebuilt: Rebuilt) -> frozenset[str]:
     """Names of attributes that the script's functions and methods assign, but those that make objects."""
     methods = [one for kind in rebuilt.classes.values() for one in list_methods(kind)]
     codes = [one.__code__ for one in (*rebuilt.functions, *methods)]
-    return frozenset(code.co_names[raw.arg] for code in codes if code.co_name != "__init__"
-                     for raw in read_raw(code) if raw.name == "STORE_ATTR")
+    return frozenset(name for code in codes if code.co_name != "__init__" for name in list_stored_names(code))
 
 
 def compile_entry(region: types.FunctionType, values: Sequence[Any], rebuilt: Rebuilt,

@@ -246,14 +246,16 @@ def _list_stored_attributes(kind: type) -> list[str]:
     """In the order of the text, those that a property sets where it is set."""
     found = []
     for function in list_methods(kind):
-        for one in read_raw(function.__code__):
-            if one.name == "STORE_ATTR":
-                name = function.__code__.co_names[one.arg]
-                setter = getattr(getattr(kind, name, None), "fset", None)
-                found += [name] if type(setter) is not types.FunctionType else [
-                    setter.__code__.co_names[set.arg] for set in read_raw(setter.__code__)
-                    if set.name == "STORE_ATTR"]
+        for name in list_stored_names(function.__code__):
+            setter = getattr(getattr(kind, name, None), "fset", None)
+            is_rule = type(setter) is types.FunctionType
+            found += list_stored_names(setter.__code__) if is_rule else [name]
     return found
+
+
+def list_stored_names(code: types.CodeType) -> list[str]:
+    """Names of attributes that code assigns, in the order of the text."""
+    return [code.co_names[one.arg] for one in read_raw(code) if one.name == "STORE_ATTR"]
 
 
 def list_methods(kind: type) -> list[types.FunctionType]:

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AGAIN", "ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFate"]
 
-#: Entries that a program refuses one after the other, from which on one is made for other values; and before
-#: it is given up; how many programs for values of other kinds are made,
-#: one after the other, that are not worth what they cost, before it is waited for better ones.
+#: Entries that a program refuses one after the other, and in all, from which on one is made for other values;
+#: how many not worth what they cost are made, one after the other, before better ones are waited for.
 AGAIN, MISSES, ANEW = 5, 20, 3
 #: Programs of a unit that are kept.
 MOST = 8
@@ -109,7 +108,7 @@ class Fate:
 
     @property
     def gained(self) -> float:
-        """The same of this program; 0 where that is not known."""
+        """Seconds that Python would have taken for what this program did; 0 where that is not known."""
         return 0.0
 
     def clear(self) -> None:
@@ -141,17 +140,21 @@ class Fate:
     def turn(self) -> bool:
         """Goes on with the program that was not used for the longest time. Returns: whether there is one."""
         while self.others:
-            found = self.others.pop()
-            try:
-                region = self._load(*found) if isinstance(found, tuple) else found
-            except Exception:  # what it refers to is gone
-                continue
-            self._note_tried()
-            self.others.insert(0, self.region)
-            self.clear()
-            self._take_up(region)
-            return True
+            region = self._open(self.others.pop())
+            if region is not None:
+                self._note_tried()
+                self.others.insert(0, self.region)
+                self.clear()
+                self._take_up(region)
+                return True
         return False
+
+    def _open(self, other: Region | tuple[FromDisk, Names]) -> Region | None:
+        """One of the other programs; None where what it refers to is gone."""
+        try:
+            return self._load(*other) if isinstance(other, tuple) else other
+        except Exception:
+            return None
 
     def _note_tried(self) -> None:
         """Before it goes on with another program: whether this one need not be tried again."""
@@ -175,7 +178,7 @@ class Fate:
 
     @property
     def replaced(self) -> float:
-        """Seconds that Python would have taken for what its programs did."""
+        """The same of all its programs."""
         return self._gained + self.gained
 
     def compare(self, difference: str) -> None:

@@ -181,12 +181,11 @@ class FunctionFate(Fate):
         """Goes on with the other program that is for these values, if there is one. That which was not used
         for the longest time is asked first."""
         for place in reversed(range(len(self.others))):
-            one = self.others[place]
-            try:
-                region = self.others[place] = self._load(*one) if isinstance(one, tuple) else one
-            except Exception:  # what it refers to is gone
+            region = self._open(self.others[place])
+            if region is None:
                 del self.others[place]
                 continue
+            self.others[place] = region
             found = region.call(*values)
             if found is not DECLINED:
                 del self.others[place]

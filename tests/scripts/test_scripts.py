@@ -89,6 +89,19 @@ def run_sampled(source: str, opens: bool = False) -> tuple[dict, str, Sampler]:
     return *run(source, sampler, opens), sampler
 
 
+def run_with_module(source: str, folder, name: str) -> tuple[dict, Sampler]:
+    """The same of a script and a module of its own in a folder, which is imported anew."""
+    sampler = Sampler(sys.path[:])
+    sampler.workshop.helper = Inline()
+    hook = Hook([str(folder)], sampler.prepare)
+    hook.install()
+    try:
+        return run(source, sampler)[0], sampler
+    finally:
+        hook.remove()
+        del sys.modules[name]
+
+
 SCRIPTS = {
     "sums of a module": """
         s = 0
@@ -881,15 +894,7 @@ def test_objects_of_own_modules_are_told(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     expected = run(source)[0]
     del sys.modules["own_sheet"]
-    sampler = Sampler(sys.path[:])
-    sampler.workshop.helper = Inline()
-    hook = Hook([str(tmp_path)], sampler.prepare)
-    hook.install()
-    try:
-        found = run(source, sampler)[0]
-    finally:
-        hook.remove()
-        del sys.modules["own_sheet"]
+    found, sampler = run_with_module(source, tmp_path, "own_sheet")
     assert found["totals"] == expected["totals"] and found["values"] == expected["values"]
     assert any(unit.fate.entries for unit in sampler.units if unit.fate), [
         unit.fate and unit.fate.reason for unit in sampler.units]
@@ -910,15 +915,8 @@ def test_programs_are_not_used_for_enumerations_that_have_changed(before, after,
             shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
             expected = run(source)[0]["total"]
             del sys.modules["changed"]
-            sampler = Sampler(sys.path[:])
-            sampler.workshop.helper = Inline()
-            hook = Hook([str(tmp_path)], sampler.prepare)
-            hook.install()
-            try:
-                assert run(source, sampler)[0]["total"] == expected
-            finally:
-                hook.remove()
-                del sys.modules["changed"]
+            found, sampler = run_with_module(source, tmp_path, "changed")
+            assert found["total"] == expected
             sampler.keep()
 
 

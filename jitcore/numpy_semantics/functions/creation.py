@@ -173,11 +173,12 @@ def arange(*bounds, dtype=None, device=None, like=None, **named):
         *bounds, dtype = bounds
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
     extent = stop - start
-    found = np.result_type(*(dtype_of(x) for x in (start, stop, step))) if dtype is None else np.dtype(dtype)
     if not _is_known(step, extent) or not all(map(is_python_number, (start, step, extent))):
-        if found != np.float64 or np.result_type(*map(dtype_of, (start, stop, step))) != found:
+        common = np.result_type(*map(dtype_of, (start, stop, step)))
+        if not common == np.dtype(common if dtype is None else dtype) == np.float64:
             raise not_traceable("np.arange() whose length is traced")
         return make_spaced(start, stop, step)
+    found = np.result_type(*(dtype_of(x) for x in (start, stop, step))) if dtype is None else np.dtype(dtype)
     places = np.arange(len(np.arange(0, extent, step)))
     if not len(places):
         return _fill(0, 0, found)

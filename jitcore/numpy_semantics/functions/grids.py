@@ -117,11 +117,9 @@ class Spaced(TracedIterable):
         """Raises: NotTraceable."""
         raise not_traceable("np.arange() whose length is traced")
 
-    __getattr__ = __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = refuse
-    start = stop = step = index = count = property(refuse)
     for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
         locals()[f"__{_name}__"] = locals()[f"__r{_name}__"] = refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = refuse
+    __getattr__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = refuse
 
 
 def make_spaced(start: Any, stop: Any, step: Any) -> Spaced:

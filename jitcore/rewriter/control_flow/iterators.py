@@ -230,8 +230,11 @@ class TracedIterable:
             raise current.mode.refuse(f"a {self.kind.__name__}() of traced values that is no loop's")
         raise traced_iterable_error(self.kind.__name__, None)
 
-    __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = refuse
-    start = stop = step = index = count = property(refuse)
+    def _ask(self, *args):
+        return self.refuse(*args)  # of a subclass, too
+
+    __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = _ask
+    start = stop = step = index = count = property(_ask)
 
 
 def as_traced_iterator(value) -> TracedIterator | None:
