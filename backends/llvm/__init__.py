@@ -7,8 +7,6 @@ Modules:
     accumulator  Running values of reductions: sums, extremes and their positions, in lanes; and results of
                  blocks.
     complex_ops  Complex numbers in registers: operations, conversions, single numbers in memory.
-    contraction  How float arithmetic may be rounded, and which products stay unrounded on their way into a
-                 sum.
     function     One LLVM function under construction: its module, buffers, sizes and the expressions computed
                  so far.
     mathlib/     The mathematical functions of the CPU backend, as LLVM IR for scalars and explicit vectors
@@ -18,5 +16,4 @@ Modules:
     repeat       Rendering of `Repeat`: loops over scalars in registers, inside of a kernel.
     scalar_ops   The scalar operations of the loop program as LLVM instructions, on scalars and on lanes.
     statements   Statements of kernels as scalar code, one iteration after the other.
-    text_writer  Writing LLVM text: straight-line instructions by method, loops and branches as `with` blocks.
 """

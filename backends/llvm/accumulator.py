@@ -18,10 +18,9 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.llvm.contraction import multiply_add
 from jitcore.backends.llvm.mathlib.emitter import make_numbers
 from jitcore.backends.llvm.registers import (I32, I64, Pair, choose, element_constant, iota, lane_count,
-                                             map_parts, splat, split_registers)
+                                             map_parts, multiply_add, splat, split_registers)
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index, linearize, walk
 from jitcore.loopir.monoids import identity_of, is_summed

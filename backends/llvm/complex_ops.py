@@ -12,9 +12,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.llvm.contraction import multiply_add
 from jitcore.backends.llvm.registers import (I32, I64, Pair, constant, element_type, lane_count, like,
-                                             part_dtype, shuffle)
+                                             multiply_add, part_dtype, shuffle)
 from jitcore.loopir.complex_math import OPERATIONS, Complex, Real, Reals
 
 

@@ -2,25 +2,30 @@
 
 In: expressions and indexes of the loop program. Out: instructions. A backend says where sizes and addresses
 come from, and how lanes are loaded and stored; the module that they go to knows its target.
+
+A kernel is several pieces of code: whole vectors, what they leave, rows side by side and alone; and threads
+begin anywhere. So it is its expressions that decide which products stay unrounded on their way into a sum,
+once for all of these, and an element has the same bits in each. LLVM would decide for each piece by itself.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.llvm.complex_ops import read_pair, write_pair
-from jitcore.backends.llvm.contraction import Contraction, FloatBuilder, emit_fused
 from jitcore.backends.llvm.mathlib.emitter import COLD_WEIGHTS
 from jitcore.backends.llvm.options import RenderOptions, is_static
-from jitcore.backends.llvm.registers import (I1, I8, I64, Pair, element_constant, iota, map_parts,
-                                             memory_type, splat)
+from jitcore.backends.llvm.registers import (I1, I8, I64, FloatBuilder, Pair, element_constant, iota,
+                                             map_parts, memory_type, multiply_add, splat)
 from jitcore.backends.llvm.scalar_ops import emit_operation
-from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod
+from jitcore.loopir.expr import Axis, Buffer, Dynamic, Expr, Index, Mod, walk
 
 
 class TargetModule(ir.Module):
@@ -29,6 +34,78 @@ class TargetModule(ir.Module):
     def __init__(self, name: str, features: Collection[str] = ()):
         super().__init__(name)
         self.features = features
+
+
+_DTYPES = (dtypes.float32, dtypes.float64)
+
+
+class Product(NamedTuple):
+    """x * y, or -(x * y)."""
+
+    x: Expr
+    y: Expr
+    is_negative: bool = False
+
+
+class Fused(NamedTuple):
+    """A product and what is added to it, or subtracted from it."""
+
+    product: Product
+    addend: Expr
+    subtracts: bool
+
+    @property
+    def operands(self) -> list[Expr]:
+        return [self.product.x, self.product.y, self.addend]
+
+
+class Contraction:
+    """Which sums of a kernel are fused multiply-adds.
+
+    roots: all that it computes. vector: the axis of its lanes.
+
+    Attributes:
+        sums: the fused multiply-add that computes a sum or difference, by the id of that expression."""
+
+    def __init__(self, roots: Iterable[Expr] = (), vector: Axis | None = None):
+        roots = list(roots)
+        nodes = walk(roots)
+        # a product that is needed for itself too is rounded: t - t is 0
+        self._uses = Counter(map(id, roots))
+        for node in nodes:
+            self._uses.update(map(id, node.inner))
+        found = ((node, self._find_fused(node, vector)) for node in nodes)
+        self.sums: dict[int, Fused] = {id(node): fused for node, fused in found if fused is not None}
+
+    def find_product(self, node: Expr) -> Product | None:
+        """The product that a number is, if nothing else needs it."""
+        if self._uses[id(node)] != 1 or node.dtype not in _DTYPES:
+            return None
+        if node.op == "mul":
+            return Product(*node.args)
+        if node.op == "square":
+            return Product(*node.args * 2)
+        inner = self.find_product(node.args[0]) if node.op == "neg" else None
+        return inner and inner._replace(is_negative=not inner.is_negative)
+
+    def _find_fused(self, node: Expr, vector: Axis | None) -> Fused | None:
+        if node.op not in ("add", "sub") or node.dtype not in _DTYPES:
+            return None
+        if vector not in node.axes and any(arg.op == "result" for arg in node.args):
+            return None  # a sum that continues a chain: it need not wait with its product
+        for arg, other, is_second in (*_turns(node),):
+            product = self.find_product(arg) if arg.axes == node.axes else None
+            if product is None:
+                continue
+            if node.op == "sub" and is_second:
+                return Fused(product._replace(is_negative=not product.is_negative), other, False)
+            return Fused(product, other, node.op == "sub")
+        return None
+
+
+def _turns(node: Expr) -> Iterable[tuple[Expr, Expr, bool]]:
+    first, second = node.args
+    return (first, second, False), (second, first, True)
 
 
 class ExpressionEmitter:
@@ -226,7 +303,8 @@ class ExpressionEmitter:
                 self.b, "convert", [dtypes.int64], node.dtype, [value])
         fused = self.contraction.sums.get(id(node))
         if fused is not None:
-            return emit_fused(self.b, fused, self._read_operands(node, fused.operands))
+            operands = self._read_operands(node, fused.operands)
+            return multiply_add(self.b, *operands, fused.product.is_negative, fused.subtracts)
         return self.emit_operation(node, self._read_operands(node, node.args))
 
     def emit_constant(self, node: Expr) -> ir.Value | Pair:

@@ -1,8 +1,8 @@
 """LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
 
-In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register
-holds bool as i1, bfloat16 as its 16 bits, narrow dtypes as bytes, everything else as LLVM's own type. A
-complex number is a `Pair` of registers.
+In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions, which say how
+float arithmetic may be rounded. A register holds bool as i1, bfloat16 as its 16 bits, narrow dtypes as bytes,
+everything else as LLVM's own type. A complex number is a `Pair` of registers.
 """
 
 from __future__ import annotations
@@ -15,12 +15,48 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.llvm.mathlib.emitter import COLD_WEIGHTS, make_constant, make_numbers, name_type
+from jitcore.backends.llvm.options import RenderOptions
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 POINTER = I8.as_pointer()
 TABLE = POINTER.as_pointer()
 SIZES = I64.as_pointer()
+# A product may stay unrounded on its way into a sum, where LLVM likes: in code that stands once.
+CONTRACT_FLAGS = ("contract",)
+# `fastmath`: sums may be reordered, quotients become products; NaN and infinities keep their meaning.
+FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
+
 _FLOATS = {dtypes.float16: ir.HalfType(), dtypes.float32: ir.FloatType(), dtypes.float64: ir.DoubleType()}
+
+
+class FloatBuilder(ir.IRBuilder):
+    """An IRBuilder whose float arithmetic is IEEE's, but for what `flags` allow. fuses: whether the formulas
+    of complex numbers are made of multiply-adds; fused_complex: those that are in any case. stands_once:
+    whether no other code computes the same."""
+
+    def __init__(self, block: ir.Block, options: RenderOptions, stands_once: bool):
+        super().__init__(block)
+        self.flags: tuple[str, ...] = CONTRACT_FLAGS if options.contract and stands_once else ()
+        if options.fastmath:
+            self.flags = FAST_FLAGS
+        self.fuses = options.contract and not self.flags
+        self.fused_complex = options.fused_complex
+
+    def fadd(self, lhs, rhs, name="", flags=()):
+        return super().fadd(lhs, rhs, name, flags=self.flags)
+
+    def fadd_rounded(self, lhs, rhs):
+        """A sum of what is rounded already."""
+        return super().fadd(lhs, rhs)
+
+    def fsub(self, lhs, rhs, name="", flags=()):
+        return super().fsub(lhs, rhs, name, flags=self.flags)
+
+    def fmul(self, lhs, rhs, name="", flags=()):
+        return super().fmul(lhs, rhs, name, flags=self.flags)
+
+    def fdiv(self, lhs, rhs, name="", flags=()):
+        return super().fdiv(lhs, rhs, name, flags=self.flags)
 
 
 class Pair(NamedTuple):
@@ -118,6 +154,13 @@ def call_intrinsic(builder: ir.IRBuilder, name: str, operands: list, result=None
     result = operands[0].type if result is None else result
     suffix = ".".join(map(name_type, overloads if overloads is not None else [operands[0].type]))
     return call_function(builder, f"llvm.{name}.{suffix}", result, operands)
+
+
+def multiply_add(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value, is_negative: bool = False,
+                 subtracts: bool = False) -> ir.Value:
+    """x * y + z, or with other signs, rounded once where the processor can."""
+    x = b.fneg(x) if is_negative else x
+    return call_intrinsic(b, "fmuladd", [x, y, b.fneg(z) if subtracts else z])
 
 
 def count_lanes(b: ir.IRBuilder, mask: ir.Value) -> ir.Value:

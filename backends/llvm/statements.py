@@ -16,8 +16,7 @@ from llvmlite import ir
 
 from jitcore.backends.llvm.accumulator import Accumulator, Runs
 from jitcore.backends.llvm.complex_ops import interleave
-from jitcore.backends.llvm.contraction import Contraction
-from jitcore.backends.llvm.function import ExpressionEmitter
+from jitcore.backends.llvm.function import Contraction, ExpressionEmitter
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import (I32, I64, Pair, call_intrinsic, count_lanes, element_constant,
                                              from_words, map_parts, mask_first, memory_type, part_dtype,

@@ -6,7 +6,7 @@ processor can do, "conversions" is made of it where need be.
 
 from __future__ import annotations
 
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 
 
 class _Writer(TextWriter):

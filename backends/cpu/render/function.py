@@ -19,11 +19,10 @@ from jitcore.backends.cpu.render.stores import (can_store, load_apart, load_pair
                                                 store_pair, store_past_caches, store_strided)
 from jitcore.backends.cpu.runtime.interrupts import BEGIN_SYMBOL, LOOK_SYMBOL, STOPPED_SYMBOL, Interrupts
 from jitcore.backends.llvm import scalar_ops
-from jitcore.backends.llvm.contraction import CONTRACT_FLAGS, Contraction
-from jitcore.backends.llvm.function import ExpressionEmitter, alignment_of
+from jitcore.backends.llvm.function import Contraction, ExpressionEmitter, alignment_of
 from jitcore.backends.llvm.options import RenderOptions, SizeTable, is_static
-from jitcore.backends.llvm.registers import (I1, I8, I32, I64, Pair, call_function, constant, lane_count,
-                                             map_parts, memory_type, splat, widen)
+from jitcore.backends.llvm.registers import (CONTRACT_FLAGS, I1, I8, I32, I64, Pair, call_function, constant,
+                                             lane_count, map_parts, memory_type, splat, widen)
 from jitcore.loopir.expr import Axis, Buffer, Expr, Index
 
 

@@ -6,10 +6,10 @@ In: what `launch.make_check` writes into a table. Out: LLVM text, one for all si
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.python_objects import (DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET, ITEMS_OFFSET,
+                                                        NDARRAY, NDIM_OFFSET, SHAPE_OFFSET)
+from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 from jitcore.backends.cpu.runtime.launch import MAX_COMPARED
-from jitcore.backends.cpu.runtime.python_objects import (DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
-                                                         ITEMS_OFFSET, NDARRAY, NDIM_OFFSET, SHAPE_OFFSET)
-from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
 
 __all__ = ["write_check"]
 

@@ -36,11 +36,10 @@ from jitcore.loopir.traversal import list_buffers
 from jitcore.process.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
-    from jitcore.backends.llvm.text_writer import Operand
+    from jitcore.backends.cpu.native.text_writer import Operand, RuntimeWriter
 
 #: It is loaded where the code is not on disk.
-writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
+writing = LazyModule("jitcore.backends.cpu.native.text_writer")
 
 SYMBOL = "jitcore_call_host"
 

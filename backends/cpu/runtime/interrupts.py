@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING
 from jitcore.backends.cpu.native.images import Cells
 
 if TYPE_CHECKING:
-    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+    from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"

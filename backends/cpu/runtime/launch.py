@@ -31,11 +31,11 @@ from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of nat
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
+from jitcore.backends.cpu.native.python_objects import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
+                                                        GENERIC, ITEMS_OFFSET, NDARRAY, NDIM_OFFSET,
+                                                        SHAPE_OFFSET, SIZE_OFFSET, TRUE, TYPE_OFFSET)
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
-from jitcore.backends.cpu.runtime.python_objects import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
-                                                         GENERIC, ITEMS_OFFSET, NDARRAY, NDIM_OFFSET,
-                                                         SHAPE_OFFSET, SIZE_OFFSET, TRUE, TYPE_OFFSET)
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.generated_calls import HOLDING, ArrayFacts, Scalars
 from jitcore.process import lists

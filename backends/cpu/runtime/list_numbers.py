@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitcore.backends.cpu.runtime.python_objects import (DATA_OFFSET, NDIM_OFFSET, SHAPE_OFFSET, TRUE,
-                                                         TYPE_OFFSET)
-from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+from jitcore.backends.cpu.native.python_objects import (DATA_OFFSET, NDIM_OFFSET, SHAPE_OFFSET, TRUE,
+                                                        TYPE_OFFSET)
+from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 from jitcore.process.lists import BOXED_BITS, BOXED_LIMIT, BOXED_SIGN, CODES, LIMIT, MIXED, NAN
 
 __all__ = ["LISTS"]

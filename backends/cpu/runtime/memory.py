@@ -32,10 +32,10 @@ from jitcore.backends.cpu.native.images import Cells
 from jitcore.process.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+    from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 
 #: It is loaded where the code is not on disk.
-writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
+writing = LazyModule("jitcore.backends.cpu.native.text_writer")
 
 _NAME = b"jitcore"
 _LINE = 64  # bytes of a cache line; also those before an array's memory, which tell its block and capacity

@@ -27,7 +27,7 @@ from jitcore.backends.cpu.native.images import Cells
 from jitcore.backends.cpu.runtime import interrupts
 
 if TYPE_CHECKING:
-    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+    from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 
 _SLOTS = 32
 _LINE = 8  # words of a cache line: of each slot, and of each field that many threads read

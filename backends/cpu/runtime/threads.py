@@ -54,10 +54,10 @@ from jitcore.process.concurrency import available_cores, default_threads
 from jitcore.process.lazy import LazyModule
 
 if TYPE_CHECKING:
-    from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
+    from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 
 #: It is loaded where the code is not on disk.
-writing = LazyModule("jitcore.backends.cpu.runtime.runtime_writer")
+writing = LazyModule("jitcore.backends.cpu.native.text_writer")
 
 SYMBOL = "jitcore_parallel_for"
 SWEEP_SYMBOL = "jitcore_parallel_sweep"

@@ -6,10 +6,10 @@ In: nothing. Out: LLVM text, one module for the process, see `launch`. Stage: ru
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.python_objects import DATA_OFFSET, GENERIC, NDARRAY, TRUE, TYPE_OFFSET
+from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 from jitcore.backends.cpu.runtime.checks import write_check
 from jitcore.backends.cpu.runtime.launch import ARRAY_TEXT, COUNT_TEXT, MAX_ARRAYS, NULL_TEXT, RAISED
-from jitcore.backends.cpu.runtime.python_objects import DATA_OFFSET, GENERIC, NDARRAY, TRUE, TYPE_OFFSET
-from jitcore.backends.cpu.runtime.runtime_writer import RuntimeWriter
 
 __all__ = ["TRAMPOLINES"]
 

@@ -15,8 +15,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.gpu.mapping import ACCESS_BYTES, WARP, is_aligned
 from jitcore.backends.llvm.complex_ops import interleave, separate
-from jitcore.backends.llvm.contraction import Contraction
-from jitcore.backends.llvm.function import ExpressionEmitter
+from jitcore.backends.llvm.function import Contraction, ExpressionEmitter
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import (I1, I8, I32, I64, POINTER, Pair, call_function, call_intrinsic,
                                              lane_count, map_parts, memory_type, splat, widen)

@@ -16,7 +16,7 @@ from jitcore.backends.cuda.render.kernel import Function, KernelRenderer
 from jitcore.backends.cuda.render.team import Team
 from jitcore.backends.gpu.mapping import LARGEST_BLOCK, Mapping, count_work, is_ordered, round_up
 from jitcore.backends.gpu.tuning import Tuning
-from jitcore.backends.llvm.contraction import Contraction
+from jitcore.backends.llvm.function import Contraction
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.registers import I32, I64, POINTER
 from jitcore.loopir.expr import Buffer

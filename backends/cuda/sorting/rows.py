@@ -20,7 +20,7 @@ from jitcore.backends.cuda.sorting.programs import SORT
 from jitcore.backends.cuda.sorting.radix import add_passes, list_tables
 from jitcore.backends.gpu.mapping import Function, Mapping
 from jitcore.backends.gpu.tuning import Tuning
-from jitcore.backends.llvm.contraction import Contraction
+from jitcore.backends.llvm.function import Contraction
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.core.jaxpr import DropVar, Equation
 from jitcore.loopir.expr import Buffer

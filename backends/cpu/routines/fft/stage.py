@@ -11,8 +11,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 from jitcore.backends.cpu.routines.fft.plan import STAGE_FIELDS
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 
 class Complex(NamedTuple):

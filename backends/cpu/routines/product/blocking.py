@@ -6,13 +6,13 @@ per process and dtype.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, EPILOGUE_TYPE, UNHURRIED, Job,
                                                        call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES
 from jitcore.backends.cpu.routines.product.multiply import call_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
-from jitcore.backends.llvm.text_writer import TextWriter
 
 
 def write_matrices(w: TextWriter, shape: TileShape) -> None:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import functools
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, EPILOGUE_TYPE, RANGE_ARGUMENTS,
                                                        UNHURRIED, Job, call_parallel, divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
-from jitcore.backends.llvm.text_writer import TextWriter
 
 
 def write_columns(w: TextWriter, shape: TileShape) -> None:

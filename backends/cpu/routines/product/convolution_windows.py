@@ -9,6 +9,7 @@ strides. Both are found by nested indices with a stride for each operand.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.convolution import ITEM_DIMS, SEGMENT_DIMS
 from jitcore.backends.cpu.routines.product.job import (EPILOGUE_ARGUMENTS, UNHURRIED, Job, call_parallel,
                                                        divide_up, name_symbol)
@@ -16,7 +17,6 @@ from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES, S
 from jitcore.backends.cpu.routines.product.multiply import call_multiply
 from jitcore.backends.cpu.routines.product.packing import write_pack_panels
 from jitcore.backends.cpu.routines.product.parts import TileShape
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 _NUMBERS = ("m", "n", "steps", "length", "a_row", "a_step", "b_step", "b_column", "c_row", "packs_b",
             "groups", "b_item")

@@ -6,10 +6,10 @@ Stage: rendering.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.parts import TileShape, name_table
 from jitcore.backends.cpu.runtime.threads import (BODY_TYPE, PARALLEL_TYPE, SWEEP_SYMBOL,
                                                   SYMBOL as PARALLEL_SYMBOL, locate_count)
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 #: Attributes of functions that run seldom: they are translated quickly instead of well.
 UNHURRIED = "noinline optnone"

@@ -11,8 +11,8 @@ import importlib
 from collections.abc import Callable
 
 from jitcore.backends.cpu.machine.tuning import Product
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, split_kind
-from jitcore.backends.llvm.text_writer import TextWriter
 
 #: Module of this package and its function, by kind: a product loads what writes its own code.
 _WRITERS = {

@@ -11,6 +11,7 @@ result is summed in an order that depends on sizes alone, so threads do not chan
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.job import (EPILOGUE_TYPE, RANGE_ARGUMENTS, UNHURRIED, Job,
                                                        call_parallel, divide_up, find_part, load_part,
                                                        load_thread_count, name_symbol)
@@ -18,7 +19,6 @@ from jitcore.backends.cpu.routines.product.matrices_routine import ITEM_BYTES
 from jitcore.backends.cpu.routines.product.packing import PACK_ARGUMENTS
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TILE_BYTES, TILES_AT, TileShape
 from jitcore.backends.cpu.routines.product.tile import REST_BYTES, TILE_ARGUMENTS, write_rests
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 # Bytes of what is kept about a row of tiles.
 _PLACE_BYTES = 48

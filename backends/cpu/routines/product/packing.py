@@ -6,9 +6,9 @@ whole panels of right operands. Stage: rendering, once per process and dtype.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.product.job import RANGE_ARGUMENTS, UNHURRIED, Job, load_part
 from jitcore.backends.cpu.routines.product.parts import PACK_AT, TileShape
-from jitcore.backends.llvm.text_writer import TextWriter
 
 #: Of `write_pack`'s function.
 PACK_ARGUMENTS = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"

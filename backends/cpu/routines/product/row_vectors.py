@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.product.parts import TileShape
-from jitcore.backends.llvm.text_writer import TextWriter
 
 
 class RowWriter:

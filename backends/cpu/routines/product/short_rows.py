@@ -10,10 +10,10 @@ group ends with the last row, and may sum rows of the group before once more.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 from jitcore.backends.cpu.routines.product.job import (RANGE_ARGUMENTS, UNHURRIED, Job, call_parallel,
                                                        divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 
 def write_rows(w: TextWriter, shape: TileShape) -> None:

@@ -12,9 +12,9 @@ strides.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.product.matrices_routine import SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product.parts import TileShape, cut_rows, list_heights, list_rows
-from jitcore.backends.llvm.text_writer import TextWriter
 
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56

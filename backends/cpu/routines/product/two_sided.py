@@ -12,11 +12,11 @@ rows have been read: they are read again from the cache, while memory sends the 
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.product.job import (RANGE_ARGUMENTS, UNHURRIED, Job, call_parallel,
                                                        divide_up, name_symbol)
 from jitcore.backends.cpu.routines.product.parts import TileShape
 from jitcore.backends.cpu.routines.product.row_vectors import RowWriter
-from jitcore.backends.llvm.text_writer import TextWriter
 
 
 def write_pair(w: TextWriter, shape: TileShape) -> None:

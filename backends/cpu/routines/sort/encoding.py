@@ -10,7 +10,7 @@ from __future__ import annotations
 import ml_dtypes
 
 from jitcore import dtypes
-from jitcore.backends.llvm.text_writer import TextWriter
+from jitcore.backends.cpu.native.text_writer import TextWriter
 
 
 def type_of(bits: int, lanes: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.llvm.text_writer import TextWriter
+from jitcore.backends.cpu.native.text_writer import TextWriter
 
 
 class KeyType(NamedTuple):

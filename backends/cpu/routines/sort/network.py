@@ -16,8 +16,8 @@ performance-portable quicksort (2022), for the merging of columns.
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.sort.keys import KeyType
-from jitcore.backends.llvm.text_writer import TextWriter
 
 # What one instruction makes of three bits: whether one of them is set or all are.
 _EXCLUSIVE_OR = 0b10010110

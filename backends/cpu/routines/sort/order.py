@@ -17,12 +17,12 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.cpu.machine.tuning import Sort
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, constant, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import key_type
 from jitcore.backends.cpu.routines.sort.rows import (element, run_range, sort_keys, write_lanes,
                                                      write_range_function, write_row_function)
 from jitcore.backends.cpu.runtime.threads import PARALLEL_TYPE, SYMBOL as PARALLEL_FOR
-from jitcore.backends.llvm.text_writer import TextWriter
 
 ORDER_PREFIX, REFINE_PREFIX, TAKE_PREFIX = "jitcore_sort_order_", "jitcore_sort_refine_", "jitcore_sort_take_"
 

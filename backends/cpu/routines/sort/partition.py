@@ -12,8 +12,8 @@ instructions (2016), and of M. Blacher et al., Vectorized and performance-portab
 
 from __future__ import annotations
 
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.sort.keys import KeyType, compress, count_true
-from jitcore.backends.llvm.text_writer import TextWriter
 
 
 def write_split(w: TextWriter, key: KeyType) -> None:

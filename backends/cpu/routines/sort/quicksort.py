@@ -14,11 +14,11 @@ instead, which ends after as many rounds as a key has bits.
 from __future__ import annotations
 
 from jitcore.backends.cpu.machine.tuning import Sort
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 from jitcore.backends.cpu.routines.sort.keys import KeyType, key_type
 from jitcore.backends.cpu.routines.sort.network import write_sort_rows
 from jitcore.backends.cpu.routines.sort.partition import write_split
 from jitcore.backends.cpu.runtime.threads import PARALLEL_TYPE, SYMBOL as PARALLEL_FOR
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 SYMBOL_PREFIX = "jitcore_sort_keys_"
 

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from jitcore.backends.cpu.machine.tuning import Sort
+from jitcore.backends.cpu.native.text_writer import Operand, TextWriter
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import key_type
 from jitcore.backends.cpu.routines.sort.quicksort import SYMBOL_PREFIX as KEYS_PREFIX
 from jitcore.backends.cpu.runtime.threads import BODY_TYPE, PARALLEL_TYPE, SYMBOL as PARALLEL_FOR
-from jitcore.backends.llvm.text_writer import Operand, TextWriter
 
 VALUES_PREFIX = "jitcore_sort_values_"
 

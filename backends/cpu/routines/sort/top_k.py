@@ -18,11 +18,11 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore.backends.cpu.machine.tuning import Sort
+from jitcore.backends.cpu.native.text_writer import TextWriter
 from jitcore.backends.cpu.routines.sort.encoding import Encoding, constant, is_any, type_of
 from jitcore.backends.cpu.routines.sort.keys import compress, count_true, key_type
 from jitcore.backends.cpu.routines.sort.order import ORDER_PREFIX
 from jitcore.backends.cpu.routines.sort.rows import element, sort_keys, write_lanes, write_row_function
-from jitcore.backends.llvm.text_writer import TextWriter
 
 TOP_PREFIX = "jitcore_sort_top_"
 
