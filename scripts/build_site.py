@@ -7,6 +7,7 @@ repository lead to those.
 
 import argparse
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -40,11 +41,19 @@ def prepare() -> Path:
 
 
 def mend_links(page: Path, text: str) -> str:
-    """Links between pages that lie elsewhere in the repository, and names in place of links to folders."""
+    """Links between pages that lie elsewhere in the repository, and names in place of links to folders and to
+    tables of results."""
     text = re.sub(r"\]\((\.\./)?docs/", r"](\1", text)
     text = re.sub(r"\]\((\.\./)*(CHANGELOG|CONTRIBUTING)\.md", lambda found: found[0].lower(), text)
+    text = re.sub(r"\]\(\.\./((?:\.\./)*)notebooks/", r"](\1notebooks/", text)
     return re.sub(r"\[([^\]]*)\]\(([\w./-]+)\)",
-                  lambda found: found[1] if (page.parent / found[2]).is_dir() else found[0], text)
+                  lambda found: found[0] if is_shown(page, found[2]) else found[1], text)
+
+
+def is_shown(page: Path, target: str) -> bool:
+    """Whether the site has what a page links to: a page, a notebook, a file that is no page."""
+    path = Path(os.path.normpath(page.parent / target))
+    return not path.is_dir() and (path.suffix != ".md" or path.is_relative_to(BUILD / "repository" / "docs"))
 
 
 def load_reference():

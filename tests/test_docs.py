@@ -28,6 +28,16 @@ def test_relative_links_exist(page):
         assert not anchor or target.suffix != ".md" or anchor in name_anchors(target), link
 
 
+def test_the_site_shows_every_page():
+    """Each stands in the table of contents of the index of its folder."""
+    for index in ROOT.glob("docs/**/index.md"):
+        shown = [line for table in re.findall(r"^```\{toctree\}$(.*?)^```$", index.read_text(), re.MULTILINE | re.DOTALL)
+                 for line in table.split()]
+        pages = {str(page.relative_to(index.parent).with_suffix("")) for page in index.parent.glob("*.md")} - {"index"}
+        pages |= {f"{page.parent.name}/index" for page in index.parent.glob("*/index.md")}
+        assert pages <= {*shown}, pages.difference(shown)
+
+
 def test_readme_gives_the_tested_commands():
     readme = (ROOT / "README.md").read_text()
     for script in re.findall(r"^ *bash (\S+)", readme, re.MULTILINE):

@@ -36,11 +36,21 @@ def test_every_package_folder_is_listed():
     assert len(listed) == len(set(listed))
 
 
-def test_the_lowest_versions_are_tested():
-    """tox -e lowest has each version that setup.cfg calls the lowest."""
+def read_tox():
     tox = configparser.RawConfigParser()
     tox.read(ROOT / "tox.ini")
-    lowest = dict(line.split(" == ") for line in tox["testenv:lowest"]["deps"].split("\n") if line)
+    return tox
+
+
+def test_environments_have_extras_that_there_are():
+    known = read_setup()["options.extras_require"]
+    named = [name for section in read_tox().values() for name in re.split(r"[,\s]+", section.get("extras", "")) if name]
+    assert named and {*named} <= {*known}
+
+
+def test_the_lowest_versions_are_tested():
+    """tox -e lowest has each version that setup.cfg calls the lowest."""
+    lowest = dict(line.split(" == ") for line in read_tox()["testenv:lowest"]["deps"].split("\n") if line)
     required = read_setup()["options"]["install_requires"].split("\n")
     assert lowest == dict(line.split(" >= ") for line in required if " >= " in line)
 

@@ -231,7 +231,6 @@ def test_right_script_runs(name, monkeypatch):
     load_users_file(name, monkeypatch).main()
 
 
-@pytest.mark.slow
 def test_mypy_finds_what_is_marked():
     run = subprocess.run([sys.executable, ROOT / "tests" / "typing" / "check.py"], capture_output=True, text=True,
                          cwd=ROOT / "docs", env={**os.environ, "MYPYPATH": str(ROOT), "MYPY_CACHE_DIR": os.devnull})

@@ -66,10 +66,18 @@ class DimExpr:
     __mul__, __rmul__ = _make_operators(lambda: multiply_dims)
     __floordiv__, __rfloordiv__ = _make_operators(lambda: floordiv_dims)
     __mod__, __rmod__ = _make_operators(lambda: mod_dims)
-    __lt__ = _make_operators(lambda: lambda left, right: _decide(left, "<", right))[0]
-    __le__ = _make_operators(lambda: lambda left, right: _decide(left, "<=", right))[0]
-    __gt__ = _make_operators(lambda: lambda left, right: _decide(left, ">", right))[0]
-    __ge__ = _make_operators(lambda: lambda left, right: _decide(left, ">=", right))[0]
+
+    def __lt__(self, other: Any) -> bool:
+        return _order(self, "<", other)
+
+    def __le__(self, other: Any) -> bool:
+        return _order(self, "<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return _order(self, ">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return _order(self, ">=", other)
 
     def __divmod__(self, other: Any) -> tuple[Dim, Dim]:
         return self // other, self % other
@@ -398,6 +406,10 @@ _MARGINS: dict[str, Callable[[Dim, Dim], Dim]] = {
 def is_known(left: Dim, symbol: str, right: Dim) -> bool:
     """Whether `left symbol right` is known to hold for every size."""
     return find_interval(_MARGINS[symbol](left, right))[0] >= 0
+
+
+def _order(left: Dim, symbol: str, right: Any) -> Any:
+    return _apply(lambda left, right: _decide(left, symbol, right), left, right)
 
 
 def _decide(left: Dim, symbol: str, right: Dim) -> bool:
