@@ -209,7 +209,8 @@ class Fate:
         told = [one if isinstance(one, tuple) else (one.program, one.names) for one in (region, *others)
                 if isinstance(one, tuple) or one is not None and one.is_named]
         if not told:
-            return Lesson(None, None, self.reason) if self.reason else None
+            until = self._until if self.state == State.RESTING else 0
+            return Lesson(None, None, self.reason, until=until) if self.reason else None
         seconds = self.unit.seconds + self.replaced
         is_checked = region is None or region.is_proven or self.entries > self._entries_before
         return Lesson(*told[0], "", is_checked, self.pace, seconds, others=tuple(told[1:]))

@@ -80,14 +80,15 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
     return value
 
 
-class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds late maker others",
-                        defaults=(True, 0.0, 0.0, 0, None, ()))):
+class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds late maker others until",
+                        defaults=(True, 0.0, 0.0, 0, None, (), 0))):
     """About one loop. program: a `FromDisk`, or None; names: of what it refers to; others: pairs of these for
     values of other kinds; reason: why there is none, "" where it was not tried; late: ticks in which it did
     not come to its head.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
     Python, or 0; seconds: that Python took for all of it, or would have. maker: (number of the process that
-    compiles it still, when that has ended at the latest), or None."""
+    compiles it still, when that has ended at the latest), or None. until: ticks from which on it is tried again
+    all the same, or 0."""
 
     __slots__ = ()
 
@@ -203,8 +204,8 @@ def load_lessons(key: bytes) -> dict[tuple[int, int], Lesson]:
             return {}
     except OSError:
         return {}
-    lessons = {key: Lesson(None, None, reason, late=late, maker=maker)
-               for key, (reason, late, maker) in reasons.items()}
+    lessons = {key: Lesson(None, None, reason, late=late, maker=maker, until=until)
+               for key, (reason, late, maker, until) in reasons.items()}
     return {**lessons, **pickle.loads(programs)} if programs else lessons
 
 
@@ -212,7 +213,8 @@ def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache = disk_cache.open_cache()
     if cache is None:
         return
-    reasons = {key: (one.reason, one.late, one.maker) for key, one in lessons.items() if one.program is None}
+    reasons = {key: (one.reason, one.late, one.maker, one.until)
+               for key, one in lessons.items() if one.program is None}
     programs = {key: lesson for key, lesson in lessons.items() if lesson.program is not None}
     data = pickle.dumps(programs, 5) if programs else b""  # what has none is read without pickle
     cache.add(key, marshal.dumps((_stamp_folders(), reasons, data)))

@@ -82,10 +82,14 @@ class Unit:
     def state(self) -> int:
         if self.fate is not None:
             return self.fate.state
-        if self.lesson is not None:
-            return State.READY if self.lesson.program is not None else (
-                State.DEAD if self.lesson.reason else State.COLD)
-        return State.COLD
+        lesson = self.lesson
+        if lesson is None or lesson.program is None and not lesson.reason:
+            return State.COLD
+        if lesson.program is not None:
+            return State.READY
+        if not lesson.until:
+            return State.DEAD
+        return State.RESTING if self.ticks < lesson.until else State.COLD
 
     def learn(self, lesson: Lesson) -> None:
         """Takes over what an earlier run found out."""

@@ -1049,6 +1049,29 @@ def test_what_was_too_short_is_tried_again():
         unit.fate and unit.fate.reason for unit in sampler.units]
 
 
+def test_a_later_run_tries_it_again_with_larger_sizes(tmp_path, monkeypatch):
+    source = textwrap.dedent("""
+        import os
+
+        def total(n):
+            s = 0
+            for k in range(n):
+                s += k * k % 7
+            return s
+
+        found = [total(int(os.environ["SIZE"])) for _ in range(int(os.environ["COUNT"]))]
+        """)
+    with config.override(cache_dir=str(tmp_path)):
+        for size, count, is_entered in (3, 50_000, False), (3, 50_000, False), (6_000_000, 1, True):
+            monkeypatch.setenv("SIZE", str(size))
+            monkeypatch.setenv("COUNT", str(count))
+            names, _, sampler = run_sampled(source)
+            sampler.keep()
+            loop = next(unit for unit in sampler.units if not unit.is_function and unit.line == 6)
+            assert (loop.fate is not None and loop.fate.entries > 0) == is_entered, (size, loop.lesson)
+            assert names["found"] == run(source)[0]["found"]
+
+
 def test_exceptions_are_those_of_python():
     source = textwrap.dedent("""
         s = 0
