@@ -87,8 +87,8 @@ class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds 
     not come to its head.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
     Python, or 0; seconds: that Python took for all of it, or would have. maker: (number of the process that
-    compiles it still, when that has ended at the latest), or None. until: ticks from which on it is tried again
-    all the same, or 0."""
+    compiles it still, when that has ended at the latest), or None. until: ticks from which on it is tried
+    again all the same, or 0."""
 
     __slots__ = ()
 
