@@ -376,10 +376,22 @@ def _select(f, condition, x, y):
     return Complex(f.where(condition, x.re, y.re), f.where(condition, x.im, y.im))
 
 
+def _sum_products(x, y, sign):
+    """(x[0] * x[1] + sign * y[0] * y[1], half of it, which is a number where that is beyond all numbers)."""
+    return (x[0] * x[1] + sign * (y[0] * y[1]), 0.5 * x[0] * x[1] + sign * (0.5 * y[0] * y[1]))
+
+
+def _asinh_of_sum(f, whole, half):
+    far = f("copysign", f("log", abs(half)) + math.log(4.0), half)
+    return f.where(f.is_infinite(whole), far, f("asinh", whole))
+
+
 def _asin(f, z):
     minus, plus = _roots(f, z)
-    re = f("atan2", z.re, minus.re * plus.re - minus.im * plus.im)
-    im = f("asinh", minus.re * plus.im - minus.im * plus.re)
+    whole, half = _sum_products((minus.re, plus.re), (minus.im, plus.im), -1.0)
+    is_large = f.is_infinite(whole)
+    re = f("atan2", f.where(is_large, 0.5 * z.re, z.re), f.where(is_large, half, whole))
+    im = _asinh_of_sum(f, *_sum_products((minus.re, plus.im), (minus.im, plus.re), -1.0))
     to = _direction(f, z)
     limit = Complex(f("atan2", to.re, abs(to.im)), f("copysign", math.inf, z.im))
     return _select(f, _is_far(f, z), limit, Complex(f.where(z.re == 0.0, z.re, re), im))
@@ -388,7 +400,7 @@ def _asin(f, z):
 def _acos(f, z):
     minus, plus = _roots(f, z)
     re = 2.0 * f("atan2", minus.re, plus.re)
-    im = f("asinh", plus.re * minus.im - plus.im * minus.re)
+    im = _asinh_of_sum(f, *_sum_products((plus.re, minus.im), (plus.im, minus.re), -1.0))
     to = _direction(f, z)
     limit = Complex(f("atan2", abs(to.im), to.re), f("copysign", math.inf, -z.im))
     return _select(f, _is_far(f, z), limit, Complex(f.where(z.re == 0.0, math.pi / 2, re), im))
@@ -396,7 +408,7 @@ def _acos(f, z):
 
 def _acosh(f, z):
     minus, plus = _sqrt(f, Complex(z.re - 1.0, z.im)), _sqrt(f, Complex(z.re + 1.0, z.im))
-    re = f("asinh", minus.re * plus.re + minus.im * plus.im)
+    re = _asinh_of_sum(f, *_sum_products((minus.re, plus.re), (minus.im, plus.im), 1.0))
     im = 2.0 * f("atan2", minus.im, plus.re)
     to = _direction(f, z)
     im = f.where(z.re == 0.0, f("copysign", math.pi / 2, z.im), im)

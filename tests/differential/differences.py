@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from tests.differential.reasons import ROWS
+from tests.differential.reasons import COMPILED, ROWS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +28,13 @@ class Reason:
         return is_named and kind == self.kind and re.search(self.text, text) is not None
 
 
-REASONS = [Reason(tuple(functions.split()), kind, text, why) for functions, kind, text, why in ROWS]
+REASONS, COMPILED_REASONS = ([Reason(tuple(functions.split()), kind, text, why) for functions, kind, text, why in rows]
+                             for rows in (ROWS, COMPILED))
 
 
-def find_reason(function: str, kind: str, text: str) -> Reason | None:
-    return next((reason for reason in REASONS if reason.holds(function, kind, text)), None)
+def find_reason(function: str, kind: str, text: str, is_compiled: bool = False) -> Reason | None:
+    reasons = [*REASONS, *COMPILED_REASONS] if is_compiled else REASONS
+    return next((reason for reason in reasons if reason.holds(function, kind, text)), None)
 
 
 def list_reasons(function: str) -> list[Reason]:

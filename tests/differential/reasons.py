@@ -169,3 +169,12 @@ ROWS = [
     ("scipy.interpolate.RegularGridInterpolator", "refused", r"values have 3", "Points and values have to fit, as in SciPy."),
     ("scipy.spatial.transform.Rotation", "refused", r"3, 3", "Rotations are of three axes."),
 ]
+
+#: The same of calls that are compiled as one program.
+COMPILED = [
+    ("lax.cumprod numpy.cumprod numpy.nancumprod", "value", r"special",
+     "In which order infinities, zeros and what overflows are multiplied is not said."),
+    ("nn.celu", "value", r"c(64|128)\.special", "An infinity divided by a real number is NumPy's quotient of complex numbers."),
+    ("nn.standardize", "value", r"special", "Squares of the largest numbers overflow on one way to the variance, and not on the other."),
+    ("numpy.logaddexp2 scipy.special.kl_div", "value", r"not 0\.0|ulps", "Terms that cancel may be unrounded products."),
+]

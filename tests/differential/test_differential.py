@@ -77,7 +77,7 @@ def find_differences(table, name, answers, read, run):
         if result is SKIPPED:
             continue
         for kind, told in compare(result, answers[key], table.rows[name].loosen(text), read):
-            reason = find_reason(function, kind, f"{key}: {told}")
+            reason = find_reason(function, kind, f"{key}: {told}", run is run_under_jit)
             used.add(reason)
             if reason is None:
                 lines.append(f"{key}: {kind}: {told}")

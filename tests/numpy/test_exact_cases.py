@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -72,3 +73,15 @@ def test_ranges_are_axes():
 @pytest.mark.parametrize("kind", [np.int8, np.dtype("int8"), "int8", jnp.int8, np.int8(3)])
 def test_limits_of_integers(kind):
     assert (jnp.iinfo(kind).min, jnp.iinfo(kind).max, jnp.iinfo(kind).bits) == (-128, 127, 8)
+
+
+@pytest.mark.parametrize("name", ["arcsin", "arccos", "arcsinh", "arccosh"])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_inverse_functions_of_the_largest_complex_numbers(name, dtype):
+    """Whose products of roots are beyond all numbers."""
+    large = float(np.finfo(dtype).max)
+    parts = [-large, -large / 3, -1e20, -2.5, 1.5, large / 3, large]
+    x = np.array([complex(re, im) for re in parts for im in parts], dtype)
+    found = np.asarray(jit(getattr(jnp, name))(x))
+    expected = [complex(getattr(mpmath, name.replace("arc", "a"))(mpmath.mpc(complex(value)))) for value in x]
+    np.testing.assert_allclose(found, np.array(expected), rtol=10 * np.finfo(dtype).eps)

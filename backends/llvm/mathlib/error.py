@@ -94,7 +94,10 @@ def build_erfcx(e, x):
     square, square_low = two_product(e, magnitude, magnitude)
     rise, power = split_exp(e, square, square_low)
     growth, growth_low = fast_two_sum(e.const(1.0), rise)
-    left = scale(e, growth + growth + (growth_low + growth_low), power)
+    left, left_low = (scale(e, part + part, power) for part in (growth, growth_low))
+    most = e.pick(1e35, 1e300)  # beside an infinity it need not be one
+    left_low = e.at_least(e.at_most(left_low, most), -most)
     positive = e.select(size > limit, evaluate_far_erfcx(e, size), right + right_low)
     near = 1.0 - evaluate_near(e, x)
-    return e.select(size > 0.5, e.select(x > 0.0, positive, left - positive), e.fma(near, rise, near))
+    whole = e.select(x > 0.0, positive, left - positive + left_low)
+    return e.select(size > 0.5, whole, e.fma(near, rise, near))
