@@ -108,11 +108,14 @@ def relate_body(scope: Any, eqn: Equation, cond_scope: Any) -> Relations:
     params, cond, body = eqn.params, eqn.params["cond_jaxpr"].jaxpr, eqn.params["body_jaxpr"].jaxpr
     tested, around = params["cond_nconsts"], params["body_nconsts"]
     given = [find_form(scope, atom) for atom in eqn.invars]
-    carries = zip(body.invars[around:], body.outvars, given[tested + around :])
+    carries = list(zip(body.invars[around:], body.outvars, given[tested + around :]))
     inside = [start if var is out else _name_integer(var) for var, out, start in carries]
     forms = zip(cond.invars, [*given[:tested], *inside])
     cond_scope.forms = {var: form for var, form in forms if form is not None}
-    facts = _list_facts(cond_scope, cond.outvars[0], True)
+    changing = {var for var, out, _ in carries if var is not out}
+    # What does not change in a loop may be computed before it, where its test may not hold.
+    facts = tuple(fact for fact in _list_facts(cond_scope, cond.outvars[0], True)
+                  if any(var in changing for var, _ in fact.terms))
     return _relate(scope, [*given[tested : tested + around], *inside], facts)
 
 

@@ -79,6 +79,18 @@ def test_sums_that_may_wrap_around_say_nothing():
         check(total, [None], X, np.int32(shift))
 
 
+def test_sums_that_a_loop_does_not_change_are_not_bounded_by_its_test():
+    """They may be computed before the loop, which has no rounds for most of these."""
+    def total(x):
+        def inner(i, k, s):
+            return lax.while_loop(lambda carry: (i + k < 7) & (carry[0] < 2),
+                                  lambda carry: (carry[0] + 1, carry[1] + element(x, i + k)), (0, s))[1]
+
+        return lax.fori_loop(0, 9, lambda i, s: lax.fori_loop(0, 9, lambda k, s: inner(i, k, s), s), ZERO)
+
+    check(total, [None], X)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_random_places_agree_with_python(seed):
     rng = np.random.default_rng(seed)
