@@ -63,11 +63,12 @@ class Entry:
         self.specs, self.plain, self.on_failure = tuple(specs), plain, on_failure
         self.declines = declines
         self.failures = 0
-        effects, places = recording.effects, recording.places
         backend = find_backend(options.backend)
+        self.program = Program(recording.traced, (), options, backend, options.sharding)
+        recording = self._drop_failure(recording)
+        effects, places = recording.effects, recording.places
         self.donated = set() if hasattr(backend, "wrap") else _choose_donated(recording)
-        donated = tuple(place in self.donated for place in recording.inputs)
-        self.program = Program(recording.traced, donated, options, backend, options.sharding)
+        self.program.donated = tuple(place in self.donated for place in recording.inputs)
         targets = {leaf: effects.written[place] for leaf, place in enumerate(recording.inputs)
                    if place in self.donated}
         self.scalars = _find_scalars(recording)
@@ -84,6 +85,14 @@ class Entry:
         is_reached = any(meets_place(capture.spec, n_arguments) for capture in recording.captures)
         is_limited &= not _list_drawn(recording)
         self.is_local = is_limited and not is_reached and not effects.writes and done <= {PRINT}
+
+    def _drop_failure(self, recording: Recording) -> Recording:
+        """The recording; without the flag where passes show that the program never fails."""
+        failed = recording.effects.failed
+        if failed is None or not self.program.is_never(failed):
+            return recording
+        self.program = self.program.without_output(failed)
+        return recording._replace(traced=self.program.traced, effects=recording.effects.without_failure())
 
     def fail(self, *args: Any) -> Any:
         """Serves a call whose program met what only plain Python can do."""

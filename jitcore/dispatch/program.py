@@ -19,7 +19,7 @@ import numpy as np
 from jitcore import dtypes, passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm, find_form
 from jitcore.config import config
-from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, count_primitives, find_read
+from jitcore.core.jaxpr import ClosedJaxpr, Literal, ShapedArray, count_primitives, find_read
 from jitcore.core.trace import Tracer, check_values, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.fast_call import make_rebuilder
@@ -150,6 +150,21 @@ class Program:
         closed, _ = close_over_consts(self.traced.jaxpr, self.traced.consts)
         with span("passes", *self.origin):
             return passes.run_pipeline(closed, getattr(self.backend, "passes", None))
+
+    def is_never(self, output: int) -> bool:
+        """Whether passes have found that a bool is False in every call."""
+        atom = self.optimized.jaxpr.outvars[output]
+        return isinstance(atom, Literal) and not atom.value
+
+    def without_output(self, output: int) -> Program:
+        """The program without one of several results, which is computed in vain. Passes do not run again."""
+        traced, optimized = self.traced, self.optimized
+        jaxpr, inner = (jaxpr.replace(outvars=[*jaxpr.outvars[:output], *jaxpr.outvars[output + 1:]])
+                        for jaxpr in (traced.jaxpr, optimized.jaxpr))
+        traced = TracedFunction(jaxpr, traced.consts, traced.out_structure, traced.fun_name)
+        program = Program(traced, self.donated, self.options, self.backend, self.sharding)
+        program.__dict__["optimized"] = ClosedJaxpr(inner, optimized.consts)
+        return program
 
     @cached_attribute
     def kept(self) -> tuple[int, ...]:

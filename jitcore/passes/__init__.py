@@ -21,6 +21,8 @@ Modules:
     intervals             Intervals: comparisons, clamps and checks whose outcome the ranges of integers
                           decide go away.
     keys                  Keys: what compiled programs hold in their place.
+    linear_forms          Linear forms: what tests say of sums of several numbers, as `i < n - k` says that `i
+                          + k < n`.
     loop_invariants       Loop invariants: what a loop computes anew in each iteration from what stays the
                           same is computed once.
     loop_ranges           Ranges of what a `while` carries: how they settle, and what its test says of its

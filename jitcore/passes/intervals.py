@@ -20,6 +20,7 @@ from jitcore.core.primitive import registry
 from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
 from jitcore.passes.interval_rules import (MAX_ROUNDS, Range, compute_range, full_range, join, range_after,
                                            range_of_literal, step_of_carry, widen_after)
+from jitcore.passes.linear_forms import NOTHING, Relations, inherit, narrow, relate_body, relate_branch
 from jitcore.passes.loop_ranges import WhileRanges
 from jitcore.passes.walk import Walk, walk_through
 
@@ -40,12 +41,16 @@ class _Scope:
     """One jaxpr, and what is known of its variables.
 
     steps: var -> (an argument, by how much it has changed since).
+    forms, facts: linear forms of arguments, and those that are at most 0 (`linear_forms`).
     made: var -> its equation. branches: id of a `cond` -> the scopes of its branches; loops: of a loop
     likewise.
     memo: results for jaxprs inside, by their ranges."""
 
-    def __init__(self, closed: ClosedJaxpr, ranges: Ranges, memo: dict):
+    def __init__(self, closed: ClosedJaxpr, ranges: Ranges, memo: dict, relations: Relations = NOTHING):
         self.closed, self.memo = closed, memo
+        forms = zip(closed.jaxpr.invars, relations.forms)
+        self.forms = {var: form for var, form in forms if form is not None}
+        self.facts = relations.facts
         self.known = dict(zip(closed.jaxpr.invars, ranges))
         self.made: dict = {}
         self.branches: dict[int, list[_Scope]] = {}
@@ -87,6 +92,9 @@ class _Scope:
                 ranges = [self.range_of_choice(eqn, operands)]
         self.made.update(dict.fromkeys(eqn.outvars, eqn))
         self.known.update(zip(eqn.outvars, ranges))
+        if name in ("add", "sub"):
+            (var,) = eqn.outvars
+            self.known[var] = narrow(self, var, ranges[0])
         return eqn.replace(params=eqn.params | params) if params else eqn
 
     def range_of_choice(self, eqn: Equation, operands: Ranges) -> Range | None:
@@ -137,28 +145,33 @@ class _Scope:
         if all(found) and len({id(base) for base, _ in found}) == 1:
             self.steps[var] = found[0][0], _join_all([change for _, change in found])
 
-    def inner(self, closed: ClosedJaxpr, ranges: Ranges) -> tuple[Ranges, _Scope]:
-        key = id(closed), tuple(ranges)
+    def inner(self, closed: ClosedJaxpr, ranges: Ranges, relations: Relations = NOTHING
+              ) -> tuple[Ranges, _Scope]:
+        key = id(closed), tuple(ranges), relations
         if key not in self.memo:
-            scope = _Scope(closed, ranges, self.memo)
+            scope = _Scope(closed, ranges, self.memo, relations)
             self.memo[key] = scope.run(), scope
         return self.memo[key]
 
     def visit_cond(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
         index, *atoms = eqn.invars
-        branches, given = eqn.params["branches"], []
+        branches, given, runs = eqn.params["branches"], [], []
         for number in range(len(branches)):
             way = Assumptions(self)
             can_run = way.add(index, range_of_index(number, len(branches), index))
+            runs.append(can_run)
             given.append([way.find_range(atom) if can_run else self.read(atom) for atom in atoms])
-        found = [self.inner(*pair) for pair in zip(branches, given)]
+        related = [relate_branch(self, eqn, number) for number in range(len(branches))]
+        found = [self.inner(*each) for each in zip(branches, given, related)]
         self.branches[id(eqn)] = [scope for _, scope in found]
-        ranges = [_join_all(several) for several in zip(*(outs for outs, _ in found))]
+        outs = [outs for (outs, _), can_run in zip(found, runs) if can_run or True not in runs]
+        ranges = list(map(_join_all, zip(*outs)))
         self.note_steps_of_branches(eqn, ranges)
         if not rewrites:
             return ranges, {}
-        pairs = zip(branches, given)
-        return ranges, {"branches": tuple(_Scope(*pair, self.memo).rewrite() for pair in pairs)}
+        each = zip(branches, given, related)
+        return ranges, {"branches": tuple(_Scope(branch, known, self.memo, relations).rewrite()
+                                          for branch, known, relations in each)}
 
     def note_steps_of_branches(self, eqn: Equation, ranges: Ranges) -> None:
         """As `note_step`, of what each branch makes of one and the same argument."""
@@ -188,11 +201,12 @@ class _Scope:
             eqn.params["num_consts"], eqn.params["num_carry"])
         operands = self.read_all(eqn.invars)
         around, init, rows = operands[:consts], operands[consts : consts + count], operands[consts + count :]
+        related = inherit(self, eqn.invars[:consts])
         entry, steps = self.guess(init, body), [None] * count  # steps: of the carries that are counters
         if not isinstance(length, int) or length < 1:
             return [full_range(var.aval) for var in eqn.outvars], {}
         for number in range(MAX_ROUNDS + 1):
-            outs, scope = self.inner(body, [*around, *entry, *rows])
+            outs, scope = self.inner(body, [*around, *entry, *rows], related)
             following, steps = list(entry), list(steps)
             for k, aval in enumerate(body.out_avals[:count]):
                 step = step_of_carry(scope, consts + k, k)
@@ -209,32 +223,45 @@ class _Scope:
             entry = following
         else:
             entry, steps = [full_range(aval) for aval in body.out_avals[:count]], [None] * count
-            outs, _ = self.inner(body, [*around, *entry, *rows])
+            outs, _ = self.inner(body, [*around, *entry, *rows], related)
         # What holds before each round is what holds at first, and what a round makes of what holds before it.
         entry = [join(init[k], outs[k]) if step is None else entry[k] for k, step in enumerate(steps)]
-        outs, scope = self.inner(body, [*around, *entry, *rows])
+        outs, scope = self.inner(body, [*around, *entry, *rows], related)
         self.loops[id(eqn)] = LoopScope(scope, consts, consts, {})
         last = [join(init[k], outs[k]) if step is None else range_after(init[k], step, length, aval)
                 or full_range(aval) for k, (step, aval) in enumerate(zip(steps, body.out_avals))]
-        params = {"jaxpr": _Scope(body, [*around, *entry, *rows], self.memo).rewrite()} if rewrites else {}
-        return [*last, *outs[count:]], params
+        if not rewrites:
+            return [*last, *outs[count:]], {}
+        body = _Scope(body, [*around, *entry, *rows], self.memo, related).rewrite()
+        return [*last, *outs[count:]], {"jaxpr": body}
 
     def visit_while(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
-        loop = WhileRanges(self, eqn)
+        _, test = self.inner(eqn.params["cond_jaxpr"], self._list_test_inputs(eqn))
+        loop = WhileRanges(self, eqn, relate_body(self, eqn, test))
         loop.settle()
         self.loops[id(eqn)] = loop.describe()
         if not rewrites:
             return loop.state, {}
-        body = _Scope(loop.body, [*loop.consts, *loop.list_entry()], self.memo)
+        body = _Scope(loop.body, [*loop.consts, *loop.list_entry()], self.memo, loop.relations)
         test = _Scope(loop.cond, [*loop.cond_consts, *loop.state], self.memo)
         return loop.state, {"body_jaxpr": body.rewrite(), "cond_jaxpr": test.rewrite()}
 
+    def _list_test_inputs(self, eqn: Equation) -> Ranges:
+        """Ranges of what a `while` tests, whatever its rounds make of the carry."""
+        count, avals = eqn.params["cond_nconsts"], eqn.params["cond_jaxpr"].in_avals
+        return [*self.read_all(eqn.invars[:count]), *map(full_range, avals[count:])]
+
     # -- rewriting ----------------------------------------------------------------------------------------
     def rewrite(self) -> ClosedJaxpr:
-        return walk_through(self.closed, self.closed.jaxpr.eqns, self._rule)
+        known = {var: self._find_number(var) for var in self.closed.jaxpr.invars}
+        known = {var: number for var, number in known.items() if number is not None}
+        return walk_through(self.closed, self.closed.jaxpr.eqns, self._rule, known)
 
     def _rule(self, walk: Walk, eqn: Equation) -> list[Atom] | None:
         rewritten = self.visit(eqn, rewrites=True)
+        if eqn.primitive.name in ("scan", "while", "cond"):  # flags of what has failed, where nothing can
+            walk.emit(rewritten)
+            return [self._find_number(var) or var for var in eqn.outvars]
         found = self._find_value(eqn) if len(eqn.outvars) == 1 else None
         if found is not None:
             return [found]
@@ -254,12 +281,20 @@ class _Scope:
         if known is None or eqn.primitive.traits.get("family") != "elementwise" and name not in (
             "select_n", "clamp"):
             return None
-        if known[0] == known[1] and not var.aval.shape and var.aval.dtype.kind in "biu":
-            return Literal(var.aval.dtype.type(known[0]), var.aval)
+        number = self._find_number(var)
+        if number is not None:
+            return number
         chosen = _find_operand(name, self.read_all(eqn.invars))
         if chosen is None or eqn.invars[chosen].aval.update(weak_type=var.aval.weak_type) != var.aval:
             return None
         return eqn.invars[chosen]
+
+    def _find_number(self, var: Var) -> Literal | None:
+        """The only number that an integer or bool can be."""
+        known, aval = self.known.get(var), var.aval
+        if known is None or known[0] != known[1] or aval.shape or aval.dtype.kind not in "biu":
+            return None
+        return Literal(aval.dtype.type(known[0]), aval)
 
     def _mark_slice(self, eqn: Equation) -> Equation:
         """A slice with a note along which axes it lies inside without being moved."""

@@ -10,6 +10,7 @@ from jitcore.core.jaxpr import Equation, Literal, Var
 from jitcore.passes.assumptions import TRUE, Assumptions, LoopScope
 from jitcore.passes.interval_rules import (MAX_ROUNDS, Range, full_range, join, range_after, step_of_carry,
                                            widen_after)
+from jitcore.passes.linear_forms import Relations
 
 Ranges = list[Range | None]
 
@@ -17,14 +18,15 @@ Ranges = list[Range | None]
 class WhileRanges:
     """What the carry of a `while` can be.
 
+    relations: what its test says of sums.
     state: before each test. flags: bools of the carry of which the test asks for one value. facts: for each
     flag, what the carry can be where the flag has that value, which it has in the rounds that run: so an
     iteration that was told by `j >= 0` to go on has no negative j.
     rounds: the most that there can be, if that is known. steps: of the elements whose range comes from it, by
     how much a round changes them."""
 
-    def __init__(self, scope, eqn: Equation):
-        self.scope, params = scope, eqn.params
+    def __init__(self, scope, eqn: Equation, relations: Relations):
+        self.scope, self.relations, params = scope, relations, eqn.params
         self.cond, self.body = params["cond_jaxpr"], params["body_jaxpr"]
         tested, self.around = params["cond_nconsts"], params["body_nconsts"]
         operands = scope.read_all(eqn.invars)
@@ -40,7 +42,7 @@ class WhileRanges:
         self.facts = [list(self.state) for _ in self.flags]
 
     def describe(self) -> LoopScope:
-        _, scope = self.scope.inner(self.body, [*self.consts, *self.list_entry()])
+        _, scope = self.scope.inner(self.body, [*self.consts, *self.list_entry()], self.relations)
         return LoopScope(scope, self.around, len(self.cond_consts) + self.around, dict(self.flags))
 
     def _assume_test(self) -> dict[Var, Range]:
@@ -77,7 +79,7 @@ class WhileRanges:
 
     def run_round(self) -> tuple:
         """The carry behind a round, and what is known of it where each flag has its value."""
-        outs, scope = self.scope.inner(self.body, [*self.consts, *self.list_entry()])
+        outs, scope = self.scope.inner(self.body, [*self.consts, *self.list_entry()], self.relations)
         told = []
         for k, value in self.flags:
             way = Assumptions(scope)

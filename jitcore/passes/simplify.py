@@ -53,6 +53,9 @@ def merge_common_subexpressions(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
 def _merge(walk: Walk, eqn: Equation) -> list[Atom] | None:
     if eqn.effects:
         return None
+    kept = _simplify_select(walk, eqn) if eqn.primitive.name == "select_n" else None
+    if kept is not None:  # cases that have become one variable
+        return kept
     operands = tuple(encode_literal(atom) if atom.__class__ is Literal else atom for atom in eqn.invars)
     key = (eqn.primitive, operands, encode_params(eqn.params))
     position = walk.memory.setdefault(key, len(walk.eqns))
@@ -334,7 +337,10 @@ def _prune_scan(eqn: Equation, reads: Flags) -> Equation:
     keep_in[num_consts:first_x] = live
     params = {"jaxpr": _drop_invars(body, jaxpr, keep_in), "num_consts": sum(keep_in[:num_consts]),
               "num_carry": sum(live)}
-    return _rebuild(eqn, keep_in, keep_out, reads, params)
+    pruned, left = _rebuild(eqn, keep_in, keep_out, reads, params), list(compress(reads, keep_out))
+    carries = compress(body.jaxpr.invars[num_consts:first_x], live)
+    # What a conditional inside no longer reads may have been all that a carry was for.
+    return pruned if all(find_live_carries(jaxpr, list(carries), left)) else _prune_scan(pruned, left)
 
 
 def _prune_while(eqn: Equation, reads: Flags) -> Equation:
@@ -351,7 +357,10 @@ def _prune_while(eqn: Equation, reads: Flags) -> Equation:
         "cond_jaxpr": _drop_invars(holds, holds_jaxpr, keep_holds + live), "cond_nconsts": sum(keep_holds),
         "body_jaxpr": _drop_invars(body, body_jaxpr, keep_body + live), "body_nconsts": sum(keep_body),
     }
-    return _rebuild(eqn, keep_holds + keep_body + live, live, reads, params)
+    pruned = _rebuild(eqn, keep_holds + keep_body + live, live, reads, params)
+    carries, left = compress(body.jaxpr.invars[num_body:], live), list(compress(wanted, live))
+    still = all(find_live_carries(body_jaxpr, list(carries), left))
+    return pruned if still else _prune_while(pruned, list(compress(reads, live)))
 
 
 def find_live_carries(body: Jaxpr, carries: Sequence[Var], wanted: Sequence[bool]) -> Flags:

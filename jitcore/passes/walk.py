@@ -6,7 +6,8 @@ or replaced by values that exist already. Linear in the number of equations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
 from jitcore.core.primitive import registry
@@ -121,9 +122,12 @@ def rewrite_jaxprs(closed_jaxpr: ClosedJaxpr, plan: Callable[[ClosedJaxpr], Rule
     return rewrite_each_once(closed_jaxpr, rewrite_one)
 
 
-def walk_through(closed_jaxpr: ClosedJaxpr, eqns: list[Equation], rule: Rule) -> ClosedJaxpr:
-    """The jaxpr with these equations after the rule, and with the outputs that stand for its own then."""
+def walk_through(closed_jaxpr: ClosedJaxpr, eqns: list[Equation], rule: Rule,
+                 known: Mapping[Var, Atom] = MappingProxyType({})) -> ClosedJaxpr:
+    """The jaxpr with these equations after the rule, and with the outputs that stand for its own then.
+    known: what stands for arguments."""
     jaxpr, walk = closed_jaxpr.jaxpr, Walk(closed_jaxpr)
+    walk.replace(list(known), list(known.values()))
     walk.run(eqns, rule)
     outvars = [_keep_weak_type(walk, atom) for atom in jaxpr.outvars]
     if walk.eqns == jaxpr.eqns and outvars == jaxpr.outvars:

@@ -31,6 +31,13 @@ def test_literals_are_told_apart_by_dtype_and_bits():
     assert merged(lambda: [lax.neg(1), lax.neg(1.0), lax.neg(np.int8(1))]) == ["neg"] * 3
 
 
+def test_choice_between_values_that_merge_is_that_value():
+    def fun(x, y):
+        return [lax.add(lax.select_n(lax.gt(x, y), lax.sin(x), lax.sin(x)), y)]
+
+    assert "select_n" not in merged(fun, F(2), F(1))
+
+
 def test_params_count():
     def fun(x):
         reshaped = [shape.reshape(x, sizes) for sizes in ((2, 3), (3, 2), (2, 3))]

@@ -90,6 +90,23 @@ def test_carry_that_feeds_a_live_carry_stays():
     assert eqn.params["num_carry"] == 3 and "sin" not in names(eqn.params["jaxpr"])
 
 
+@pytest.mark.parametrize("loop", [fori_loop, lambda low, high, body, init: scan(
+    lambda carry, _: (body(None, carry), None), init, None, length=high)[0]])
+def test_carry_that_only_an_unread_operand_of_a_branch_reads_goes_away(loop):
+    def fun(x, y):
+        def body(i, carry):
+            a, b = carry
+            a, _ = cond(lax.gt(a, y), lambda a, b: (lax.neg(a), b), lambda a, b: (a, lax.sin(b)), a, b)
+            return a, lax.add(b, y)
+
+        return [loop(0, 3, body, (x, x))[0]]
+
+    (eqn,) = pruned(fun, F(2), F(1)).eqns
+    body = eqn.params.get("jaxpr") or eqn.params["body_jaxpr"]
+    assert [name for name in names(body) if name in ("cond", "add", "sin")].count("cond") == 1
+    assert sum(aval.dtype == F32.dtype for aval in body.out_avals) == 1
+
+
 def test_while_keeps_what_its_condition_reads():
     def fun(x, w, u):
         def body(carry):

@@ -63,7 +63,7 @@ def test_bound_of_an_inner_loop_is_the_counter_of_the_outer_one():
 
         return lax.fori_loop(0, 7, row, np.float32(0))
 
-    check(triangle, [None], X)  # i - j relates two counters; ranges alone do not tell
+    check(triangle, [(True,)], X)  # i - j relates two counters (`linear_forms`)
 
     def products(x):
         return lax.fori_loop(0, 7, lambda i, s: lax.fori_loop(0, i, lambda j, t: t + x[j], s), np.float32(0))
@@ -327,3 +327,34 @@ def test_largest_of_no_elements_is_none_of_them():
 
     empty = jnp.full((0,), 3, np.int32)
     assert jit(lambda n: function(jnp.full((0,), 3, np.int32), n))(2) == function(empty, 2) == 20
+
+
+def test_a_flag_that_is_never_set_is_a_number():
+    def function(x):
+        def body(i, carry):
+            count, failed, s = carry
+            count = count + jnp.where(x[i] > 1.5, 1, 0).astype(np.int64)
+
+            def divide(s, failed):
+                return s + 1 / count.astype(np.float64), failed | (count == 0)
+
+            s, failed = lax.cond(count >= 2, divide, lambda s, failed: (s, failed), s, failed)
+            return count, failed, s
+
+        _, failed, s = lax.fori_loop(0, 7, body, (np.int64(0), False, np.float64(0)))
+        return failed, s
+
+    closed = run_pipeline(jitcore.make_jaxpr(function)(X))
+    assert str(closed.jaxpr.outvars[0]) == "Literal(False)"
+    assert not any(str(var.aval) == "bool[]" for eqn in closed.jaxpr.eqns for var in eqn.outvars)
+    assert jit(function)(X)[1] == pytest.approx(1 / 2 + 1 / 3)
+
+
+def test_a_flag_that_can_be_set_stays():
+    def function(x, n):
+        def body(i, failed):
+            return failed | (x[i] > n)
+
+        return lax.fori_loop(0, 7, body, False)
+
+    assert bool(jit(function)(X, np.float32(1.9))) and not jit(function)(X, np.float32(3))

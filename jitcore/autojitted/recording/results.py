@@ -63,6 +63,10 @@ class Effects(NamedTuple):
     value: str
     constants: Constants
 
+    def without_failure(self) -> Effects:
+        """Those of a program without the output `failed`, the last one."""
+        return self._replace(outputs=self.outputs[:-1], failed=None)
+
 
 #: Types of objects that are returned as they are.
 _UNCHANGING = (
