@@ -137,7 +137,7 @@ class custom_vmap(Generic[R]):  # noqa: N801  JAX's name
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         name = source.locate_function(self.fun)[0]
         if kwargs:
-            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            bound = source.inspect_signature(self.fun).bind(*args, **kwargs)
             if bound.kwargs:
                 raise TypeError(f"custom_vmap function {name}: arguments that have no position: "
                                 f"{list(bound.kwargs)}")

@@ -167,10 +167,19 @@ def locate_function(fun: Any) -> tuple[str, str]:
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+def inspect_signature(fun: Callable) -> inspect.Signature:
+    """The signature. Annotations may be of names that are not defined yet, from Python 3.14 on.
+
+    Raises: TypeError, ValueError, as `inspect.signature`."""
+    if sys.version_info < (3, 14):
+        return inspect.signature(fun)
+    return inspect.signature(fun, annotation_format=inspect.Format.FORWARDREF)
+
+
 def read_signature(fun: Callable) -> inspect.Signature | None:
     """The signature, or None for builtins that have none."""
     try:
-        return inspect.signature(fun)
+        return inspect_signature(fun)
     except (ValueError, TypeError):
         return None
 

@@ -129,7 +129,7 @@ def _find_size(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], 
 def _name_leaves(fun: Callable, in_tree: PyTreeDef) -> Iterator[str]:
     """The leaves of a call as messages name them: `argument x['a']`, `args[1]`, `kwargs['b']`."""
     try:
-        parameters = list(inspect.signature(fun).parameters.values())
+        parameters = list(source.inspect_signature(fun).parameters.values())
     except (TypeError, ValueError):  # a builtin may have no signature
         parameters = []
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
