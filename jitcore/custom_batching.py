@@ -7,7 +7,6 @@ batches the rule computes. Derivatives are those of the function's own operation
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 

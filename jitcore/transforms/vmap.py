@@ -7,7 +7,6 @@ In: a function, and which axis of each argument numbers the elements. Out: a fun
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 

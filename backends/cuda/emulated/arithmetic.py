@@ -74,15 +74,17 @@ _INTEGER = {
 _OPERANDS = {"shl": "tu", "shr": "tu", "bfe": "tuu", "bfi": "ttuu", "selp": "ttp", "mad.wide": "ttw"}
 _UNARY = dict(abs="fabs", ex2="exp2", lg2="log2", sqrt="sqrt", sin="sin", cos="cos", tanh="tanh")
 _EXTREMES = {"min": "minimum", "max": "maximum"}
-#: Of a number and NaN the number. LLVM has operations for it, which its version 20 compiles wrongly for AVX-512.
+#: Of a number and NaN the number. LLVM has operations for it, which version 20 compiles wrongly for AVX-512.
 _NUMBERS = ("n = fcmp uno {t} {a}, {a}; x = select i1 {n}, {t} {b}, {t} {a}; "
             "o = fcmp uno {t} {b}, {b}; y = select i1 {o}, {t} {a}, {t} {b}; ")
 _FLOAT = {
     **{name: f"f{name} {{t}} {{a}}, {{b}}" for name in ("add", "sub", "mul", "div")},
     **{name: "call {t} @llvm.fma.{k}({t} {a}, {t} {b}, {t} {c})" for name in ("fma", "mad")},
     **{name: f"call {{t}} @llvm.{of}.{{k}}({{t}} {{a}})" for name, of in _UNARY.items()},
-    **{f"{name}.NaN": f"call {{t}} @llvm.{of}.{{k}}({{t}} {{a}}, {{t}} {{b}})" for name, of in _EXTREMES.items()},
-    **{name: f"{_NUMBERS}call {{t}} @llvm.{of}.{{k}}({{t}} {{x}}, {{t}} {{y}})" for name, of in _EXTREMES.items()},
+    **{f"{name}.NaN": f"call {{t}} @llvm.{of}.{{k}}({{t}} {{a}}, {{t}} {{b}})"
+       for name, of in _EXTREMES.items()},
+    **{name: f"{_NUMBERS}call {{t}} @llvm.{of}.{{k}}({{t}} {{x}}, {{t}} {{y}})"
+       for name, of in _EXTREMES.items()},
     "neg": "fneg {t} {a}",
     "rcp": "fdiv {t} 1.0, {a}",
     "rsqrt": "q = call {t} @llvm.sqrt.{k}({t} {a}); fdiv {t} 1.0, {q}",

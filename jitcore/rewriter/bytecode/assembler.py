@@ -13,9 +13,10 @@ from types import CodeType
 
 from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, Branch, ForIter, Instruction, Jump,
                                                     NoneBranch, Position, read_handlers)
-from jitcore.rewriter.bytecode.versions import (BEGIN_OF_WITH, CACHES, HAS_BACKWARD_BRANCHES, HAS_CHECKED_LOAD,
-                                                HAS_PRECALL, HAS_TO_BOOL, LOAD_ATTR_SHIFT, LOAD_CELL, LOOP_ENDS,
-                                                MATRIX_MULTIPLY, NULL_BELOW, OPCODES, find_opcode)
+from jitcore.rewriter.bytecode.versions import (BEGIN_OF_WITH, CACHES, HAS_BACKWARD_BRANCHES,
+                                                HAS_CHECKED_LOAD, HAS_PRECALL, HAS_TO_BOOL, LOAD_ATTR_SHIFT,
+                                                LOAD_CELL, LOOP_ENDS, MATRIX_MULTIPLY, NULL_BELOW, OPCODES,
+                                                find_opcode)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ The normal form has one way of saying each thing:
 - superinstructions are split; a return of a constant is a load and a return;
 - every NULL that a call wants below or beside its callable is a PUSH_NULL, so that its place is known;
 - nothing converts to an exact bool: the assembler adds that before the jumps that need it;
-- `with` begins with BEFORE_WITH, which from 3.14 on leaves what may be a NULL behind what it calls at its end;
+- `with` begins with BEFORE_WITH; from 3.14 on there may be a NULL behind what it calls at its end;
 - calls such as `any(x for x in y)` are calls;
 - an instruction after which control may go elsewhere than on is a `Terminator`.
 """
@@ -20,8 +20,9 @@ from collections import namedtuple
 from collections.abc import Iterator
 from types import CodeType
 
-from jitcore.rewriter.bytecode.versions import (BEGIN_OF_WITH, CACHES, COMPARE_TO_BOOL, JUMPS, LOADS_WITH_NULL,
-                                                LOOP_ENDS, NAMES, NULL_BELOW, OWN_BUILTINS, find_name)
+from jitcore.rewriter.bytecode.versions import (BEGIN_OF_WITH, CACHES, COMPARE_TO_BOOL, JUMPS,
+                                                LOADS_WITH_NULL, LOOP_ENDS, NAMES, NULL_BELOW, OWN_BUILTINS,
+                                                find_name)
 
 Position = tuple[int | None, int | None, int | None, int | None]
 
