@@ -7,7 +7,6 @@ batches the rule computes. Derivatives are those of the function's own operation
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -137,7 +136,7 @@ class custom_vmap(Generic[R]):  # noqa: N801  JAX's name
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         name = source.locate_function(self.fun)[0]
         if kwargs:
-            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            bound = source.inspect_signature(self.fun).bind(*args, **kwargs)
             if bound.kwargs:
                 raise TypeError(f"custom_vmap function {name}: arguments that have no position: "
                                 f"{list(bound.kwargs)}")

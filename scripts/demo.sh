@@ -4,5 +4,5 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
 
-prepare_environment .venv "" "${PYTHON:-$(find_python 3.11 3.12 3.13 3)}"
+prepare_environment .venv "" "${PYTHON:-$(find_python 3.11 3.12 3.13 3.14 3)}"
 exec .venv/bin/python -m jitcore demo "$@"

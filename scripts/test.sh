@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # Dozens of processes that tests start would compile all modules of jitcore anew.
 unset PYTHONDONTWRITEBYTECODE
 
-prepare_environment .venv test "${PYTHON:-$(find_python 3.11 3.12 3.13 3)}" || exit 1
+prepare_environment .venv test "${PYTHON:-$(find_python 3.11 3.12 3.13 3.14 3)}" || exit 1
 python=.venv/bin/python
 run_step lint "$python" -m ruff check .
 
@@ -21,7 +21,7 @@ if [ "${1:-}" = --changed ]; then
 else
     run_step tests "$python" -m pytest --numprocesses 2 "$@"
     # Bytecode differs between Python versions, so the rewriter is tested on every one that is installed.
-    for version in 3.12 3.13; do
+    for version in 3.12 3.13 3.14; do
         if other=$(find_python "$version"); then
             prepare_environment ".venv-$version" test "$other" || { failed=1; continue; }
             run_step "rewriter on $version" ".venv-$version/bin/python" -m pytest --numprocesses 2 tests/rewrite tests/scripts

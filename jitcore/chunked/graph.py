@@ -19,7 +19,8 @@ import numpy as np
 from jitcore.array import Array
 from jitcore.chunked.programs import Target, Writer, count_results, write_join
 from jitcore.chunked.windows import Box, Rule, find_rule
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, ShapeDtypeStruct, Var, slice_eqns
+from jitcore.core.jaxpr import (Atom, ClosedJaxpr, Equation, Literal, ShapeDtypeStruct, Var, slice_eqns,
+                                sub_jaxprs)
 from jitcore.core.source import format_snippet
 from jitcore.core.trace import Tracer
 from jitcore.errors import arguments
@@ -73,17 +74,52 @@ def _unroll_loops(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _unroll(walk: Walk, eqn: Equation) -> list[Atom] | None:
-    if eqn.primitive.name != "scan":
+    write = {"scan": _unroll_scan, "cond": _compute_branches}.get(eqn.primitive.name)
+    return None if write is None else write(walk, eqn)
+
+
+def _unroll_scan(walk: Walk, eqn: Equation) -> list[Atom] | None:
+    body, n_consts, n_rounds = eqn.params["jaxpr"], eqn.params["num_consts"], eqn.params["length"]
+    n_before = n_consts + eqn.params["num_carry"]
+    if n_rounds * len(body.eqns) > _MOST_UNROLLED or n_rounds == 0:
         return None
-    body, n_consts = eqn.params["jaxpr"], eqn.params["num_consts"]
-    n_rounds, n_carried = eqn.params["length"], eqn.params["num_carry"]
-    is_plain = len(eqn.invars) == n_consts + n_carried and len(eqn.outvars) == n_carried
-    if not is_plain or n_rounds * len(body.eqns) > _MOST_UNROLLED:
+    consts, carried, columns = eqn.invars[:n_consts], eqn.invars[n_consts:n_before], eqn.invars[n_before:]
+    rounds = range(n_rounds)
+    made: dict[int, list[Atom]] = {}
+    for number in reversed(rounds) if eqn.params["reverse"] else rounds:
+        rows = [_read_row(walk, column, number) for column in columns]
+        results = walk.splice(body, [*consts, *carried, *rows])
+        carried, made[number] = results[:len(carried)], results[len(carried):]
+    return [*carried, *(_stack(walk, [made[number][place] for number in rounds])
+                        for place in range(len(eqn.outvars) - len(carried)))]
+
+
+def _read_row(walk: Walk, column: Atom, number: int) -> Atom:
+    extents = column.aval.shape[1:]
+    row = walk.bind("slice", column, start_indices=(number, *[0] * len(extents)),
+                    limit_indices=(number + 1, *extents), strides=None)
+    return walk.bind("squeeze", row, dimensions=(0,))
+
+
+def _stack(walk: Walk, rows: Sequence[Atom]) -> Atom:
+    wide = [walk.bind("broadcast_in_dim", row, shape=(1, *row.aval.shape),
+                      broadcast_dimensions=tuple(range(1, row.aval.ndim + 1))) for row in rows]
+    return walk.bind("concatenate", *wide, dimension=0)
+
+
+def _compute_branches(walk: Walk, eqn: Equation) -> list[Atom] | None:
+    """All branches, and a choice among their results: but not a loop, which may not end where it is not to be
+    entered."""
+    index, *operands = eqn.invars
+    branches = eqn.params["branches"]
+    if eqn.effects or any(sub_jaxprs(one.params) for branch in branches for one in branch.eqns):
         return None
-    consts, carried = eqn.invars[:n_consts], list(eqn.invars[n_consts:])
-    for _ in range(n_rounds):
-        carried = walk.splice(body, [*consts, *carried])
-    return carried
+    results = [walk.splice(branch, operands) for branch in branches]
+    if len(branches) == 1:
+        return results[0]
+    if len(branches) == 2 and index.aval.dtype != bool:
+        [index] = walk.spell(lambda place: [place != 0], [index])
+    return [walk.bind("select_n", index, *cases) for cases in zip(*results)]
 
 
 class _Chunks(NamedTuple):
@@ -184,7 +220,12 @@ class _Graph:
         return sorted(set(cuts))
 
     def _refuse(self, eqn: Equation) -> Exception:
-        return arguments.chunks_error(self._function, eqn.primitive.name, format_snippet(eqn.source_info))
+        name = eqn.primitive.name
+        if name == "scan":
+            name = f"a loop (scan, fori_loop or map) of {eqn.params['length']} rounds"
+        elif name == "while":
+            name = "a loop until a condition (while_loop)"
+        return arguments.chunks_error(self._function, name, format_snippet(eqn.source_info))
 
     # -- tasks ----------------------------------------------------------------------------------------------
     def make_outputs(self, da: Any) -> list:

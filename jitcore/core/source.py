@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import marshal
 import os
 import sys
 import unicodedata
@@ -164,13 +165,36 @@ def locate_function(fun: Any) -> tuple[str, str]:
     return name, format_place(code.co_filename, code.co_firstlineno) if code else ""
 
 
+def marshal_code(code: CodeType) -> bytes:
+    """Bytes that are the same for equal code, by a version of the format without references."""
+    return marshal.dumps(_spell_slices(code), 2)
+
+
+def _spell_slices(value: Any) -> Any:
+    """Code without slices among its constants, which Python 3.14 makes, and that version does not know."""
+    if isinstance(value, CodeType):
+        return value.replace(co_consts=tuple(map(_spell_slices, value.co_consts)))
+    if isinstance(value, tuple):
+        return tuple(map(_spell_slices, value))
+    return ("slice", value.start, value.stop, value.step) if isinstance(value, slice) else value
+
+
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def inspect_signature(fun: Callable) -> inspect.Signature:
+    """The signature. Annotations may be of names that are not defined yet, from Python 3.14 on.
+
+    Raises: TypeError, ValueError, as `inspect.signature`."""
+    if sys.version_info < (3, 14):
+        return inspect.signature(fun)
+    return inspect.signature(fun, annotation_format=inspect.Format.FORWARDREF)
 
 
 def read_signature(fun: Callable) -> inspect.Signature | None:
     """The signature, or None for builtins that have none."""
     try:
-        return inspect.signature(fun)
+        return inspect_signature(fun)
     except (ValueError, TypeError):
         return None
 

@@ -38,8 +38,9 @@ class JitWrapped(FastCallable[P, R]):
         self.__wrapped__ = fun
         self.__doc__ = getattr(fun, "__doc__", None)
         self.__module__ = getattr(fun, "__module__", None)
-        # On the instance: the class has annotations of its own as soon as somebody asks it for them.
-        self.__annotations__ = getattr(fun, "__annotations__", {})
+        if not hasattr(fun, "__annotate__"):  # from Python 3.14 on they are evaluated when somebody asks
+            # On the instance: the class has annotations of its own as soon as somebody asks it for them.
+            self.__annotations__ = getattr(fun, "__annotations__", {})
         self._function = function = functions.find_function(fun, options)
         super().__init__(function.fast, partial(function.call, fun, _call_on_chunks))
 

@@ -8,11 +8,11 @@ runs.
 from __future__ import annotations
 
 import atexit
-import marshal
 import re
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from jitcore.core.source import marshal_code
 from jitcore.process.lazy import LazyModule
 from jitcore.scripts.sessions.report import format_report
 from jitcore.scripts.sessions.runner import Session, can_sample, has_units, open_session
@@ -82,7 +82,7 @@ class Cells:
                 return code
             self.session.__enter__()
         if has_units(code):
-            code = self.session.add(code, marshal.dumps(forget_place(code), 2))
+            code = self.session.add(code, marshal_code(forget_place(code)))
         self.session.start()
         return code
 

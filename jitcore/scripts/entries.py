@@ -20,7 +20,7 @@ from types import CodeType
 
 from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label, encode_handlers, encode_positions
 from jitcore.rewriter.bytecode.instructions import PAIRS, Raw, is_generator, read_handlers, read_raw
-from jitcore.rewriter.bytecode.versions import LOOP_ENDS, NAME_SHIFTS, NULL_BELOW
+from jitcore.rewriter.bytecode.versions import LOOP_ENDS, NAME_SHIFTS, NULL_BELOW, find_opcode
 from jitcore.scripts.gates import DECLINED, RAISED, WATCH, Gate, Leave, Loop, Prepared, Slot
 from jitcore.scripts.watching import LoopCopy
 
@@ -230,10 +230,10 @@ class Flow:
 
 
 def _effect(item: Raw, jumps: bool) -> int:
-    number = opcode.opmap[item.name]
+    number, arg = find_opcode(item.name, item.arg)
     if item.name == "FOR_ITER" and jumps:  # what stands at the end of the loop is skipped
-        return opcode.stack_effect(number, item.arg, jump=True)
-    return opcode.stack_effect(number, item.arg if number >= opcode.HAVE_ARGUMENT else None, jump=jumps)
+        return opcode.stack_effect(number, arg, jump=True)
+    return opcode.stack_effect(number, arg if number >= opcode.HAVE_ARGUMENT else None, jump=jumps)
 
 
 def _find_body(head: int, latches: Iterable[int], before: dict[int, list[int]]) -> set[int]:

@@ -315,7 +315,7 @@ _SPECIAL = frozenset("__new__ __getattr__ __getattribute__ __setattr__ __delattr
                      "__getstate__ __setstate__ __init_subclass__ __set_name__ __get__ __slots__".split())
 #: Variables of a class that `type` makes.
 _MADE = frozenset("__dict__ __weakref__ __doc__ __module__ __qualname__ __static_attributes__ "
-                  "__firstlineno__ __annotations__".split())
+                  "__firstlineno__ __annotations__ __annotate_func__ __annotations_cache__".split())
 
 
 def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] = (),

@@ -15,6 +15,7 @@ from collections import namedtuple
 from importlib.util import source_hash
 
 import jitcore
+from jitcore.core.source import marshal_code
 from jitcore.dispatch import disk_cache
 from jitcore.process.lazy import LazyModule
 
@@ -157,7 +158,7 @@ def digest_function(function: types.FunctionType, restore: Restore) -> bytes | N
     defaults = repr((function.__defaults__, function.__kwdefaults__)) if _are_plain(function) else None
     if defaults is None:
         return None
-    return digest(marshal.dumps(restore(function.__code__), 2) + defaults.encode())
+    return digest(marshal_code(restore(function.__code__)) + defaults.encode())
 
 
 def _are_plain(function: types.FunctionType) -> bool:

@@ -34,7 +34,7 @@ def _read_positions(fun: Callable, numbers: int | Sequence[int],
     """The positions of arguments that are not differentiated."""
     found = {numbers} if isinstance(numbers, int) else set(numbers)
     if names:
-        parameters = list(inspect.signature(fun).parameters)
+        parameters = list(source.inspect_signature(fun).parameters)
         found |= {parameters.index(name) for name in ([names] if isinstance(names, str) else names)}
     return tuple(sorted(found))
 
@@ -43,7 +43,7 @@ def _read_signature(fun: Callable) -> inspect.Signature:
     """The signature of a function; any number of arguments where Python cannot tell."""
     unknown = inspect.signature(lambda *args, **kwargs: None)
     try:
-        return unknown if isinstance(fun, functools.partial) else inspect.signature(fun)
+        return unknown if isinstance(fun, functools.partial) else source.inspect_signature(fun)
     except ValueError:  # a builtin may have none
         return unknown
 

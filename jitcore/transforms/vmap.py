@@ -7,7 +7,6 @@ In: a function, and which axis of each argument numbers the elements. Out: a fun
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -129,7 +128,7 @@ def _find_size(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], 
 def _name_leaves(fun: Callable, in_tree: PyTreeDef) -> Iterator[str]:
     """The leaves of a call as messages name them: `argument x['a']`, `args[1]`, `kwargs['b']`."""
     try:
-        parameters = list(inspect.signature(fun).parameters.values())
+        parameters = list(source.inspect_signature(fun).parameters.values())
     except (TypeError, ValueError):  # a builtin may have no signature
         parameters = []
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -197,5 +197,7 @@ SPECIAL = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name", SPECIAL)
 def test_functions_of_special_operands(name):
+    if name == "quantile of narrow" and np.lib.NumpyVersion(np.__version__) < "2.4.0":
+        pytest.skip("earlier NumPys round a step of quantiles in float32 otherwise")
     function, *arguments = SPECIAL[name]
     assert_same_bits(function, arguments, strict=True)

@@ -242,3 +242,37 @@ def test_operators_of_lazy_arrays():
     lazy = jit(FUNCTIONS["periodic"])(TILES)
     found = operator.add(lazy, TILES)[2:5].rechunk(2).sum(axis=1)
     np.testing.assert_allclose(found.compute(), (FUNCTIONS["periodic"](X) + X)[2:5].sum(1), rtol=1e-12)
+
+
+TWO = da.from_array(X * 2 + 1, chunks=(7, 11))
+PAIRS = {
+    "a tuple": lambda x, y: lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1] * i, c[1] * 0.5), (x, y)),
+    "a list": lambda x, y: lax.fori_loop(0, 4, lambda i, c: [c[0] + c[1], c[1] - c[0]], [x, y]),
+    "exchanged": lambda x, y: lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (x, y)),
+    "margins": lambda x, y: lax.fori_loop(0, 3, lambda i, c: (jnp.roll(c[1], 1, 0), c[0] + 1), (x, y)),
+    "reductions": lambda x, y: lax.fori_loop(0, 3, lambda i, c: (c[0] / c[1].sum(), c[1] + c[0].mean()), (x, y)),
+    "numbers": lambda x, y: lax.scan(lambda c, s: ((c[0] + s * c[1], c[1] * 0.5), None), (x, y), jnp.arange(4.0))[0],
+    "results": lambda x, y: lax.scan(lambda c, _: ((c[0] + c[1], c[1]), (c[0], c[1].sum())), (x, y), length=3),
+    "rows": lambda x, y: lax.scan(lambda c, rows: (c + rows[0], c * rows[1]), jnp.zeros(20), (x, y)),
+    "rows, backwards": lambda x, y: lax.scan(lambda c, rows: (c + rows[0], c * rows[1]), jnp.zeros(20), (x, y), reverse=True),
+    "map": lambda x, y: lax.map(lambda rows: (rows[0] + rows[1], rows[0].sum()), (x, y)),
+    "a condition": lambda x, y: lax.cond(x.sum() > 0, lambda a, b: (a + 1, b), lambda a, b: (b, a), x, y),
+    "a switch": lambda x, y: lax.switch((y.sum() * 0 + 2).astype(int), [lambda a: a, lambda a: 2 * a, lambda a: a * a], x),
+    "one in the other": lambda x, y: lax.fori_loop(
+        0, 3, lambda i, c: lax.cond(i % 2 == 0, lambda a, b: (a + b, b), lambda a, b: (a, b - 1), *c), (x, y)),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_loops_and_branches_over_several_arrays(name):
+    check(PAIRS[name], TILES, TWO, tolerance=1e-10)
+
+
+@pytest.mark.parametrize("f, name", [
+    (lambda x, y: lax.fori_loop(0, 5000, lambda i, c: (c[0] + c[1], c[1]), (x, y)), r"a loop \(scan, fori_loop or map\) of 5000 rounds"),
+    (lambda x, y: lax.while_loop(lambda c: c[0].sum() < 1, lambda c: (c[0] + c[1], c[1]), (x, y)), r"a loop until a condition \(while_loop\)"),
+    (lambda x, y: lax.cond(y.sum() > 0, lambda u: lax.while_loop(lambda v: v[0, 0] < 1, lambda v: v + 1, u), lambda u: u, x), "cond")])
+def test_loops_that_chunks_cannot_do(f, name):
+    with pytest.raises(TypeError, match=name) as caught:
+        jit(f)(TILES, TWO)
+    assert "test_dask_arrays.py" in str(caught.value) and "rechunk" in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import sys
 import types
 
 import pytest
@@ -97,13 +98,14 @@ def test_ways_out(words, n, period):
 def test_what_goes_in_and_out():
     found = Outline(leaves.__code__)
     by_line = {loop.line - leaves.__code__.co_firstlineno: loop for loop in found.loops}
-    assert list(sorted(by_line)) == [2, 10, 14, 18, 19]
+    inner = 14 if sys.version_info < (3, 14) else 15  # `while True:` has instructions of its own, or none
+    assert list(sorted(by_line)) == [2, 10, inner, 18, 19]
     first = by_line[2]
     assert set(first.parameters) == {"words", "total", "factor"} and not first.unsure
     assert set(first.results) == {"i", "total"} and len(first.exits) == 3 and not first.takes_iterable
     assert by_line[19].takes_iterable  # sorted() is called before
-    assert by_line[14].parent == by_line[10].number and by_line[10].parent is None
-    assert by_line[10].size > by_line[14].size and found.size > sum(
+    assert by_line[inner].parent == by_line[10].number and by_line[10].parent is None
+    assert by_line[10].size > by_line[inner].size and found.size > sum(
         by_line[line].size for line in (2, 10, 18)
     )
 

@@ -16,7 +16,7 @@ class Record:
         return type(self)(**vars(self) | others)
 
     def __repr__(self) -> str:
-        numbers = (f"{name}={getattr(self, name)!r}" for name in self.__annotations__)
+        numbers = (f"{name}={getattr(self, name)!r}" for name in type(self).__annotations__)
         return f"{type(self).__name__}({', '.join(numbers)})"
 
 

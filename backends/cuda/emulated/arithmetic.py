@@ -73,12 +73,18 @@ _INTEGER = {
 #: Operands of other types than the instruction: u 32 bits, p a predicate, w twice the width.
 _OPERANDS = {"shl": "tu", "shr": "tu", "bfe": "tuu", "bfi": "ttuu", "selp": "ttp", "mad.wide": "ttw"}
 _UNARY = dict(abs="fabs", ex2="exp2", lg2="log2", sqrt="sqrt", sin="sin", cos="cos", tanh="tanh")
-_BINARY = {"min": "minimumnum", "max": "maximumnum", "min.NaN": "minimum", "max.NaN": "maximum"}
+_EXTREMES = {"min": "minimum", "max": "maximum"}
+#: Of a number and NaN the number. LLVM has operations for it, which version 20 compiles wrongly for AVX-512.
+_NUMBERS = ("n = fcmp uno {t} {a}, {a}; x = select i1 {n}, {t} {b}, {t} {a}; "
+            "o = fcmp uno {t} {b}, {b}; y = select i1 {o}, {t} {a}, {t} {b}; ")
 _FLOAT = {
     **{name: f"f{name} {{t}} {{a}}, {{b}}" for name in ("add", "sub", "mul", "div")},
     **{name: "call {t} @llvm.fma.{k}({t} {a}, {t} {b}, {t} {c})" for name in ("fma", "mad")},
     **{name: f"call {{t}} @llvm.{of}.{{k}}({{t}} {{a}})" for name, of in _UNARY.items()},
-    **{name: f"call {{t}} @llvm.{of}.{{k}}({{t}} {{a}}, {{t}} {{b}})" for name, of in _BINARY.items()},
+    **{f"{name}.NaN": f"call {{t}} @llvm.{of}.{{k}}({{t}} {{a}}, {{t}} {{b}})"
+       for name, of in _EXTREMES.items()},
+    **{name: f"{_NUMBERS}call {{t}} @llvm.{of}.{{k}}({{t}} {{x}}, {{t}} {{y}})"
+       for name, of in _EXTREMES.items()},
     "neg": "fneg {t} {a}",
     "rcp": "fdiv {t} 1.0, {a}",
     "rsqrt": "q = call {t} @llvm.sqrt.{k}({t} {a}); fdiv {t} 1.0, {q}",
@@ -174,8 +180,8 @@ def _flush(body: Body, value: str) -> str:
 
 def _saturate(body: Body, value: str, have: str, suffix: str) -> str:
     """`.sat` of floats: from 0 to 1, 0 for NaN."""
-    clamp = "m = call {t} @llvm.maximumnum.{k}({t} {v}, {t} 0.0); "
-    return body.emit(clamp + "call {t} @llvm.minimumnum.{k}({t} {m}, {t} 1.0)", v=value, t=have, k=suffix)
+    clamp = "n = fcmp ogt {t} {v}, 0.0; m = select i1 {n}, {t} {v}, {t} 0.0; "
+    return body.emit(clamp + "call {t} @llvm.minimum.{k}({t} {m}, {t} 1.0)", v=value, t=have, k=suffix)
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------

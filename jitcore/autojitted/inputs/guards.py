@@ -38,6 +38,8 @@ from jitcore.rewriter.objects import (copy_contents, has_changed, is_changeable,
 DATA = (type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, np.ndarray)
 #: Variables that tell people about a class.
 _DESCRIPTIONS = frozenset(("__doc__", "__annotations__", "__firstlineno__", "__static_attributes__"))
+#: Those of them that come when somebody asks, and what makes them.
+_ANNOTATIONS = frozenset(("__annotate_func__", "__annotations_cache__"))
 
 
 class ClassGuard(VersionGuard):
@@ -73,7 +75,7 @@ class ClassGuard(VersionGuard):
 
 def _read_variables(kind: type) -> tuple[frozenset[str], dict[str, Any]]:
     """Names of a class's variables, and those that are no data."""
-    variables = dict(kind.__dict__)
+    variables = {name: value for name, value in kind.__dict__.items() if name not in _ANNOTATIONS}
     parts = {name: value for name, value in variables.items()
              if type(value) not in DATA or name.startswith("__") and name not in _DESCRIPTIONS}
     return frozenset(variables), parts

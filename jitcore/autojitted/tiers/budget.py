@@ -39,6 +39,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import MISS
 from jitcore.process.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
+from jitcore.rewriter.bytecode.instructions import read_raw
 from jitcore.rewriter.objects import is_library_file, is_user_class, walk
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def find_hindrance(function: types.FunctionType, specs: Sequence[Spec], tuning: 
 def _reads_items(function: types.FunctionType) -> bool:
     """Whether a function reads items of something, such as the letters of a text."""
     codes = walk([function.__code__], lambda code: [one for one in code.co_consts if inspect.iscode(one)])
-    names = {one.opname for code in codes for one in dis.get_instructions(code)}
+    names = {one.name for code in codes for one in read_raw(code)}
     return not names.isdisjoint(("BINARY_SUBSCR", "FOR_ITER"))
 
 

@@ -13,9 +13,10 @@ from types import CodeType
 
 from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, Branch, ForIter, Instruction, Jump,
                                                     NoneBranch, Position, read_handlers)
-from jitcore.rewriter.bytecode.versions import (CACHES, HAS_BACKWARD_BRANCHES, HAS_CHECKED_LOAD, HAS_PRECALL,
-                                                HAS_TO_BOOL, LOAD_ATTR_SHIFT, LOAD_CELL, LOOP_ENDS,
-                                                MATRIX_MULTIPLY, NULL_BELOW, OPCODES)
+from jitcore.rewriter.bytecode.versions import (BEGIN_OF_WITH, CACHES, HAS_BACKWARD_BRANCHES,
+                                                HAS_CHECKED_LOAD, HAS_PRECALL, HAS_TO_BOOL, LOAD_ATTR_SHIFT,
+                                                LOAD_CELL, LOOP_ENDS, MATRIX_MULTIPLY, NULL_BELOW, OPCODES,
+                                                find_opcode)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Assembler:
             else:
                 self._jumps.append((len(self._items), arg, "BACKWARD" in op))
             arg = 0
-        self._items.append((OPCODES[op], arg, self.position, self.handler))
+        self._items.append((*find_opcode(op, arg), self.position, self.handler))
 
     def begin(self, position: Position, *, is_generator: bool = False) -> None:
         if self._cells:
@@ -119,6 +120,10 @@ class Assembler:
         op, arg, self.position = instruction.op, instruction.arg, instruction.position
         if op == "LOAD_FAST":
             self.emit(_LOAD, self.variable(arg))
+            return
+        if op == "BEFORE_WITH" and BEGIN_OF_WITH:
+            for step in BEGIN_OF_WITH:
+                self.emit(*step)
             return
         if op in ("STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
             arg = self.variable(arg)

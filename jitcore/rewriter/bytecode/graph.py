@@ -18,7 +18,7 @@ from types import CodeType
 from jitcore.rewriter.bytecode.instructions import (CELL_SLOT_OPS, NEXT, POP_NEXT, Branch, Decoded, ForIter,
                                                     Instruction, Jump, Position, Raise, Return, Terminator,
                                                     decode)
-from jitcore.rewriter.bytecode.versions import HAS_PRECALL, NULL_BELOW, OPCODES
+from jitcore.rewriter.bytecode.versions import BEGIN_OF_WITH, HAS_PRECALL, NULL_BELOW, VERSION, find_opcode
 
 VALUE, NULL, MAYBE = "V", "N", "D"
 
@@ -227,7 +227,7 @@ class _Builder:
 # -- what instructions do to the stack ----------------------------------------------------------------------
 CALLS = frozenset({"CALL", "CALL_KW", "CALL_FUNCTION_EX"})
 
-_PUSHES = dict.fromkeys(("LOAD_FAST", "LOAD_CELL", "LOAD_DEREF", "LOAD_CONST"), VALUE) | {
+_PUSHES = dict.fromkeys(("LOAD_FAST", "LOAD_CELL", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT"), VALUE) | {
     "PUSH_NULL": NULL, "LOAD_FAST_AND_CLEAR": MAYBE, CELL_SLOT_OPS["LOAD_FAST_AND_CLEAR"]: MAYBE}
 _POPS = frozenset({"STORE_FAST", "STORE_DEREF", "POP_TOP", CELL_SLOT_OPS["STORE_FAST"]})
 _KEEPS = frozenset({"DELETE_FAST", "DELETE_DEREF", CELL_SLOT_OPS["DELETE_FAST"], CELL_SLOT_OPS["MAKE_CELL"]})
@@ -244,6 +244,8 @@ def apply_to_stack(instruction: Instruction, stack: list[str]) -> None:
         stack[-1], stack[-arg] = stack[-arg], stack[-1]
     elif op == "COPY":
         stack.append(stack[-arg])
+    elif op == "BEFORE_WITH" and BEGIN_OF_WITH:
+        stack += [MAYBE, VALUE]
     elif op not in _KEEPS:
         effect = stack_effect(instruction)
         if effect < 0:
@@ -264,7 +266,9 @@ def stack_effect(instruction: Instruction) -> int:
         return 0
     if op == "CALL" and HAS_PRECALL:
         return -arg - 1
-    number = OPCODES[op]
+    if op == "BEFORE_WITH" and BEGIN_OF_WITH:
+        return 2
+    number, arg = find_opcode(op, arg)
     return opcode.stack_effect(number, arg if number >= opcode.HAVE_ARGUMENT else None, jump=False)
 
 
@@ -274,7 +278,7 @@ def find_callee(instruction: Instruction, stack: list[str]) -> int:
     if op == "CALL_KW":
         return arg + 3
     if op == "CALL_FUNCTION_EX":
-        return (2 if NULL_BELOW else 3) + (arg & 1)
+        return 4 if VERSION >= (3, 14) else (2 if NULL_BELOW else 3) + (arg & 1)
     if not NULL_BELOW:
         return arg + 2
     # [NULL, f, arguments], or [f, self, arguments] of decorators and comprehensions

@@ -9,6 +9,8 @@ The normal form has one way of saying each thing:
 - superinstructions are split; a return of a constant is a load and a return;
 - every NULL that a call wants below or beside its callable is a PUSH_NULL, so that its place is known;
 - nothing converts to an exact bool: the assembler adds that before the jumps that need it;
+- `with` begins with BEFORE_WITH; from 3.14 on there may be a NULL behind what it calls at its end;
+- calls such as `any(x for x in y)` are calls;
 - an instruction after which control may go elsewhere than on is a `Terminator`.
 """
 
@@ -18,8 +20,9 @@ from collections import namedtuple
 from collections.abc import Iterator
 from types import CodeType
 
-from jitcore.rewriter.bytecode.versions import (CACHES, COMPARE_TO_BOOL, JUMPS, LOADS_WITH_NULL, LOOP_ENDS,
-                                                NAMES, NULL_BELOW)
+from jitcore.rewriter.bytecode.versions import (BEGIN_OF_WITH, CACHES, COMPARE_TO_BOOL, JUMPS,
+                                                LOADS_WITH_NULL, LOOP_ENDS, NAMES, NULL_BELOW, OWN_BUILTINS,
+                                                find_name)
 
 Position = tuple[int | None, int | None, int | None, int | None]
 
@@ -124,7 +127,7 @@ def decode(code: CodeType, variables: frozenset[str] | None = None) -> Decoded:
     Raises: Unsupported for `yield from`, coroutines, class bodies and opcodes that are not known."""
     if code.co_flags & _COROUTINE:
         raise Unsupported("a coroutine")
-    raw = list(read_raw(code))
+    raw = _join_steps(list(read_raw(code)))
     cells = {*code.co_cellvars, *code.co_freevars}
     begin = next((item.offset for item in raw if item.name == "RESUME"), 0)
     if variables is not None:
@@ -157,7 +160,7 @@ def read_raw(code: CodeType) -> Iterator[Raw]:
         target = None
         if opcode in JUMPS:
             target = end - 2 * arg if "BACKWARD" in NAMES[opcode] else end + 2 * arg
-        yield Raw(start, NAMES[opcode], arg, target, positions[at // 2 - 1])
+        yield Raw(start, find_name(opcode, arg), arg, target, positions[at // 2 - 1])
         extended, start, at = 0, None, end
 
 
@@ -189,6 +192,27 @@ def _find_loop_exits(raw: list[Raw]) -> dict[int, int]:
 
 
 # -- the normal form ----------------------------------------------------------------------------------------
+def _join_steps(raw: list[Raw]) -> list[Raw]:
+    """What other versions say with fewer instructions is said so: BEFORE_WITH; and a call of a builtin with a
+    generator, where code asks for the builtin to loop itself."""
+    found = list(raw)
+    for at, item in enumerate(raw):
+        new, length = None, 1
+        if item.name == "LOAD_SPECIAL" and _match(raw, at - 1, BEGIN_OF_WITH):
+            at, new, length = at - 1, item._replace(offset=raw[at - 1].offset, name="BEFORE_WITH", arg=0), 6
+        elif item.name == "LOAD_COMMON_CONSTANT" and item.arg in OWN_BUILTINS:
+            at, length = at - 1, 4  # COPY, the constant, IS_OP, POP_JUMP_IF_FALSE
+            new = raw[at]._replace(name="JUMP_FORWARD", target=raw[at + 3].target)
+        if new is not None:
+            found[at : at + length] = [new, *(one._replace(name="NOP", target=None)
+                                              for one in raw[at + 1 : at + length])]
+    return found
+
+
+def _match(raw: list[Raw], at: int, pattern: tuple[tuple[str, int], ...]) -> bool:
+    return pattern == tuple((one.name, one.arg) for one in raw[at : at + len(pattern)])
+
+
 _DROPPED = frozenset({"NOP", "RESUME", "MAKE_CELL", "COPY_FREE_VARS", "PRECALL", "CACHE", "TO_BOOL"})
 _REFUSED = frozenset({
     "SEND", "CLEANUP_THROW", "GET_AWAITABLE", "ASYNC_GEN_WRAP", "GET_AITER", "GET_ANEXT",
@@ -242,6 +266,8 @@ def _normalize(code: CodeType, raw: Raw, cells: set[str], begin: int):
         return [Instruction(name, code._varname_from_oparg(arg), position)], None
     if name == "RETURN_CONST":
         return [Instruction("LOAD_CONST", arg, position), Instruction("RETURN_VALUE", 0, position)], Return()
+    if name == "POP_ITER":
+        return [Instruction("POP_TOP", 0, position)], None
     if name == "RETURN_VALUE":
         return [Instruction(name, 0, position)], Return()
     if name in ("RAISE_VARARGS", "RERAISE"):

@@ -10,7 +10,7 @@ import opcode
 import sys
 
 VERSION = sys.version_info[:2]
-SUPPORTED = ((3, 11), (3, 12), (3, 13))
+SUPPORTED = ((3, 11), (3, 12), (3, 13), (3, 14))
 
 OPCODES: dict[str, int] = {name: code for name, code in opcode.opmap.items() if code < 256}
 NAMES: list[str] = opcode.opname[:256]
@@ -71,7 +71,8 @@ LOADS_WITH_NULL: frozenset[str] = (
     else frozenset({"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR"}))
 
 #: What stands at the end of a loop, where FOR_ITER jumps to.
-LOOP_ENDS: tuple[str, ...] = {(3, 11): (), (3, 12): ("END_FOR",)}.get(VERSION, ("END_FOR", "POP_TOP"))
+LOOP_ENDS: tuple[str, ...] = {
+    (3, 11): (), (3, 12): ("END_FOR",), (3, 13): ("END_FOR", "POP_TOP")}.get(VERSION, ("END_FOR", "POP_ITER"))
 
 #: BINARY_OP's argument for `@`, and those for `%` and `%=`.
 MATRIX_MULTIPLY, SUBTRACT = 4, 10
@@ -79,3 +80,32 @@ REMAINDER, REMAINDER_IN_PLACE = 6, 19
 
 #: BINARY_OP's arguments for `+=` and the others.
 IN_PLACE = range(13, 26)
+
+#: BINARY_OP's argument for `x[i]`, which has an opcode of its own up to 3.13.
+_SUBSCRIPT = 26
+
+#: Names from 3.14 on of what is the same for whoever reads code.
+_RENAMED = {"LOAD_FAST_BORROW": "LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW": "LOAD_FAST_LOAD_FAST",
+            "NOT_TAKEN": "NOP"}
+
+#: What `with` begins with from 3.14 on; up to then it is one opcode, BEFORE_WITH.
+BEGIN_OF_WITH: tuple[tuple[str, int], ...] = () if "BEFORE_WITH" in OPCODES else (
+    ("COPY", 1), ("LOAD_SPECIAL", 1), ("SWAP", 2), ("SWAP", 3), ("LOAD_SPECIAL", 0), ("CALL", 0))
+
+#: LOAD_COMMON_CONSTANT's arguments for the builtins that code asks for to do what they do itself.
+OWN_BUILTINS = range(2, 5)
+
+
+def find_name(number: int, arg: int) -> str:
+    """The name of an opcode that all versions have where they have the operation."""
+    name = NAMES[number]
+    if name == "BINARY_OP" and arg == _SUBSCRIPT:
+        return "BINARY_SUBSCR"
+    return _RENAMED.get(name, name)
+
+
+def find_opcode(name: str, arg: int) -> tuple[int, int]:
+    """The opcode of this interpreter, with its argument."""
+    if name == "BINARY_SUBSCR" and name not in OPCODES:
+        return OPCODES["BINARY_OP"], _SUBSCRIPT
+    return OPCODES[name], arg

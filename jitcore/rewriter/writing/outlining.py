@@ -29,8 +29,8 @@ _ITERABLES = frozenset({"range", "enumerate", "zip", "reversed", "len", "min", "
 _VIEWS = frozenset(
     "items keys values arange linspace ndindex ndenumerate ravel flatten reshape copy tolist".split())
 _HEAD_OPS = frozenset(
-    """LOAD_FAST LOAD_DEREF LOAD_CONST LOAD_GLOBAL LOAD_ATTR PUSH_NULL SWAP COPY BINARY_OP BINARY_SUBSCR
-    BINARY_SLICE BUILD_SLICE UNARY_NEGATIVE BUILD_TUPLE BUILD_LIST CALL GET_ITER""".split()
+    """LOAD_FAST LOAD_DEREF LOAD_CONST LOAD_SMALL_INT LOAD_GLOBAL LOAD_ATTR PUSH_NULL SWAP COPY BINARY_OP
+    BINARY_SUBSCR BINARY_SLICE BUILD_SLICE UNARY_NEGATIVE BUILD_TUPLE BUILD_LIST CALL GET_ITER""".split()
 )
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
 

@@ -28,8 +28,8 @@ from jitcore.rewriter.bytecode.flow import Flow, normalize_graph
 from jitcore.rewriter.bytecode.graph import MAYBE, NULL, VALUE, Block, Graph
 from jitcore.rewriter.bytecode.instructions import (Branch, ForIter, Instruction, NoneBranch, Unsupported,
                                                     count_arguments, find_first_position, is_generator)
-from jitcore.rewriter.bytecode.versions import (COMPARE_SHIFT, COMPARISONS, IN_PLACE, LOAD_ATTR_SHIFT,
-                                                REMAINDER, REMAINDER_IN_PLACE)
+from jitcore.rewriter.bytecode.versions import (BEGIN_OF_WITH, COMPARE_SHIFT, COMPARISONS, IN_PLACE,
+                                                LOAD_ATTR_SHIFT, REMAINDER, REMAINDER_IN_PLACE)
 from jitcore.rewriter.handles import UNDEFINED
 
 
@@ -175,6 +175,9 @@ class HookedWriter(BlockWriter):
     def _write_begin_of_with(self, instruction: Instruction) -> None:
         self.out.apply(self.hooks.enter_context)
         self.out.emit("UNPACK_SEQUENCE", 2)
+        if BEGIN_OF_WITH:
+            self.out.emit("PUSH_NULL")
+            self.out.swap()
 
     def _write_store_deref(self, instruction: Instruction) -> None:
         self.out.add(Instruction("LOAD_CELL", instruction.arg, instruction.position))

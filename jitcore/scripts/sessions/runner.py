@@ -168,7 +168,9 @@ def run_module(name: str, arguments: Sequence[str], session: Session | None) -> 
 
 def _become_main(path: str, arguments: Sequence[str]) -> ModuleType:
     module = sys.modules["__main__"] = ModuleType("__main__")
-    module.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={})
+    module.__dict__["__builtins__"] = sys.modules["builtins"]
+    if sys.version_info < (3, 14):
+        module.__annotations__ = {}
     sys.argv = [path, *arguments]
     return module
 

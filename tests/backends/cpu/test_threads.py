@@ -285,7 +285,9 @@ def run_process(body, prelude=PRELUDE, **environment):
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, sets affinity")
-PARALLEL_LAYERS = pytest.mark.parametrize("name", ["pool", "tbb"])
+#: Numba's wheels of some versions have no pool that uses TBB.
+needs_tbb = pytest.mark.skipif(threads._load_tbb() is None or threads._load_tbb_pool() is None, reason="no layer tbb here")
+PARALLEL_LAYERS = pytest.mark.parametrize("name", ["pool", pytest.param("tbb", marks=needs_tbb)])
 
 
 @needs_fork
@@ -366,6 +368,7 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 
 
 @needs_fork
+@needs_tbb
 def test_a_python_thread_opens_the_pool_and_the_main_thread_tbb():
     body = """
 result = []

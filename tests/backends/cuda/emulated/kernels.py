@@ -15,7 +15,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
 declare {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
-declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+declare void @llvm.nvvm.barrier0()
 declare void @llvm.nvvm.membar.gl()
 declare float @llvm.nvvm.ex2.approx.f(float)
 declare float @llvm.maxnum.f32(float, float)
@@ -29,7 +29,7 @@ _INDICES = """
   %offset = mul i32 %block, %size
   %i = add i32 %offset, %t
 """
-_BARRIER = "  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"
+_BARRIER = "  call void @llvm.nvvm.barrier0()\n"
 
 
 class Program(NamedTuple):

@@ -2,6 +2,7 @@
 
 import re
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -102,6 +103,7 @@ SURVIVORS = {
 }
 
 
+@pytest.mark.skipif(llvm.llvm_version_info < (21,), reason="which mutants are found is known of the code of later LLVMs")
 @pytest.mark.parametrize("name", ["softmax", "ticket", "scan", "histogram", "transpose"])
 def test_mutants(name, monkeypatch):
     monkeypatch.setattr(EmulatedDevice, "step_limit", 20_000)
