@@ -82,6 +82,29 @@ def test_lists_are_described(items, found):
     assert lists.describe(items) == found
 
 
+MANY = 4 * lists.GUESSED
+
+
+@pytest.mark.parametrize("items", [
+    [1] * MANY, [1, 2.0, 3.0] * (MANY // 3), [1, 2.0, 3.0], [[1.0] * 8 for _ in range(MANY // 8)], [1.0, 2] * MANY,
+    [[0.0] * MANY, [1.0] * MANY], [None] * MANY, [[1] * 8] * MANY, [], [[]], [[1] * 8, 2, *[[1] * 8] * MANY], ["a"] * MANY,
+])
+def test_guesses_are_what_lists_hold(items):
+    assert lists.guess(items) == lists.describe(items)
+
+
+def test_a_guess_may_miss_what_packing_sees():
+    items = [1] * MANY
+    items[-2] = 2.0
+    assert lists.guess(items) == (int, (MANY,)) and lists.pack(int, (MANY,), items) is None
+
+
+def test_guesses_look_at_few_numbers(monkeypatch):
+    seen = []
+    monkeypatch.setattr(lists, "describe", lambda items: seen.append(len(items)) or (int, (len(items),)))
+    assert lists.guess([1] * 10 * MANY) == (int, (10 * MANY,)) and seen[0] <= 2 * lists.GUESSED
+
+
 numbers = st.one_of(st.integers(-2**52, 2**52), st.floats(allow_nan=False))
 
 

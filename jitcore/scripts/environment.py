@@ -86,8 +86,8 @@ def make_list(kind: Any, shape: tuple[int, ...]) -> list:
     """A list in place of one that was not told."""
     if len(shape) > 1:
         return [make_list(kind, shape[1:]) for _ in range(shape[0])]
-    kinds = kind if kind == lists.MIXED else (kind,)
-    return [kinds[place % len(kinds)](0) for place in range(shape[0])]
+    numbers = [one(0) for one in (kind if kind == lists.MIXED else (kind,))]
+    return (numbers * shape[0])[: shape[0]]
 
 
 def is_known(module: str | None) -> bool:
@@ -195,7 +195,7 @@ class _Pickler(pickle.Pickler):
                 return None
             return "function", self.described.functions.number(value)
         if kind in _CONTAINERS:
-            found = lists.describe(value) if kind is list and is_long(value) else None
+            found = lists.guess(value) if kind is list and is_long(value) else None
             if found is not None:
                 return "list", self.described.lists.number(value), *found
             return ("opaque", f"long {kind.__name__}") if len(value) > MAX_ITEMS else None

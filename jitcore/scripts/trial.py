@@ -69,9 +69,8 @@ class Copies:
             made: Any = value.copy(order="K")
             if not is_own:
                 self.pairs.append((value, made))
-        elif kind is list and (found := lists.describe(value)) is not None and (
-                math.prod(found[1]) <= MOST_NUMBERS):
-            made = [row[:] for row in value] if len(found[1]) > 1 else value[:]
+        elif kind is list and (shape := find_shape(value)) is not None:
+            made = [row[:] for row in value] if len(shape) > 1 else value[:]
             self.lists.append((value, made))
         elif kind in (list, dict, tuple) and len(value) > MAX_ITEMS:
             raise Unchecked("a long list")
@@ -136,6 +135,12 @@ class Copies:
                 if name in read:
                     made[name] = self.copy(value)
         return self._known[id(names)]
+
+
+def find_shape(items: list) -> tuple[int, ...] | None:
+    """Of a list of numbers, or of rows of them, that are few enough to be copied."""
+    found = lists.describe(items) if len(items) <= MOST_NUMBERS else None
+    return None if found is None or math.prod(found[1]) > MOST_NUMBERS else found[1]
 
 
 class Trial:

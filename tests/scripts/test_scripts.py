@@ -103,6 +103,17 @@ def run_with_module(source: str, folder, name: str) -> tuple[dict, Sampler]:
 
 
 SCRIPTS = {
+    "a very long list with one number of another kind": """
+        def total(values):
+            s = 0
+            for k in range(0, len(values), 7):
+                s += values[k]
+            return s
+        values = [3] * 1_500_000
+        sums = [total(values) for _ in range(3)]
+        values[1_000_001] = 2.5
+        sums += [total(values) for _ in range(3)]
+    """,
     "sums of a module": """
         s = 0
         for i in range(400_000):
