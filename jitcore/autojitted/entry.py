@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.matching import Matcher
+from jitcore.autojitted.inputs.specs import ArraySpec, GeneratorSpec, ScalarSpec, Spec, meets_place
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import config

@@ -30,12 +30,14 @@ from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
+from jitcore.numpy_semantics.values.object_lists import Arrays, Element, ObjectList, Tuples
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Part, Reshape, Window,
                                                   is_same_view)
 from jitcore.process.effort import spend
 from jitcore.process.generated import Constants
 from jitcore.process.lists import make, unpack
+from jitcore.process.objects import unstack, write_column, write_tuples
 from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
@@ -154,6 +156,8 @@ class ResultWriter:
             return self._assign(value, f"{self.constants.add(chr)}(outs[{self._add_output(value.read())}])")
         if type(value) is NumberList:
             return self._assign(value, self._express_numbers(value))
+        if isinstance(value, Element):
+            return self._assign(value, self._express_element(value))
         if type(value) is TracedList:
             return self._assign(value, self._express_list(value))
         kind = type(value)
@@ -185,6 +189,13 @@ class ResultWriter:
         if values.template.structure == ("tuple", *["*"] * len(columns)):
             return f"[*zip({', '.join(columns)})]"
         raise not_traceable("a list of traced length whose elements are no numbers is returned")
+
+    def _express_element(self, element: Element) -> str:
+        """An object of a list of the caller's."""
+        owner, (place,) = self._names[id(vars(element)["owner"])], element.children()
+        index = self.constants.add(place) if type(place) is int else f"outs[{self._add_output(place.read())}]"
+        found = f"{owner}[{index}]"
+        return f"({found} if {index} >= 0 else None)" if vars(element)["is_optional"] else found
 
     def _express_numbers(self, values: NumberList) -> str:
         """A list of the caller's, a row of one, or a new one."""
@@ -389,6 +400,9 @@ class ResultWriter:
             if type(stand_in) is NumberList:
                 is_same = stand_in.array.storage.value is session.initial[place + 1]
                 lines += [] if is_same else [self._write_numbers(place, stand_in)]
+        for place, stand_in in enumerate(session.builder.stand_ins):
+            if type(stand_in) is ObjectList:
+                lines += self._write_objects(f"x{place}", stand_in)
         for namespace in session.captures.namespaces.values():
             for name, value in namespace.given.items():
                 if value is not namespace.initial.get(name, ABSENT):
@@ -412,6 +426,27 @@ class ResultWriter:
     def _write_numbers(self, place: int, stand_in: NumberList) -> str:
         unpacks = self.constants.add(functools.partial(unpack, stand_in.kind))
         return f"{unpacks}(x{place}, x{place + 1})"
+
+    def _write_objects(self, items: str, stand_in: ObjectList) -> list[str]:
+        """Lines that set the attributes of objects of a list, behind those that fill lists of their values."""
+        lines: list[str] = []
+        for name, column in stand_in.columns.items():
+            if type(column) is Arrays:
+                place = int(self._names[id(column)][1:])
+                if self._is_written(place + 1):
+                    lines.append(f"{self.constants.add(unstack)}(x{place}, x{place + 1})")
+                continue
+            parts = column.columns if type(column) is Tuples else [column]
+            values = [self._names[id(part)] for part in parts if type(part) is NumberList
+                      and part.array.ndim == 1 and self._is_written(int(self._names[id(part)][1:]) + 1)]
+            if values:
+                every = [self._names[id(part)] for part in parts]
+                write = write_tuples if type(column) is Tuples else write_column
+                lines.append(f"{self.constants.add(functools.partial(write, name))}({items}, {', '.join(every)})")
+        return lines
+
+    def _is_written(self, place: int) -> bool:
+        return self.session.storages[place].value is not self.session.initial[place]
 
     def _write_container(self, name: str, stand_in: Any, before: Any) -> list[str]:
         if isinstance(stand_in, NDArray):
