@@ -20,6 +20,7 @@ from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import NDArray
 from jitcore.numpy_semantics.values.numbers import Number, bound_int
 from jitcore.numpy_semantics.values.promotion import to_raw
+from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.rewriter.control_flow.iterators import iterate_elements
 from jitcore.rewriter.handles import CompoundHandle, Handle
 from jitcore.rewriter.values import as_predicate, wrap_predicate
@@ -121,6 +122,8 @@ class ObjectList(ListHandle):
             return [self[place] for place in range(self.count)[index]]
         if type(index) is int:
             return self.find(range(self.count)[index])
+        if type(index) is Scalar and index.dtype.kind in "iu":
+            index = index.item()
         if type(index) is not Number or index.python_type is not int:
             raise not_traceable("an object of a list at a place that is no int")
         low, high = interval_of(index)
