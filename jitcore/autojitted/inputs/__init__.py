@@ -9,7 +9,11 @@ Modules:
     builder     From specs to what is traced in the place of values.
     captures    Captures: global, closure and module variables, read as further arguments and set as further
                 results.
+    columns     From lists of objects of one class to specs, attribute by attribute.
     guards      What classes and functions were when a program was made: it serves only while they are that.
+    matching    The part of a call that checks values, as code.
+    object_specs
+                Specs of lists of objects of one class: a spec for each attribute.
     reading     From values to specs.
     specs       Specs: what the program of a call depends on, value by value.
 """

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from jitcore.autojitted.inputs.specs import (ArraySpec, DictSpec, NumbersSpec, ScalarSpec, SequenceSpec,
-                                             Spec)
+from jitcore.autojitted.inputs.specs import ArraySpec, DictSpec, NumbersSpec, ScalarSpec, SequenceSpec, Spec
 from jitcore.process.generated import Constants
 from jitcore.process.objects import are_apart
 

@@ -21,10 +21,10 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.autojitted.inputs.columns import read_objects
-from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, ElementSpec, GeneratorSpec, IdentitySpec,
-                                             InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
-                                             SequenceSpec, Spec, StaticSpec, TextSpec, Unreadable, UnreadSpec,
-                                             is_constant_key, list_key_types)
+from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, ElementSpec, GeneratorSpec,
+                                             IdentitySpec, InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec,
+                                             ScalarSpec, SequenceSpec, Spec, StaticSpec, TextSpec, Unreadable,
+                                             UnreadSpec, is_constant_key, list_key_types)
 from jitcore.config import config
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
@@ -189,7 +189,9 @@ class Reader:
 
     def read_all(self, names: Sequence[str], values: Sequence) -> tuple[Spec, ...]:
         """The specs of the arguments of a call. Raises: Unreadable."""
-        return tuple([self.read(value, (name,)) for name, value in zip(names, values)])
+        order = sorted(range(len(values)), key=lambda number: self.is_instance(type(values[number])))
+        found = {number: self.read(values[number], (names[number],)) for number in order}
+        return tuple([found[number] for number in range(len(values))])
 
     def can_read(self, names: Sequence[str], values: Sequence) -> bool:
         """Whether `read_all` raises nothing."""

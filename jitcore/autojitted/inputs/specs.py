@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -440,6 +440,13 @@ def is_constant_key(key: Any) -> bool:
     """Whether a key is what its type and its text say."""
     kind = type(key)
     return kind in (str, int, bool, float, type(None)) or kind is tuple and all(map(is_constant_key, key))
+
+
+def order_arguments(specs: Sequence[Spec]) -> list[int]:
+    """The numbers of arguments in the order of their places: objects of the user's last, which may stand in
+    lists that others are, or hold."""
+    last = InstanceSpec, ElementSpec, RepeatSpec
+    return sorted(range(len(specs)), key=lambda number: isinstance(specs[number], last))
 
 
 def meets_place(spec: Spec, count: int) -> bool:

@@ -23,8 +23,8 @@ from jitcore.numpy_semantics.values.letters import Letter, TracedText, chr_of, i
 from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
-from jitcore.numpy_semantics.values.object_lists import Element
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
+from jitcore.numpy_semantics.values.object_lists import Element
 from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, int_of_scalar, to_item,
                                                       to_raw)
 from jitcore.numpy_semantics.values.scalars import Scalar
