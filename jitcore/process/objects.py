@@ -60,7 +60,7 @@ def split_tuples(count: int, values: Sequence) -> list[list] | None:
 
 
 def write_tuples(name: str, items: Sequence[Any], *columns: Sequence) -> None:
-    """Sets an attribute to tuples of which the columns are given; equal ones stay the objects that they are."""
+    """Sets an attribute to tuples of which the columns are given; equal ones stay what they are."""
     for item, values in zip(items, zip(*columns)):
         if any([one is not other for one, other in zip(item.__dict__[name], values)]):
             item.__dict__[name] = values

@@ -333,7 +333,8 @@ def programs(draw):
         lines.append("        " + draw(st.sampled_from(STATEMENTS)).format(a=draw(names), b=draw(names)))
     head = draw(st.sampled_from(["for k, one in enumerate(objects):", "for k in range(len(objects)):"]))
     own = "" if "one in" in head else "        one = objects[k - 2]\n"
-    source = (f"def run(objects, best):\n    total, at = 0.0, 1\n    {head}\n{own}        at = (at * 5 + k) % 7\n"
+    source = (f"def run(objects, best):\n    total, at = 0.0, 1\n    {head}\n{own}"
+              "        at = (at * 5 + k) % 7\n"
               + "\n".join(lines) + "\n    return total, at, best is objects[1], best.x\n")
     return source.replace("% 7", "% len(objects)"), draw(st.sampled_from(sorted(MIXES))), draw(st.booleans())
 

@@ -1,12 +1,12 @@
 """From lists of objects of one class to specs, attribute by attribute.
 
-In: a list, and the `Reader` that came to it. Out: an `ObjectsSpec`, or None where the list is taken element by
-element: where an object stands in it twice, was met before, or is of another class than the first.
+In: a list, and the `Reader` that came to it. Out: an `ObjectsSpec`, or None where the list is taken element
+by element: where an object stands in it twice, was met before, or is of another class than the first.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 

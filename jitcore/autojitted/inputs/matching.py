@@ -59,7 +59,8 @@ class Matcher:
     def check_distinct(self) -> None:
         """No object but an array stands at two places, and no dict of attributes is that of two objects."""
         if self.stacks:
-            stacked, others = (f"({''.join(f'{x}, ' for x in names)})" for names in (self.stacks, self.arrays))
+            stacked, others = (f"({''.join(f'{x}, ' for x in names)})"
+                               for names in (self.stacks, self.arrays))
             self.check(f"{self.constants.add(are_apart)}({stacked}, {others})")
         names = [f"x{i}" for i, spec in enumerate(self.places)
                  if not (isinstance(spec, (ArraySpec, ScalarSpec, DictSpec))

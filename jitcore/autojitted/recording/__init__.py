@@ -8,5 +8,6 @@ Modules:
               others.
     recorder  Recording: one run of the user's function on stand-ins, as a jaxpr with its results and its
               writes.
+    replaying Views of the caller's arrays, made anew in each call.
     results   What a call returns and writes, as code.
 """

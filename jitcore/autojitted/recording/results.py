@@ -13,16 +13,15 @@ import types
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from jitcore.array import Array, ConcreteArray
 from jitcore.autojitted.inputs.captures import ModuleView, Namespace
 from jitcore.autojitted.inputs.specs import is_constant_key
+from jitcore.autojitted.recording.replaying import Replay
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.dynamic_extents.joining import pack
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.letters import Letter
 from jitcore.numpy_semantics.values.lists import Run, TracedList, find_runs
@@ -32,8 +31,7 @@ from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
 from jitcore.numpy_semantics.values.object_lists import Arrays, Element, ObjectList, Tuples
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Part, Reshape, Window,
-                                                  is_same_view)
+from jitcore.numpy_semantics.values.views import is_same_view
 from jitcore.process.effort import spend
 from jitcore.process.generated import Constants
 from jitcore.process.lists import make, unpack
@@ -428,7 +426,7 @@ class ResultWriter:
         return f"{unpacks}(x{place}, x{place + 1})"
 
     def _write_objects(self, items: str, stand_in: ObjectList) -> list[str]:
-        """Lines that set the attributes of objects of a list, behind those that fill lists of their values."""
+        """Lines that set the attributes of objects of a list, behind those that fill lists of the values."""
         lines: list[str] = []
         for name, column in stand_in.columns.items():
             if type(column) is Arrays:
@@ -442,7 +440,8 @@ class ResultWriter:
             if values:
                 every = [self._names[id(part)] for part in parts]
                 write = write_tuples if type(column) is Tuples else write_column
-                lines.append(f"{self.constants.add(functools.partial(write, name))}({items}, {', '.join(every)})")
+                writes = self.constants.add(functools.partial(write, name))
+                lines.append(f"{writes}({items}, {', '.join(every)})")
         return lines
 
     def _is_written(self, place: int) -> bool:
@@ -474,50 +473,3 @@ class ResultWriter:
 def _freeze(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
-
-
-class Replay:
-    """Applies the steps of a view to an ndarray."""
-
-    def __init__(self, steps: tuple, shape: tuple):
-        self.steps, self.shape = steps, shape
-
-    def __call__(self, array: np.ndarray) -> np.ndarray:
-        if not self.steps:
-            return array.view()
-        for step in self.steps:
-            array = _REPLAYS[type(step)](step, array)
-        return array
-
-
-def _replay_window(step: Window, array: np.ndarray) -> np.ndarray:
-    index = tuple([_slice_of(axis) for axis in step.axes])
-    kept = [dim for dim in step.dims if dim is not None]
-    dropped = tuple([axis for axis in range(array.ndim) if axis not in kept])
-    array = array[(*index, ...)]  # a view of an array without axes too
-    array = array.transpose([*kept, *dropped])[(..., *[0] * len(dropped))]
-    return array[(*(None if dim is None else slice(None) for dim in step.dims), ...)]
-
-
-def _replay_broadcast(step: Broadcast, array: np.ndarray) -> np.ndarray:
-    if step.is_read_only:
-        return np.broadcast_to(array, step.shape)
-    return np.broadcast_arrays(array, np.broadcast_to(0, step.shape))[0]
-
-
-def _slice_of(axis: Axis) -> slice:
-    if not axis.size:
-        return slice(0, 0)
-    stop = axis.start + axis.size * axis.step
-    return slice(axis.start, stop if stop >= 0 else None, axis.step)
-
-
-_REPLAYS = {
-    Window: _replay_window,
-    Reshape: lambda step, array: array.reshape(step.shape),
-    Broadcast: lambda step, array: _replay_broadcast(step, array),
-    Diagonal: lambda step, array: (array.diagonal(step.offset, -2, -1) if step.is_read_only
-                                   else np.einsum("...ii->...i", array)),
-    Part: lambda step, array: array.real if step.is_real else array.imag,
-    Bits: lambda step, array: array.view(step.dtype),
-    Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes)}

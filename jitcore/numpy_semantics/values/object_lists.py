@@ -1,10 +1,10 @@
 """Lists of the caller's that hold objects of one class: a structure of arrays that acts as a list.
 
-In: for each attribute a column, with what the objects hold. Out: an `ObjectList`; its elements are `Element`s,
-each a place in the list, which may be traced. To read an attribute of an element is to read a column there,
-to set it is to write there. The objects themselves are the caller's: their attributes are set behind the
-call. What a column cannot hold leaves the call to plain Python, or to a program that takes each object by
-itself.
+In: for each attribute a column, with what the objects hold. Out: an `ObjectList`; its elements are
+`Element`s, each a place in the list, which may be traced. To read an attribute of an element is to read a
+column there, to set it is to write there. The objects themselves are the caller's: their attributes are set
+behind the call. What a column cannot hold leaves the call to plain Python, or to a program that takes each
+object by itself.
 """
 
 from __future__ import annotations
@@ -178,7 +178,8 @@ class Element(CompoundHandle):
     def join_structure(self, other: Any) -> Callable[[Any], Element] | None:
         owner = self.__dict__["owner"]
         if other is None or isinstance(other, Element) and other.__dict__["owner"] is owner:
-            return lambda value: owner.find(-1 if value is None else value.__dict__["place"], is_optional=True)
+            return lambda value: owner.find(
+                -1 if value is None else value.__dict__["place"], is_optional=True)
         return None
 
     def is_same(self, other: Handle) -> bool:

@@ -427,7 +427,8 @@ class Hooks:
         applied = {
             "resolve": resolve, "logical_not": _logical_not, "make_iterator": special.make_iterator,
             "contains": special.contains, "not_contains": lambda pair: _logical_not(special.contains(pair)),
-            "is_none": lambda value: _is_same((value, None)), "is_same": _is_same, "is_not": lambda pair: _logical_not(_is_same(pair)),
+            "is_none": lambda value: _is_same((value, None)),
+            "is_same": _is_same, "is_not": lambda pair: _logical_not(_is_same(pair)),
             "store_cell": _store_cell, "note_deleted": _note_deleted,
             "store_global": _store_global, "delete_global": _delete_global,
             "read_attribute": _read_attribute, "store_attribute": _store_attribute,
