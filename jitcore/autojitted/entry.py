@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.inputs.specs import ArraySpec, GeneratorSpec, Matcher, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.matching import Matcher
+from jitcore.autojitted.inputs.specs import (ArraySpec, GeneratorSpec, ScalarSpec, Spec, meets_place,
+                                             order_arguments)
 from jitcore.autojitted.recording.recorder import Recording, count_writes, without_repetition
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import config
@@ -133,8 +135,8 @@ def _count_places(specs: Sequence[Spec]) -> int:
 
 def _write_checks(matcher: Matcher, specs: Sequence[Spec]) -> None:
     """Lines that return MISS unless the arguments p0, p1, ... have these specs."""
-    for i, spec in enumerate(specs):
-        spec.write(matcher, f"p{i}")
+    for i in order_arguments(specs):
+        specs[i].write(matcher, f"p{i}")
 
 
 def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Callable:

@@ -12,6 +12,7 @@ Modules:
     lazy         Modules that are imported when something of them is asked for: optional ones, and those that
                  take long.
     lists        Lists of numbers, and lists of such lists, as arrays and back.
+    objects      Lists of objects of one class, taken apart by attribute and put together again.
     pickling     How what decorators return is pickled: by name where it is a global, as plain functions are.
     streams      Generators of random numbers as arrays of words, which compiled code draws from.
     versions     CPython's versions of classes: numbers that change as soon as a class or one of its bases

@@ -23,6 +23,7 @@ from jitcore.autojitted.inputs.specs import Unread
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.conversions import type_of
+from jitcore.numpy_semantics.values.object_lists import Element
 from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import AttributeLocation, record
@@ -53,6 +54,8 @@ class Attributes:
         kind = type(owner)
         if name == "__class__" and issubclass(kind, (Handle, TracedIterable)):
             return type_of(owner)
+        if issubclass(kind, Element):
+            return self._read_element(owner, kind.stands_for, name)
         if issubclass(kind, (Handle, np.ndarray)):
             return getattr(owner, name)
         if kind is types.FunctionType:
@@ -86,7 +89,7 @@ class Attributes:
 
     def has(self, owner: Any, name: str) -> bool:
         """`hasattr(owner, name)`."""
-        if isinstance(owner, Handle):
+        if isinstance(owner, Handle) and not isinstance(owner, Element):
             return hasattr(type_of(owner), name)
         try:
             self.read(owner, name)
@@ -97,7 +100,7 @@ class Attributes:
     def store(self, owner: Any, name: str, value: Any) -> None:
         """`owner.name = value`. Raises: AttributeError; NotTraceable as `check_store` does."""
         self._check_store(owner, name)
-        kind = type(owner)
+        kind = type_of(owner)
         if is_user_class(kind):
             own = find_in_class(kind, "__setattr__")[1]
             if isinstance(own, types.FunctionType):
@@ -112,12 +115,17 @@ class Attributes:
                 else:
                     self.resolve(setter)(self.captures.capture_variable(base, name, found), owner, value)
                 return
+        if isinstance(owner, Element):
+            self._store_in_element(owner, name, value)
+            return
         record(AttributeLocation(owner, name))
         setattr(owner, name, value)
 
     def delete(self, owner: Any, name: str) -> None:
         """`del owner.name`."""
         self._check_store(owner, name)
+        if isinstance(owner, Element):
+            raise not_traceable(f"the attribute {name} of an object of a list is deleted")
         if is_user_class(type(owner)):
             found, own = (find_in_class(type(owner), which)[1] for which in (name, "__delattr__"))
             is_slot = isinstance(found, types.MemberDescriptorType)
@@ -202,11 +210,51 @@ class Attributes:
             return value
         return self.resolve(getter)(self.captures.capture_variable(base, name, found), owner, kind)
 
+    def _read_element(self, element: Element, kind: type, name: str) -> Any:
+        """An attribute of an object of a list."""
+        base, found = find_in_class(kind, name)
+        if name[:2] == "__" and name[-2:] == "__" and not isinstance(found, types.FunctionType):
+            raise not_traceable(f"{name} of an object of a list is read")
+        if isinstance(found, property) and isinstance(found.fget, types.FunctionType):
+            return self.resolve(found.fget)(element)
+        if _is_rule(found):
+            raise not_traceable(f"the attribute {kind.__qualname__}.{name} of an object of a list is read")
+        if name in vars(element)["owner"].columns:
+            column, place = element.locate(name)
+            if type(column) is Unread:
+                column.refuse()
+            value = column[place]
+            return value.refuse() if type(value) is Unread else value
+        if base is None:
+            raise AttributeError(f"'{kind.__name__}' object has no attribute '{name}'")
+        if isinstance(found, types.FunctionType):
+            return types.MethodType(found, element)
+        if isinstance(found, (staticmethod, classmethod)):
+            return found.__get__(None, kind)
+        return self.read(kind, name)
+
+    def _store_in_element(self, element: Element, name: str, value: Any) -> None:
+        kind = type_of(element)
+        is_new = name not in vars(element)["owner"].columns
+        own = find_in_class(kind, "__setattr__")[1]
+        if is_new or isinstance(own, types.FunctionType) or _is_rule(find_in_class(kind, name)[1]):
+            raise not_traceable(f"the attribute {kind.__qualname__}.{name} of an object of a list is set")
+        column, place = element.locate(name)
+        if type(column) is Unread:
+            column.refuse()
+        column[place] = value
+
     def _read_missing(self, owner: Any, kind: type, name: str) -> Any:
         found = find_in_class(kind, "__getattr__")[1]
         if not isinstance(found, types.FunctionType):
             return getattr(owner, name)  # raises
         return self.resolve(found)(owner, name)
+
+
+def _is_rule(found: Any) -> bool:
+    """Whether what a class has under a name decides what its objects have there, but methods."""
+    is_method = isinstance(found, (types.FunctionType, staticmethod, classmethod))
+    return not is_method and find_in_class(type(found), "__get__")[0] is not None
 
 
 def _check_constant(value: Any, owner: Any, name: str) -> Any:

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, GeneratorSpec, IdentitySpec,
-                                             InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec, ScalarSpec,
-                                             SequenceSpec, Spec, StaticSpec, TextSpec, UnreadSpec,
-                                             is_constant_key, list_key_types)
+from jitcore.autojitted.inputs.columns import read_objects
+from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, ElementSpec, GeneratorSpec,
+                                             IdentitySpec, InstanceSpec, NumbersSpec, PartsSpec, RepeatSpec,
+                                             ScalarSpec, SequenceSpec, Spec, StaticSpec, TextSpec, Unreadable,
+                                             UnreadSpec, is_constant_key, list_key_types)
 from jitcore.config import config
 from jitcore.dispatch.generated_calls import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
@@ -110,12 +111,10 @@ MAX_VALUES = 10_000
 
 #: Elements, or rows, from which on a list of numbers is an array.
 MIN_PACKED = 16
+#: The same of a list of objects: for each of so many there is much to be written where they are not.
+MIN_OBJECTS = 8
 #: Letters from which on a text is an array of them, unless it is needed as it is.
 MIN_LETTERS = 32
-
-
-class Unreadable(Exception):
-    """A value that cannot be traced. The text is the middle of a sentence."""
 
 
 _IDENTITIES = (
@@ -165,6 +164,7 @@ class Reader:
         self.is_static, self.packs, self.own, self.mixed = is_static, packs, own, mixed
         self.least, self.has_packed, self.has_short = least, False, False
         self._rows: set[int] = set()
+        self._elements: dict[int, tuple[int, int]] = {}  # by the id of an object: its list, and where in it
         self.values: list[Any] = []
         self.paths: list[tuple] = []
         self.number_paths: list[tuple] = []
@@ -178,7 +178,7 @@ class Reader:
 
     def release(self) -> None:
         """Lets go of the values: nothing more is read."""
-        self.values, self._seen, self._variables = [], {}, {}
+        self.values, self._seen, self._variables, self._elements = [], {}, {}, {}
 
     def _add(self, value: Any, path: tuple, *, repeats: bool = True) -> None:
         """Gives a value a place. repeats: whether it is one object wherever it is met."""
@@ -189,7 +189,9 @@ class Reader:
 
     def read_all(self, names: Sequence[str], values: Sequence) -> tuple[Spec, ...]:
         """The specs of the arguments of a call. Raises: Unreadable."""
-        return tuple([self.read(value, (name,)) for name, value in zip(names, values)])
+        order = sorted(range(len(values)), key=lambda number: self.is_instance(type(values[number])))
+        found = {number: self.read(values[number], (names[number],)) for number in order}
+        return tuple([found[number] for number in range(len(values))])
 
     def can_read(self, names: Sequence[str], values: Sequence) -> bool:
         """Whether `read_all` raises nothing."""
@@ -201,9 +203,13 @@ class Reader:
 
     def read_whole(self, value: Any, path: tuple) -> Spec:
         """As `read`; what was met of a value that is unreadable is forgotten. Raises: Unreadable."""
+        return self.undo_unreadable(lambda: self.read(value, path))
+
+    def undo_unreadable(self, read: Callable[[], Spec]) -> Spec:
+        """Calls a function that reads; what it has met is forgotten where it raises `Unreadable`."""
         count, n_read, n_numbers = len(self.values), self._count, len(self.number_paths)
         try:
-            return self.read(value, path)
+            return read()
         except Unreadable:
             self._count = n_read
             del self.number_paths[n_numbers:]
@@ -211,6 +217,7 @@ class Reader:
                 del lists[count:]
             self._seen, self._variables = ({key: place for key, place in known.items() if place < count}
                                            for known in (self._seen, self._variables))
+            self._elements = {key: found for key, found in self._elements.items() if found[0] < count}
             raise
 
     def read(self, value: Any, path: tuple) -> Spec:
@@ -223,6 +230,8 @@ class Reader:
             raise Unreadable(f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}")
         if id(value) in self._seen:
             return RepeatSpec(self._seen[id(value)])
+        if id(value) in self._elements:
+            return ElementSpec(*self._elements[id(value)])
         if kind is np.ndarray:
             return self._read_array(value, path)
         if kind in NUMBER_DTYPES:
@@ -251,7 +260,7 @@ class Reader:
             packed = self._pack(value, path)
             if packed is not None:
                 return packed
-        if kind in (list, dict) or self._is_instance(kind):
+        if kind in (list, dict) or self.is_instance(kind):
             self._add_container(value, kind, path)
         return self._read_container(value, kind, path)
 
@@ -262,22 +271,45 @@ class Reader:
         if len(value) < 2 or self.is_static(path, value):
             return None
         found = describe_list(value)
-        if found is None:
+        if found is None and not self.is_instance(type(value[0])):
             return None
-        if len(value) < self.least:
+        if len(value) < (self.least if found else min(self.least, MIN_OBJECTS)):
             self.has_short = True
             return None
-        kind, shape = found
+        return self.add_numbers(value, *found, path) if found else read_objects(self, value, path)
+
+    def was_met(self, value: Any) -> bool:
+        """Whether an object has a place, or stands in a list that has one."""
+        known = self._seen, self._elements, self._variables, self._rows
+        return any(id(value) in found for found in known)
+
+    def add_numbers(self, value: list, kind: Any, shape: tuple[int, ...], path: tuple) -> NumbersSpec:
+        """The places of a list of numbers, or of rows of them. Raises: as `_pack`."""
         if path in self.mixed and kind in MIXED:
             kind = MIXED
         rows = {*map(id, value)} if len(shape) > 1 else set()
-        if rows & (self._seen.keys() | self._rows):
+        if any(map(self.was_met, value if rows else ())):
             raise Unreadable(f"{describe_path(path)} has a row that is met elsewhere")
         self._rows |= rows
         self.has_packed = True
         self._add(value, path)
         self._add(None, path, repeats=False)  # the array
         return NumbersSpec(kind, shape)
+
+    def add_objects(self, values: list, variables: list[dict], path: tuple) -> None:
+        """The place of a list of objects."""
+        place = len(self.values)
+        self.has_packed = True
+        self._count += len(values)
+        self._add(values, path)
+        self._elements |= {id(value): (place, index) for index, value in enumerate(values)}
+        self._variables |= {id(own): place for own in variables}
+
+    def add_arrays(self, values: list, path: tuple) -> None:
+        """The places of arrays that are stacked."""
+        self._rows |= {*map(id, values)}
+        self._add(values, path)
+        self._add(None, path, repeats=False)  # the array
 
     def _add_container(self, value: Any, kind: type, path: tuple) -> None:
         """Raises: Unreadable for a dict of attributes that was met already in another way."""
@@ -309,6 +341,8 @@ class Reader:
         return PartsSpec(type(value), known + owner, "" if known else value.__name__)
 
     def _read_array(self, value: np.ndarray, path: tuple) -> Spec:
+        if id(value) in self._rows:
+            raise Unreadable(f"{describe_path(path)} is an array of an object in a list")
         if value.dtype not in dtypes.SHORT_NAMES:
             raise Unreadable(f"{describe_path(path)} is an array of dtype {value.dtype}")
         self._add(value, path)
@@ -354,7 +388,7 @@ class Reader:
                 raise Unreadable(f"{describe_path(path)} is a dict with keys that are no strings")
             children = tuple([self.read(value[key], (*path, key)) for key in value])
             return DictSpec(tuple(value), children, list_key_types(value))
-        if self._is_instance(kind):
+        if self.is_instance(kind):
             names = tuple(value.__dict__)
             children = tuple([self._read_attribute(value.__dict__[name], (*path, f".{name}"))
                               for name in names])
@@ -370,7 +404,7 @@ class Reader:
             return UnreadSpec(str(error))
 
     @staticmethod
-    def _is_instance(kind: type) -> bool:
+    def is_instance(kind: type) -> bool:
         """Whether objects of a class are what their `__dict__` says."""
         if not is_changeable(kind):
             return False

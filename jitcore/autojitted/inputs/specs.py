@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Container
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,11 @@ from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.numpy_semantics.values.storage import C_ORDER, Order
 from jitcore.process import lists
-from jitcore.process.generated import Constants
 from jitcore.process.streams import count_words, find_words
 
 if TYPE_CHECKING:
     from jitcore.autojitted.inputs.builder import Builder
+    from jitcore.autojitted.inputs.matching import Matcher
 
 #: Of `FLAGS`: C-contiguous (1), Fortran-contiguous (2), aligned (256), writeable (1024).
 CONTIGUOUS, FORTRAN, WRITEABLE = 0x101, 0x102, 0x400
@@ -278,6 +278,10 @@ class UnreadSpec(Spec):
         return Unread(self.reason)
 
 
+class Unreadable(Exception):
+    """A value that cannot be traced. The text is the middle of a sentence."""
+
+
 class Unread:
     """Stands for it. Whatever comes to it otherwise than by the attribute cannot be traced either."""
 
@@ -305,6 +309,20 @@ class RepeatSpec(Spec):
 
     def build(self, builder):
         return builder.stand_ins[self.place]
+
+
+@dataclass(frozen=True, slots=True)
+class ElementSpec(Spec):
+    """An object that stands in a list which was met before. place: of the list; index: in it."""
+
+    place: int
+    index: int
+
+    def write(self, matcher, value):
+        matcher.check(f"{value} is x{self.place}[{self.index}]")
+
+    def build(self, builder):
+        return builder.stand_ins[self.place][self.index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,77 +442,17 @@ def is_constant_key(key: Any) -> bool:
     return kind in (str, int, bool, float, type(None)) or kind is tuple and all(map(is_constant_key, key))
 
 
+def order_arguments(specs: Sequence[Spec]) -> list[int]:
+    """The numbers of arguments in the order of their places: objects of the user's last, which may stand in
+    lists that others are, or hold."""
+    last = InstanceSpec, ElementSpec, RepeatSpec
+    return sorted(range(len(specs)), key=lambda number: isinstance(specs[number], last))
+
+
 def meets_place(spec: Spec, count: int) -> bool:
     """Whether a spec stands for one of the objects at the first places, or holds one."""
-    if isinstance(spec, RepeatSpec):
+    if isinstance(spec, (RepeatSpec, ElementSpec)):
         return spec.place < count
     parts = [getattr(spec, name) for name in getattr(spec, "__dataclass_fields__", ())]
     children = [part for value in parts for part in (value if isinstance(value, tuple) else (value,))]
     return any(meets_place(child, count) for child in children if isinstance(child, Spec))
-
-
-class Matcher:
-    """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
-
-    Attributes:
-        places: the spec at each place. arrays: those of arrays, by name; checked at the end, all at once.
-        variables: names of dicts, those of attributes among them.
-    """
-
-    def __init__(self, constants: Constants):
-        self.constants = constants
-        self.lines: list[str] = []
-        self.places: list[Spec] = []
-        self.arrays: dict[str, ArraySpec] = {}
-        self.variables: list[str] = []
-        self._temporaries = 0
-
-    def name(self, value: str, spec: Spec) -> str:
-        x = f"x{len(self.places)}"
-        self.places.append(spec)
-        self.lines.append(f"{x} = {value}")
-        return x
-
-    def temporary(self, value: str) -> str:
-        self._temporaries += 1
-        self.lines.append(f"t{self._temporaries} = {value}")
-        return f"t{self._temporaries}"
-
-    def check(self, condition: str) -> None:
-        self.lines.append(f"if not ({condition}): return MISS")
-
-    def check_arrays(self, written: Container[str] | None = None) -> None:
-        """written: names of those that a program writes, or None for all."""
-        for x, spec in self.arrays.items():
-            spec.check(self, x, written is None or x in written)
-
-    def check_distinct_arrays(self) -> None:
-        self._check_names(list(self.arrays))
-
-    def check_distinct(self) -> None:
-        """No object but an array stands at two places, and no dict of attributes is that of two objects."""
-        self._check_names(self.variables)
-        names = [f"x{i}" for i, spec in enumerate(self.places)
-                 if not (isinstance(spec, (ArraySpec, ScalarSpec, DictSpec))
-                         or isinstance(spec, SequenceSpec) and spec.kind is not list)]
-        nested = [(f"x{i}", spec.shape[0]) for i, spec in enumerate(self.places)
-                  if isinstance(spec, NumbersSpec) and len(spec.shape) > 1]
-        if not nested or len(names) < 2:
-            self._check_names(names)
-            return
-        parts = [f"id({x})" for x in names] + [f"*map(id, {x})" for x, _ in nested]
-        count = len(names) + sum(extent for _, extent in nested)
-        self.check(f"len({{{', '.join(parts)}}}) == {count}")
-
-    def take_lines(self, indent: int = 0) -> list[str]:
-        """The lines so far, each check once, which are no longer there then."""
-        lines, self.lines = [f"{'    ' * indent}{line}" for line in dict.fromkeys(self.lines)], []
-        return lines
-
-    def _check_names(self, names: list[str]) -> None:
-        if len(names) > 4:
-            self.check(f"len({{{', '.join(f'id({x})' for x in names)}}}) == {len(names)}")
-            return
-        for i, x in enumerate(names):
-            for y in names[:i]:
-                self.lines.append(f"if {x} is {y}: return MISS")

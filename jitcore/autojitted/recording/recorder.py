@@ -34,7 +34,7 @@ from jitcore.autojitted.inputs.attributes import Attributes
 from jitcore.autojitted.inputs.builder import Builder
 from jitcore.autojitted.inputs.captures import Capture, Captures, Namespace
 from jitcore.autojitted.inputs.reading import Reader
-from jitcore.autojitted.inputs.specs import ArraySpec, ScalarSpec, Spec, TextSpec
+from jitcore.autojitted.inputs.specs import ArraySpec, ScalarSpec, Spec, TextSpec, order_arguments
 from jitcore.autojitted.recording.purity import Callables, EffectGuard
 from jitcore.autojitted.recording.results import Effects, ResultWriter
 from jitcore.autojitted.tiers.report import Reason, find_loop_reason
@@ -267,7 +267,8 @@ def record_call(function: types.FunctionType, call: Callable, specs: Sequence[Sp
         previous, current.mode = current.mode, mode
         try:
             with session.captures.effects.watch():
-                arguments = [session.build(spec) for spec in specs]
+                built = {number: session.build(specs[number]) for number in order_arguments(specs)}
+                arguments = [built[number] for number in range(len(specs))]
                 try:
                     with refuse_output(mode.refuse), refuse_draws(mode.refuse):
                         result = call(rewrite_function(session.captures.enter_first(function)), arguments)

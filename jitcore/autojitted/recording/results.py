@@ -13,16 +13,15 @@ import types
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from jitcore.array import Array, ConcreteArray
 from jitcore.autojitted.inputs.captures import ModuleView, Namespace
 from jitcore.autojitted.inputs.specs import is_constant_key
+from jitcore.autojitted.recording.replaying import Replay
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.numpy_semantics.dynamic_extents.joining import pack
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
 from jitcore.numpy_semantics.values.letters import Letter
 from jitcore.numpy_semantics.values.lists import Run, TracedList, find_runs
@@ -30,12 +29,13 @@ from jitcore.numpy_semantics.values.mixed import Mixed, make_conversion
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import Number, NumberKind
+from jitcore.numpy_semantics.values.object_lists import Arrays, Element, ObjectList, Tuples
 from jitcore.numpy_semantics.values.scalars import Scalar
-from jitcore.numpy_semantics.values.views import (Axis, Broadcast, Diagonal, Part, Reshape, Window,
-                                                  is_same_view)
+from jitcore.numpy_semantics.values.views import is_same_view
 from jitcore.process.effort import spend
 from jitcore.process.generated import Constants
 from jitcore.process.lists import make, unpack
+from jitcore.process.objects import unstack, write_column, write_tuples
 from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
@@ -158,6 +158,8 @@ class ResultWriter:
             return self._assign(value, f"{self.constants.add(chr)}(outs[{self._add_output(value.read())}])")
         if type(value) is NumberList:
             return self._assign(value, self._express_numbers(value))
+        if isinstance(value, Element):
+            return self._assign(value, self._express_element(value))
         if type(value) is TracedList:
             return self._assign(value, self._express_list(value))
         kind = type(value)
@@ -189,6 +191,13 @@ class ResultWriter:
         if values.template.structure == ("tuple", *["*"] * len(columns)):
             return f"[*zip({', '.join(columns)})]"
         raise not_traceable("a list of traced length whose elements are no numbers is returned")
+
+    def _express_element(self, element: Element) -> str:
+        """An object of a list of the caller's."""
+        owner, (place,) = self._names[id(vars(element)["owner"])], element.children()
+        index = self.constants.add(place) if type(place) is int else f"outs[{self._add_output(place.read())}]"
+        found = f"{owner}[{index}]"
+        return f"({found} if {index} >= 0 else None)" if vars(element)["is_optional"] else found
 
     def _express_numbers(self, values: NumberList) -> str:
         """A list of the caller's, a row of one, or a new one."""
@@ -393,6 +402,9 @@ class ResultWriter:
             if type(stand_in) is NumberList:
                 is_same = stand_in.array.storage.value is session.initial[place + 1]
                 lines += [] if is_same else [self._write_numbers(place, stand_in)]
+        for place, stand_in in enumerate(session.builder.stand_ins):
+            if type(stand_in) is ObjectList:
+                lines += self._write_objects(f"x{place}", stand_in)
         for namespace in session.captures.namespaces.values():
             for name, value in namespace.given.items():
                 if value is not namespace.initial.get(name, ABSENT):
@@ -416,6 +428,28 @@ class ResultWriter:
     def _write_numbers(self, place: int, stand_in: NumberList) -> str:
         unpacks = self.constants.add(functools.partial(unpack, stand_in.kind))
         return f"{unpacks}(x{place}, x{place + 1})"
+
+    def _write_objects(self, items: str, stand_in: ObjectList) -> list[str]:
+        """Lines that set the attributes of objects of a list, behind those that fill lists of the values."""
+        lines: list[str] = []
+        for name, column in stand_in.columns.items():
+            if type(column) is Arrays:
+                place = int(self._names[id(column)][1:])
+                if self._is_written(place + 1):
+                    lines.append(f"{self.constants.add(unstack)}(x{place}, x{place + 1})")
+                continue
+            parts = column.columns if type(column) is Tuples else [column]
+            values = [self._names[id(part)] for part in parts if type(part) is NumberList
+                      and part.array.ndim == 1 and self._is_written(int(self._names[id(part)][1:]) + 1)]
+            if values:
+                every = [self._names[id(part)] for part in parts]
+                write = write_tuples if type(column) is Tuples else write_column
+                writes = self.constants.add(functools.partial(write, name))
+                lines.append(f"{writes}({items}, {', '.join(every)})")
+        return lines
+
+    def _is_written(self, place: int) -> bool:
+        return self.session.storages[place].value is not self.session.initial[place]
 
     def _write_container(self, name: str, stand_in: Any, before: Any) -> list[str]:
         if isinstance(stand_in, NDArray):
@@ -443,50 +477,3 @@ class ResultWriter:
 def _freeze(array: np.ndarray) -> np.ndarray:
     array.flags.writeable = False
     return array
-
-
-class Replay:
-    """Applies the steps of a view to an ndarray."""
-
-    def __init__(self, steps: tuple, shape: tuple):
-        self.steps, self.shape = steps, shape
-
-    def __call__(self, array: np.ndarray) -> np.ndarray:
-        if not self.steps:
-            return array.view()
-        for step in self.steps:
-            array = _REPLAYS[type(step)](step, array)
-        return array
-
-
-def _replay_window(step: Window, array: np.ndarray) -> np.ndarray:
-    index = tuple([_slice_of(axis) for axis in step.axes])
-    kept = [dim for dim in step.dims if dim is not None]
-    dropped = tuple([axis for axis in range(array.ndim) if axis not in kept])
-    array = array[(*index, ...)]  # a view of an array without axes too
-    array = array.transpose([*kept, *dropped])[(..., *[0] * len(dropped))]
-    return array[(*(None if dim is None else slice(None) for dim in step.dims), ...)]
-
-
-def _replay_broadcast(step: Broadcast, array: np.ndarray) -> np.ndarray:
-    if step.is_read_only:
-        return np.broadcast_to(array, step.shape)
-    return np.broadcast_arrays(array, np.broadcast_to(0, step.shape))[0]
-
-
-def _slice_of(axis: Axis) -> slice:
-    if not axis.size:
-        return slice(0, 0)
-    stop = axis.start + axis.size * axis.step
-    return slice(axis.start, stop if stop >= 0 else None, axis.step)
-
-
-_REPLAYS = {
-    Window: _replay_window,
-    Reshape: lambda step, array: array.reshape(step.shape),
-    Broadcast: lambda step, array: _replay_broadcast(step, array),
-    Diagonal: lambda step, array: (array.diagonal(step.offset, -2, -1) if step.is_read_only
-                                   else np.einsum("...ii->...i", array)),
-    Part: lambda step, array: array.real if step.is_real else array.imag,
-    Bits: lambda step, array: array.view(step.dtype),
-    Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes)}

@@ -15,6 +15,8 @@ Modules:
     ndarray       Arrays with NumPy's semantics: mutable, with views that share memory.
     number_lists  Lists of the caller's that hold numbers, or rows of numbers: arrays that act as lists.
     numbers       Python numbers whose value is traced: bool, int (64 bits), float, complex.
+    object_lists  Lists of the caller's that hold objects of one class: a structure of arrays that acts as a
+                  list.
     operators     Python's operators of arrays and NumPy scalars: each is a ufunc.
     promotion     Operands of NumPy's functions: what they are to promotion, and their values in a dtype.
     scalars       NumPy scalars whose value is traced: what elements and full reductions of arrays are.

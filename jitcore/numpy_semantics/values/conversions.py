@@ -24,6 +24,7 @@ from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
+from jitcore.numpy_semantics.values.object_lists import Element
 from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, int_of_scalar, to_item,
                                                       to_raw)
 from jitcore.numpy_semantics.values.scalars import Scalar
@@ -115,6 +116,8 @@ def type_of(x: Any) -> type:
         return str if type(x) is Text else np.flatiter if type(x) is FlatArray else np.ndarray
     if isinstance(x, ListHandle):
         return list
+    if isinstance(x, Element):
+        return x.stands_for
     if isinstance(x, TracedIterable):
         return x.kind
     return x.dtype.type if isinstance(x, Scalar) else x.python_type if type(x) is Number else type(x)

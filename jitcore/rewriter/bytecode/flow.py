@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from jitcore.rewriter.bytecode.graph import (ROOT, VALUE, Block, Graph, Node, dominates, find_dominators,
                                              find_reachable, is_reducible, is_site, list_successors,
                                              reverse_edges, stack_effect)
-from jitcore.rewriter.bytecode.instructions import ForIter, Instruction, Jump, Raise
+from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Instruction, Jump, NoneBranch, Raise
 
 #: Ends of ways through a loop's body or a function: the next iteration, a return, and what is behind both.
 AGAIN, RETURNED, END = "again", "returned", "end"
@@ -283,18 +283,32 @@ def note_assigned(bound: set[str], instructions: Iterable[Instruction], with_cel
     return bound
 
 
-def normalize_graph(code, variables: frozenset[str] | None = None, leaders: Iterable[int] = ()) -> Graph:
+def normalize_graph(code, variables: frozenset[str] | None = None, leaders: Iterable[int] = (), *,
+                    asks_for_none: bool = False) -> Graph:
     """The graph of a code object with tails merged and sites in blocks of their own. leaders: see `Graph`.
+    asks_for_none: whether what depends on a value being None is a site.
 
     A merge of parts of loops can make the graph irreducible; then it is left as the compiler wrote it."""
     graph = Graph(code, variables, leaders)
+    if asks_for_none:
+        ask_for_none(graph)
     merge_tails(graph)
     split_sites(graph)
     if is_reducible(graph):
         return graph
     graph = Graph(code, variables, leaders)
+    if asks_for_none:
+        ask_for_none(graph)
     split_sites(graph)
     return graph
+
+
+def ask_for_none(graph: Graph) -> None:
+    """Has a test for None be one whose outcome may be traced."""
+    for block in graph.blocks.values():
+        if isinstance(block.terminator, NoneBranch):
+            block.instructions.append(Instruction("UNARY_IS_NONE", 0, block.position))
+            block.terminator = Branch(*block.terminator)
 
 
 def split_sites(graph: Graph) -> None:

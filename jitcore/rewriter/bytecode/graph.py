@@ -230,7 +230,8 @@ CALLS = frozenset({"CALL", "CALL_KW", "CALL_FUNCTION_EX"})
 _PUSHES = dict.fromkeys(("LOAD_FAST", "LOAD_CELL", "LOAD_DEREF", "LOAD_CONST", "LOAD_SMALL_INT"), VALUE) | {
     "PUSH_NULL": NULL, "LOAD_FAST_AND_CLEAR": MAYBE, CELL_SLOT_OPS["LOAD_FAST_AND_CLEAR"]: MAYBE}
 _POPS = frozenset({"STORE_FAST", "STORE_DEREF", "POP_TOP", CELL_SLOT_OPS["STORE_FAST"]})
-_KEEPS = frozenset({"DELETE_FAST", "DELETE_DEREF", CELL_SLOT_OPS["DELETE_FAST"], CELL_SLOT_OPS["MAKE_CELL"]})
+_KEEPS = frozenset({"DELETE_FAST", "DELETE_DEREF", "UNARY_IS_NONE", CELL_SLOT_OPS["DELETE_FAST"],
+                    CELL_SLOT_OPS["MAKE_CELL"]})
 
 
 def apply_to_stack(instruction: Instruction, stack: list[str]) -> None:

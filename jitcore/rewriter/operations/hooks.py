@@ -313,6 +313,15 @@ def _is_same(pair):
     return one is other
 
 
+def _refuse_unknown(value: Any) -> bool:
+    """Where Python looks whether a value is None. Raises: where that is not known."""
+    if type(value) is Poison:
+        value.raise_reason()
+    if issubclass(type(value), Handle) and value.is_object(None) is not False:
+        raise current.mode.refuse("a value that may be None decides in a function that is not compiled")
+    return False
+
+
 def _may_be_one(one, other) -> bool:
     """Whether two values that cannot change stand for what may be one object of the caller's."""
     if one is other or type(one) is not type(other):
@@ -410,7 +419,7 @@ class Hooks:
     guard = _Guard(is_undecided)
     roll_guard = ROLL_GUARD
     iterator_guard = _Guard(lambda value: isinstance(value, TracedIterator))
-    poison_guard = _Guard(lambda value: type(value) is Poison and value.raise_reason())
+    poison_guard = _Guard(lambda value: _refuse_unknown(value))
 
     def __init__(self, resolve: Callable[[Any], Any]):
         special, matching = SpecialMethods(resolve), Matching(resolve, _read_attribute)
@@ -418,6 +427,7 @@ class Hooks:
         applied = {
             "resolve": resolve, "logical_not": _logical_not, "make_iterator": special.make_iterator,
             "contains": special.contains, "not_contains": lambda pair: _logical_not(special.contains(pair)),
+            "is_none": lambda value: _is_same((value, None)),
             "is_same": _is_same, "is_not": lambda pair: _logical_not(_is_same(pair)),
             "store_cell": _store_cell, "note_deleted": _note_deleted,
             "store_global": _store_global, "delete_global": _delete_global,

@@ -222,6 +222,7 @@ _WRITERS: dict[str, _Writer] = {
         writer.hooks.compare(COMPARISONS[instruction.arg >> COMPARE_SHIFT]), 2),
     **dict.fromkeys(_UNARY, lambda writer, instruction: writer.out.apply(
         writer.hooks.apply_unary(_UNARY[instruction.op]))),
+    "UNARY_IS_NONE": lambda writer, instruction: writer.out.apply(writer.hooks.is_none),
     "STORE_DEREF": HookedWriter._write_store_deref, "DELETE_DEREF": HookedWriter._write_delete_deref,
     "LIST_APPEND": HookedWriter._write_append, **dict.fromkeys(_QUESTIONS, HookedWriter._write_question),
     "MATCH_CLASS": lambda writer, instruction: writer.out.apply(
@@ -292,7 +293,7 @@ class Template:
             raise Unsupported("a generator")
         self.source, self.hooks = code, hooks
         self.arguments = code.co_varnames[: count_arguments(code)]
-        self.flow = Flow(normalize_graph(code), self.arguments)
+        self.flow = Flow(normalize_graph(code, asks_for_none=True), self.arguments)
         self.graph = self.flow.graph
         self.points = {number: Point(number, block) for number, block in self.graph.blocks.items()}
         self.entry = self.points[self.graph.entry]
