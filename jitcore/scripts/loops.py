@@ -354,7 +354,8 @@ class LoopFate(FrameFate):
         if of is not frame or ahead.left not in (left, Ahead.left):
             return
         self._n_watched = max(1, min(FEW, int(LITTLE / seconds)))
-        if seconds > LONG:  # else other processes may have taken their time from it
+        # of short ones other processes may have taken time; of many the first may be another kind
+        if seconds > LONG and not MANY < left < Ahead.left:
             self.pace = self.pace or seconds
         self.compare(trial.find_difference(self.find_variables(frame)))
 
