@@ -213,6 +213,9 @@ traced_length_error = Refusal(
 traced_iterable_error = Refusal("Something else than a loop uses a {0}() of traced values.",
                                 "What it holds is known when the program runs.",
                                 "let a `for` loop go through it, or compute from its bounds.")
+strict_zip_error = Refusal("zip(strict=True) of a traced range is asked for.",
+                           "Whether all have the same length is known when the program runs.",
+                           "compare the lengths before, and leave strict out.")
 recursion_error = Refusal(
     "{0}() calls itself under a traced condition.",
     "Whether it ends is known when the program runs: both sides are traced, so tracing never ends.",

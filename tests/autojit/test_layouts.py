@@ -103,3 +103,32 @@ def store_nothing(x, y):
 def test_stores_of_no_elements():
     for x in (np.ones(3), -np.ones(3)):
         assert describe(autojit(store_nothing, strict=True)(x, x)) == describe(store_nothing(x, x))
+
+
+ORDERED = {
+    "array": lambda x, dtype, order, copy: np.array(x, dtype, copy=copy, order=order),
+    "array of two dimensions": lambda x, dtype, order, copy: np.array(x, dtype, copy=copy, order=order, ndmin=2),
+    "asarray": lambda x, dtype, order, copy: np.asarray(x, dtype, order, copy=copy),
+    "astype": lambda x, dtype, order, copy: x.astype(dtype or x.dtype, order or "K", copy=bool(copy)),
+}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+@pytest.mark.parametrize("copy", [True, None, False])
+def test_what_is_a_copy(name, copy):
+    def write(x, dtype, order):
+        made = ORDERED[name](x, dtype, order, copy)
+        made[..., 0] = 7
+        return made, x
+
+    compiled = autojit(write)
+    for make in (lambda: np.arange(6.0).reshape(2, 3), lambda: np.arange(6.0).reshape(2, 3).T, lambda: np.arange(12.0)[::2]):
+        for dtype in (None, float, np.float32):
+            for order in ("K", "A", "C", "F", None):
+                results = []
+                for function in (write, compiled):
+                    try:
+                        results.append([describe(part) for part in function(make(), dtype, order)])
+                    except ValueError as error:
+                        results.append(str(error))
+                assert results[0] == results[1], (dtype, order)

@@ -292,3 +292,41 @@ def test_a_number_is_an_object_of_its_own_in_each_call():
     results = [half(float(k)) for k in range(100)]
     assert [r[0] for r in results] == [k * 0.5 for k in range(100)]
     assert len({id(value) for r in results for value in r}) == 2000
+
+
+LARGE_INTS = [2**53 - 1, 2**53, 2**53 + 1, 10**17 + 1, 2**62 + 1, 2**63 - 1, -(2**53) - 1, -(2**63), 5]
+LARGE_FLOATS = [2.0**53, 1e17, 2.0**62, 2.0**63, -(2.0**53), -(2.0**63), float("nan"), 5.5]
+
+
+def compare(n, x):
+    return n == x, n != x, n < x, n <= x, x < n, x <= n, max(n, x), min(x, n)
+
+
+def test_ints_are_compared_with_floats_exactly():
+    compiled = jitcore.autojit(compare)
+    known = jitcore.autojit(lambda x: (x == 2**53 + 1, x < 2**53 + 1, x >= 10**17, x > 2**62 + 1))
+    for x in LARGE_FLOATS:
+        assert_same(known.__wrapped__(x), known(x))
+        for n in LARGE_INTS:
+            assert_same(compare(n, x), compiled(n, x))
+
+
+def count_up(n, x):
+    steps = 0
+    while n < x and steps < 9:
+        n += 1
+        steps += 1
+    return n, steps, n == x
+
+
+def test_loops_compare_ints_with_floats_exactly():
+    compiled = jitcore.autojit(count_up)
+    for n, x in [(0, 3.5), (1, 3.5), (2, 3.5), (3, 3.5), (2**53, 2.0**53 + 4), (2**53 + 1, 2.0**53), (2**62 - 3, 2.0**62)]:
+        assert_same(count_up(n, x), compiled(n, x))
+
+
+def test_squares_of_bools():
+    compiled = jitcore.autojit(lambda x, n: x**n)
+    for x in (np.array([True, False]), np.array([2], np.int8), np.ones(1, np.float32)):
+        for n in (0, 1, 2, 3, 4, 5, 2, 1):
+            assert_same(x**n, compiled(x, n))

@@ -63,6 +63,35 @@ def test_refused_without_numpys_semantics(use):
     assert jit(lambda n: isinstance(range(n), range), rewrite=True)(3)
 
 
+def add_pairs(x, y):
+    total, seen = 0.0, []
+    try:
+        for a, b in zip(x, y, strict=True):
+            total += a * b
+    except ValueError as error:
+        seen.append(str(error))
+    return total, seen, [a + b for a, b in zip(x[:2], y[:2], strict=True)]
+
+
+@pytest.mark.parametrize("x, y", [
+    (np.arange(3.0), np.ones(3)), (np.arange(3.0), np.ones(2)), (np.arange(2.0), np.ones(5)), (np.arange(4.0), range(4)),
+    (range(30), np.arange(31.0)), (np.arange(1.0), np.ones(2)), ([1.5, 2.0, 3.0], np.ones(2))])
+def test_strict_zips_of_other_lengths_raise(x, y):
+    def run(function):
+        try:
+            return repr(function(x, y))
+        except ValueError as error:
+            return str(error)
+
+    compiled = autojit(add_pairs)
+    assert [run(compiled), run(compiled)] == [run(add_pairs)] * 2
+
+
+def test_strict_zips_of_traced_lengths_are_refused():
+    with pytest.raises(ControlFlowError, match="strict=True"):
+        jit(lambda x, n: [a for a, _ in zip(x, range(n), strict=True)], rewrite=True)(np.ones(3), 3)
+
+
 def add_squares(a, b, step):
     total = 0.0
     for v in np.arange(a, b, step):

@@ -334,3 +334,20 @@ def test_attributes_that_can_be_no_inputs_matter_where_they_are_read(name, is_co
     mine.lock = theirs.lock = None
     if name not in ("hold", "give", "list_all", "lose_late"):
         assert function(mine) == getattr(theirs, name)()
+
+
+@pytest.mark.parametrize("later", [[2, 3], [[2, 3]], [2.0, 1], (2, 3), {2: 3}, "ab" * 20, np.array([2, 3])],
+                         ids=lambda later: type(later).__name__)
+def test_what_has_to_be_known_is_of_another_kind_later(later):
+    def make(shape):
+        return np.zeros(shape) + 1
+
+    compiled = jitcore.autojit(make)
+    for shape in (1, 2, 3, 4, 5, later, 6, later):
+        outcomes = []
+        for function in (make, compiled):
+            try:
+                outcomes.append(function(shape).tolist())
+            except TypeError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]

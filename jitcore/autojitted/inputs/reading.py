@@ -66,7 +66,8 @@ class NumberPolicy:
         if path[0] in self._names:
             return True
         if path in self._pinned:
-            self._note(path, value)
+            if value.__class__ is not list:  # whose elements have paths of their own
+                self._note(path, value)
             return True
         if value.__class__ is not int or path[0] in self._varying:
             return False

@@ -88,10 +88,7 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 # -- from values --------------------------------------------------------------------------------------------
 @creates(np.array, knows_order=True)
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):  # noqa: A002
-    if copy is not True and isinstance(object, NDArray) and dtype in (None, object.dtype) and (
-            object.ndim >= ndmin):
-        return object
-    found = _read(object, dtype, order)
+    found = _read(object, dtype, order) if copy else _read_or_share(object, dtype, order, copy)
     return found if len(found.shape) >= ndmin else found[(None,) * (ndmin - len(found.shape))]
 
 
@@ -104,24 +101,23 @@ def _read(value: Any, dtype: Any, order: str | None) -> NDArray:
     return new_array(raw, _find_order(raw.ndim, order, value))
 
 
+def _read_or_share(a: Any, dtype: Any, order: str | None, copy: bool | None) -> NDArray:
+    """The array itself if it has the dtype and the order, else a copy.
+
+    Raises: ValueError if a copy is needed and not allowed (False)."""
+    is_array = isinstance(a, NDArray) and dtype in (None, a.dtype)
+    found = a.arrange(order) if is_array else _read(a, dtype, order or "K")
+    if copy is not None and found is not a:
+        np.array([], copy=False)  # NumPy says it
+    return found
+
+
 def _define_as_array(function, fixed_order: str | None = None) -> None:
-    def convert(a, dtype=None, order=None, **options):
-        if not isinstance(a, NDArray) or dtype not in (None, a.dtype):
-            return _read(a, dtype, fixed_order or order or "K")
-        return _with_order(a, fixed_order or order)
+    def convert(a, dtype=None, order=None, *, copy=None, **options):
+        order = fixed_order or order
+        return _read(a, dtype, order or "K") if copy else _read_or_share(a, dtype, order, copy)
 
     creates(function, knows_order=True)(convert)
-
-
-def _with_order(a: NDArray, order: str | None) -> NDArray:
-    """The array itself where it lies in that order, else a copy."""
-    if order not in ("C", "F") or (a if order == "C" else a.transpose()).is_contiguous:
-        return a
-    found = new_array(a.read(), name_order(order, a.ndim))
-    if not a.storage.is_c_order:  # a copy or not: nobody may write to either
-        a.mark_shared()
-        found.mark_shared()
-    return found
 
 
 _define_as_array(np.asarray)

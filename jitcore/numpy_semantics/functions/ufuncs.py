@@ -10,6 +10,7 @@ result dtype.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from jitcore.numpy_semantics.functions.ufunc_methods import METHODS
 from jitcore.numpy_semantics.values.arithmetic import fail, float_divmod
 from jitcore.numpy_semantics.values.mixed import Mixed, distribute, find_mixed, see_through_ufunc
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array, wrap_result
+from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.operators import OPERATORS, multiply_parts
 from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cast_raw, check_aval,
                                                       is_python_number, is_weak_type, promotion_type,
@@ -405,6 +407,8 @@ def apply_power(x: Any, y: Any) -> Any:
 
 
 def _find_short_power(x: Any, y: Any) -> Any:
+    if isinstance(x, NDArray) and x.dtype.kind == "b" and type(y) is Number and y.plain_type is int:
+        y = operator.index(y)  # the dtype of squares is another one
     if not isinstance(x, NDArray) or type(y) not in (int, float):
         return None
     ufunc = _SHORT_POWERS.get(y)

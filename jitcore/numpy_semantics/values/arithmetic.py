@@ -382,6 +382,10 @@ def _check_places(y: Any) -> None:
 
 
 # -- comparisons --------------------------------------------------------------------------------------------
+#: Up to here each int is a float.
+_LARGEST_EXACT = 2**53
+
+
 def _define_comparison(name: str, operation: Callable) -> Callable:
     plain = getattr(operator, name)
 
@@ -396,10 +400,24 @@ def _define_comparison(name: str, operation: Callable) -> Callable:
             return Number(bool, operation(to_raw(as_int(x), int), to_raw(as_int(y), int)))
         if kind is complex and name not in ("eq", "ne"):
             raise TypeError(f"'{name}' not supported between instances of 'complex'")
+        _check_not_rounded(x, y, kind)
+        _check_not_rounded(y, x, kind)
         return Number(bool, operation(to_raw(x, kind), to_raw(y, kind)))
 
     operate.__name__ = plain.__name__
     return operate
+
+
+def _check_not_rounded(x: Any, y: Any, kind: type) -> None:
+    """Of an int that equals a float only as its nearest float, plain Python decides."""
+    if kind_of(x) is not int:
+        return
+    low, high = interval_of(x)
+    if -_LARGEST_EXACT <= low and high <= _LARGEST_EXACT or type(x) is int and int(float(x)) == x:
+        return
+    raw, other = to_raw(x, kind), to_raw(y, kind)
+    is_large = lax.ge(lax.abs(to_raw(x, float)), np.float64(_LARGEST_EXACT))
+    fail(lax.bitwise_and(lax.eq(raw, other), is_large), OverflowError("the int is rounded as a float"))
 
 
 # -- one operand --------------------------------------------------------------------------------------------

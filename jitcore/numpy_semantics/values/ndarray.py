@@ -26,7 +26,7 @@ from jitcore.numpy_semantics.values.promotion import (CONVERSIONS, as_operand, c
                                                       to_item)
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.storage import (C_ORDER, Order, Storage, Store, find_dense_order,
-                                                    find_own_order)
+                                                    find_own_order, name_order)
 from jitcore.numpy_semantics.values.views import (Part, Reshape, Step, Steps, Window, add_step, broadcast_raw,
                                                   find_strides, is_same_view, read_steps, reshape_strides,
                                                   whole_window, write_steps)
@@ -373,12 +373,23 @@ class NDArray(WithoutValue, Handle):
     def __deepcopy__(self, memo) -> NDArray:
         return self.copy("K")
 
+    def arrange(self, order: str | None) -> NDArray:
+        """The array itself where it lies in that order ("C", "F", else any), or a copy that does."""
+        if order not in ("C", "F") or (self if order == "C" else self.transpose()).is_contiguous:
+            return self
+        found = new_array(self.read(), name_order(order, self.ndim))
+        if not self.storage.is_c_order:  # a copy or not: nobody may write to either
+            self.mark_shared()
+            found.mark_shared()
+        return found
+
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True) -> NDArray:
         dtype = check_dtype(dtype)
         if not np.can_cast(self.dtype, dtype, casting):
             np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises
         if not copy and dtype == self.dtype:
-            return self
+            is_open = order == "A" and not self.transpose().is_contiguous
+            return self.arrange("C" if is_open else order)
         return new_array(to_item(self, dtype), find_own_order(self, order))
 
     # -- elements -------------------------------------------------------------------------------------------

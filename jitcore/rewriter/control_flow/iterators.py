@@ -15,7 +15,7 @@ import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
-from jitcore.rewriter.errors import traced_iterable_error, traced_length_error
+from jitcore.rewriter.errors import strict_zip_error, traced_iterable_error, traced_length_error
 from jitcore.rewriter.handles import Compound, CompoundHandle, Handle, current
 from jitcore.rewriter.objects import RANGE_ITERATORS
 from jitcore.rewriter.values import is_traced, type_of
@@ -317,8 +317,17 @@ def make_zip(*iterables, strict: bool = False):
     if any(map(_is_traced_iterable, iterables)):
         parts = list(map(as_traced_iterator, iterables))
         if all(part is not None for part in parts):
+            if strict and (len({part.count_left() for part in parts}) > 1 or parts[0].count_left() is None):
+                _refuse_strict_zip()
             return TracedIterable(zip, lambda: JointIterator(list(map(as_traced_iterator, iterables))))
     return zip(*iterables, strict=strict)
+
+
+def _refuse_strict_zip():
+    """Raises: what Python raises behind the last pair is not to be told while tracing."""
+    if current.mode is not None:
+        raise current.mode.refuse("a zip(strict=True) of lengths that differ or are not known")
+    raise strict_zip_error(None)
 
 
 def find_length(value):
