@@ -23,8 +23,8 @@ WIDTH = 110
 TOGETHER = {
     "ground": ("docstrings", "errors", "process", "hypertext", "config", "caches", "sharding", "dtypes",
                "tree_util", "tree", "array", "typing"),
-    "libraries": ("random", "nn", "scipy", "ops", "image", "flatten_util", "test_util", "debug",
-                  "distributed", "ad_checkpoint", "custom_batching", "custom_derivatives", "einops"),
+    "libraries": ("random", "ref", "nn", "scipy", "ops", "image", "flatten_util", "test_util",
+                  "debug", "distributed", "ad_checkpoint", "custom_batching", "custom_derivatives", "einops"),
     "jit": ("device", "experimental", "stages", "jitted", "export", "extend"),
     "api": ("api", "cli", "__main__", "__init__"),
 }

@@ -59,6 +59,8 @@ Modules:
     profiler/           Looking into a running program: timelines of what jitcore does, and names of its code.
     random/             Random numbers from explicit keys (`jitcore.random`): a key always gives the same
                         numbers, those of JAX.
+    ref                 Mutable references to arrays: `new_ref` makes one, whose elements are read and written
+                        in place.
     rewriter/           The bytecode rewriter: plain Python control flow on traced values, compiled.
     schedule/           Scheduling: which values are stored, which loops fuse, where buffers lie.
     scipy/              The parts of SciPy that trace (`jitcore.scipy`): special functions, distributions,
@@ -93,8 +95,8 @@ __version__ = "0.1.0"
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_batching", "custom_derivatives", "debug", "distributed",
             "dtypes", "errors", "experimental", "export", "extend", "flatten_util", "image", "lax", "nn",
-            "numpy", "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree",
-            "tree_util", "typing")
+            "numpy", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util",
+            "tree", "tree_util", "typing")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -125,6 +127,7 @@ _EXPORTS = {
     "jitcore.notebooks.magics": ("load_ipython_extension", "unload_ipython_extension"),
     "jitcore.scripts.sessions.runner": ("run_path",),
     "jitcore.lax.control_flow.callback": ("pure_callback",),
+    "jitcore.ref": ("Ref", "freeze", "new_ref"),
     "jitcore.lax.parallel.sharded": ("shard_map",),
     "jitcore.sharding": ("Mesh", "NamedSharding", "P", "set_mesh"),
 }
@@ -137,8 +140,8 @@ if TYPE_CHECKING:
         custom_derivatives as custom_derivatives, debug as debug,
         distributed as distributed, dtypes as dtypes, errors as errors, experimental as experimental,
         export as export, extend as extend, flatten_util as flatten_util, image as image, lax as lax,
-        nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, scipy as scipy,
-        sharding as sharding, stages as stages, test_util as test_util, tree as tree,
+        nn as nn, numpy as numpy, ops as ops, profiler as profiler, random as random, ref as ref,
+        scipy as scipy, sharding as sharding, stages as stages, test_util as test_util, tree as tree,
         tree_util as tree_util, typing as typing,
     )
     from jitcore.api import (
@@ -187,6 +190,7 @@ if TYPE_CHECKING:
         unload_ipython_extension as unload_ipython_extension,
     )
     from jitcore.scripts.sessions.runner import run_path as run_path
+    from jitcore.ref import Ref as Ref, freeze as freeze, new_ref as new_ref
     from jitcore.sharding import Mesh as Mesh, NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
 # isort: on
 

@@ -6,7 +6,7 @@ structure of arguments and results, for one or several platforms. A process with
 functions. Nothing is unpickled. JAX does the work: `pip install "jitcore[xla]"`.
 
 Where extents are symbols, `symbolic_shape("b, 2*n")`, the `Exported` is called with arrays of all sizes that
-fit, without JAX; it is not written to files.
+fit, without JAX; to write it to a file JAX is needed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from jitcore import tree_util
 from jitcore.core.jaxpr import ShapeDtypeStruct, aval_of, eval_jaxpr
@@ -25,10 +27,13 @@ from jitcore.dispatch.options import DEFAULT_OPTIONS
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.docstrings import document
-from jitcore.dtypes import is_key
+from jitcore.dtypes import float0, is_inexact, is_key
 from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.exported import call_exported
 from jitcore.numpy import asarray
+from jitcore.process.concurrency import cached_attribute
+from jitcore.transforms.custom_derivatives import custom_vjp
+from jitcore.transforms.reverse import vjp
 
 __all__ = ["Exported", "SymbolicScope", "deserialize", "export", "is_symbolic_dim", "symbolic_args_specs",
            "symbolic_shape"]
@@ -59,13 +64,16 @@ def export(fun: JitWrapped, *, platforms: Sequence[str] | None = None) -> Callab
     @api_boundary
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         traced = fun.trace(*args, **kwargs)
-        if has_symbolic_shapes(traced.jaxpr.jaxpr):
-            return OpenExported(traced, names)
-        lowered = traced.lower()
-        programs = {name: lowered.make_program(find_lowering(_BACKENDS[name])) for name in names}
-        return Exported(_export_programs(programs, lowered.in_tree))
+        kind = OpenExported if has_symbolic_shapes(traced.jaxpr.jaxpr) else TracedExported
+        return kind(traced, names)
 
     return export_for
+
+
+def _export_traced(traced: Any, names: Sequence[str]) -> Any:
+    lowered = traced.lower()
+    programs = {name: lowered.make_program(find_lowering(_BACKENDS[name])) for name in names}
+    return _export_programs(programs, lowered.in_tree)
 
 
 def _export_programs(programs: dict[str, Program], in_tree: Any) -> Any:
@@ -114,32 +122,129 @@ class Exported:
         operands = [leaf if not isinstance(leaf, (bool, int, float, complex))
                     else asarray(leaf, getattr(aval, "dtype", None))
                     for leaf, aval in zip(leaves, self.in_avals)]
-        return self._artifact.unflatten(call_exported(self._artifact, *operands))
+        return self._artifact.unflatten(self._call_flat(*operands))
+
+    @cached_attribute
+    def _call_flat(self) -> Callable[..., list]:
+        """The leaves of the result, of the leaves of the arguments."""
+        def run(*leaves: Any) -> list:
+            return _fill_float0(call_exported(self._artifact, *_drop_float0(leaves)), self.out_avals)
+
+        if not self.has_vjp():
+            return run
+        call = custom_vjp(run)
+        call.defvjp(lambda *leaves: (call(*leaves), leaves),
+                    lambda leaves, cotangents: tuple(self._pull_back(leaves, cotangents)))
+        return call
+
+    def _pull_back(self, leaves: Sequence[Any], cotangents: Sequence[Any]) -> list:
+        derivative = self.vjp()
+        wanted = derivative.in_avals[len(leaves):]
+        floats = [value for value, aval in zip(cotangents, wanted) if aval.dtype != float0]
+        return derivative._call_flat(*leaves, *_fill_float0(floats, wanted))
 
     def mlir_module(self) -> str:
         """The program as StableHLO."""
         return self._artifact.exported.mlir_module()
 
-    def serialize(self) -> bytearray:
-        """Bytes for `deserialize`, here or of `jax.export`."""
-        return self._artifact.exported.serialize()
+    def has_vjp(self) -> bool:
+        """Whether there is a `vjp`: of what was exported here, where all arguments and results are floats,
+        and of what was written with one."""
+        return self._artifact.exported.has_vjp()
+
+    def vjp(self) -> Exported:
+        """The derivative in reverse mode: a program of the leaves of the arguments, then of a cotangent for
+        each leaf of the result, giving a cotangent for each leaf of the arguments. Those of integers are of
+        the dtype float0.
+
+        Raises: ValueError where there is none, as of what was written without one."""
+        if not self.has_vjp():
+            raise ValueError("No VJP is available")
+        return Exported(self._artifact.derive())
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """Bytes for `deserialize`, here or of `jax.export`. vjp_order: how often what is read can be
+        differentiated in reverse mode.
+
+        Raises: ValueError where it cannot be differentiated as often."""
+        return self._artifact.exported.serialize(vjp_order=vjp_order)
 
     def __repr__(self) -> str:
         ins, outs = (", ".join(map(str, avals)) for avals in (self.in_avals, self.out_avals))
         return f"Exported({self.fun_name}: ({ins}) -> ({outs}), platforms={self.platforms})"
 
 
-class OpenExported(Exported):
-    """A program whose arguments have symbolic shapes. It is traced; each shape that it is called with is
-    compiled when it comes, and it may be differentiated and mapped as jitted functions are."""
+class TracedExported(Exported):
+    """A program that was exported here: its jaxpr is known, so that it can be differentiated."""
 
     def __init__(self, traced: Any, platforms: tuple[str, ...]):
         self._closed_jaxpr = traced.jaxpr
+        super().__init__(_export_traced(traced, platforms))
+
+    def has_vjp(self) -> bool:
+        return all(is_inexact(aval.dtype) for aval in (*self.in_avals, *self.out_avals))
+
+    def vjp(self) -> Exported:
+        if not self.has_vjp():
+            raise ValueError("No VJP is available: an argument or a result is no float")
+        return self._vjp
+
+    @cached_attribute
+    def _vjp(self) -> Exported:
+        return _export_vjp(self._closed_jaxpr, self.fun_name, self.platforms)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        orders = [self]
+        for _ in range(vjp_order):
+            orders.append(orders[-1].vjp())
+        return self._artifact.serialize([one._artifact for one in orders[1:]])
+
+
+def _export_vjp(closed_jaxpr: Any, name: str, platforms: tuple[str, ...]) -> Exported:
+    primals = closed_jaxpr.in_avals
+
+    def pull_back(*values: Any) -> tuple:
+        run = lambda *leaves: eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, leaves)  # noqa: E731
+        return vjp(run, *values[:len(primals)])[1](list(values[len(primals):]))
+
+    pull_back.__name__ = pull_back.__qualname__ = f"{name}_vjp"
+    structs = [ShapeDtypeStruct(aval.shape, aval.dtype) for aval in (*primals, *closed_jaxpr.out_avals)]
+    return export(JitWrapped(pull_back, DEFAULT_OPTIONS), platforms=platforms)(*structs)
+
+
+def _drop_float0(values: Sequence[Any]) -> list:
+    return [value for value in values if value.dtype != float0]
+
+
+def _fill_float0(values: Sequence[Any], avals: Sequence[Any]) -> list:
+    """Values for avals, with zeros in place of those of float0, the tangents of integers."""
+    given = iter(values)
+    return [np.zeros(aval.shape, float0) if aval.dtype == float0 else next(given) for aval in avals]
+
+
+class OpenExported(TracedExported):
+    """A program whose arguments have symbolic shapes. Each shape that it is called with is compiled when it
+    comes, and it may be differentiated and mapped as jitted functions are. JAX writes it, when asked to."""
+
+    def __init__(self, traced: Any, platforms: tuple[str, ...]):
+        self._traced, self._closed_jaxpr = traced, traced.jaxpr
         self.fun_name, self.platforms = traced.fun_name, platforms
         self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
         self.in_avals = tuple(self._closed_jaxpr.in_avals)
         self.out_avals = tuple(self._closed_jaxpr.out_avals)
         self._run = JitWrapped(self._evaluate, DEFAULT_OPTIONS)
+
+    @cached_attribute
+    def _artifact(self) -> Any:
+        return _export_traced(self._traced, self.platforms)
+
+    @property
+    def calling_convention_version(self) -> int:
+        return self._artifact.exported.calling_convention_version
+
+    @property
+    def mlir_module_serialized(self) -> bytes:
+        return self._artifact.exported.mlir_module_serialized
 
     @api_boundary
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -159,13 +264,6 @@ class OpenExported(Exported):
     def _evaluate(self, *leaves: Any) -> list:
         closed = specialize_jaxpr(self._closed_jaxpr, list(map(aval_of, leaves)))
         return eval_jaxpr(closed.jaxpr, closed.consts, leaves)
-
-    def mlir_module(self) -> str:
-        raise NotImplementedError("programs of symbolic shapes are not written as StableHLO: export one of "
-                                  "the concrete shapes")
-
-    def serialize(self) -> bytearray:
-        return bytearray(self.mlir_module(), "utf-8")
 
 
 def _check_sizes(places: Sequence[str], wanted: Sequence[Any], given: Sequence[Any]) -> None:

@@ -30,7 +30,7 @@ LAYERS = (
     ("lax",),
     ("numpy",),
     ("random", "nn", "ops", "image", "scipy", "flatten_util", "einops", "test_util"),
-    ("debug", "distributed", "ad_checkpoint", "custom_batching", "custom_derivatives"),
+    ("debug", "distributed", "ref", "ad_checkpoint", "custom_batching", "custom_derivatives"),
     ("rewriter",),
     ("numpy_semantics",),
     ("passes",),

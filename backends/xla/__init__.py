@@ -4,19 +4,20 @@ In: a `ClosedJaxpr`. Out: an executable. The runtime is JAX's (extra `jitcore[xl
 devices, its arrays.
 
 Modules:
-    aot         Ahead of time: programs for TPUs, compiled where there is none.
-    bridge      From a jaxpr to a function of JAX's arrays.
-    builder     The builder: what a primitive's `hlo` rule writes its StableHLO with.
-    client      JAX, as far as this backend needs it: its version, its devices, 64-bit types, arrays in and
-                out.
-    devices     Where arrays lie: JAX's devices and shardings as jitcore's, and back.
-    equations   Equations that JAX runs: what has no rule in StableHLO.
-    executable  Programs that XLA compiles and runs.
-    exporting   Programs as portable artifacts: what `jax.export` makes of functions, and what it wrote.
-    limits      What TPUs cannot do, said before anything is compiled.
-    lower       From a jaxpr to the text of a StableHLO module.
-    scalars     Scalar operations of arrays: what StableHLO has no operation for, as formulas.
-    text        StableHLO as text: types, constants and attributes.
+    aot          Ahead of time: programs for TPUs, compiled where there is none.
+    bridge       From a jaxpr to a function of JAX's arrays.
+    builder      The builder: what a primitive's `hlo` rule writes its StableHLO with.
+    client       JAX, as far as this backend needs it: its version, its devices, 64-bit types, arrays in and
+                 out.
+    devices      Where arrays lie: JAX's devices and shardings as jitcore's, and back.
+    equations    Equations that JAX runs: what has no rule in StableHLO.
+    executable   Programs that XLA compiles and runs.
+    exporting    Programs as portable artifacts: what `jax.export` makes of functions, and what it wrote.
+    limits       What TPUs cannot do, said before anything is compiled.
+    lower        From a jaxpr to the text of a StableHLO module.
+    open_shapes  Equations whose extents are symbols: what JAX's operations of the same names do.
+    scalars      Scalar operations of arrays: what StableHLO has no operation for, as formulas.
+    text         StableHLO as text: types, constants and attributes.
 """
 
 from __future__ import annotations

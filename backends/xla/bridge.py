@@ -57,6 +57,8 @@ class _Evaluation:
 
 def _split(jaxpr: Jaxpr, target: str) -> list[Equation | ClosedJaxpr]:
     """The equations without a rule, and the stretches between them as jaxprs."""
+    if not jaxpr.eqns:
+        return []
     parts: list[Equation | list[Equation]] = []
     for eqn in jaxpr.eqns:
         if not has_rule(eqn, target):

@@ -17,6 +17,7 @@ from jitcore import dtypes
 from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
 from jitcore.backends.xla.devices import to_jax_mesh, to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
+from jitcore.backends.xla.open_shapes import find_open_rule, is_open
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, list_equations, sub_jaxprs
 from jitcore.core.primitive import registry
 from jitcore.lax.control_flow.control import split_operands
@@ -27,20 +28,24 @@ def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]
     name = eqn.primitive.name
     if sub_jaxprs(eqn.params) and name in _CONTROL_FLOW:
         return functools.partial(_CONTROL_FLOW[name], make_function, **eqn.params)
-    if not is_library(eqn):
+    if is_open(eqn) and find_open_rule(eqn) is not None:
+        rule = find_open_rule(eqn)
+    elif is_library(eqn):
+        rule = _LIBRARY[name]
+    else:
         return functools.partial(_call_host, eqn)
     is_long = any(is_64_bits(atom.aval.dtype) for atom in (*eqn.invars, *eqn.outvars))
 
     def run(*values: Any) -> list:
         with allow_64_bits(is_long):  # indices of 64 bits may crash the compiler for TPUs
-            return _as_list(_LIBRARY[name](*values, **eqn.params))
+            return _as_list(rule(*values, **eqn.params))
 
     return run
 
 
 def is_library(eqn: Equation) -> bool:
     """Whether JAX has a function for an equation."""
-    return eqn.primitive.name in _LIBRARY
+    return eqn.primitive.name in _LIBRARY or (is_open(eqn) and find_open_rule(eqn) is not None)
 
 
 def needs_host(eqn: Equation, target: str = "cpu") -> bool:
@@ -99,7 +104,7 @@ def _scan(make_function, *operands, jaxpr, length, reverse, num_consts, num_carr
         outs = step(*consts, *carry, *elements)
         return tuple(outs[:num_carry]), tuple(outs[num_carry:])
 
-    carry, ys = load_jax().lax.scan(run, tuple(init), tuple(xs), length, reverse)
+    carry, ys = load_jax().lax.scan(run, tuple(init), tuple(xs), None if xs else length, reverse)
     return [*carry, *ys]
 
 
@@ -111,7 +116,11 @@ def _shard_map(make_function, *operands, jaxpr, frame, in_specs, out_specs):
                                 axis_names=set(frame.axes), check_vma=False)(*operands)
 
 
-_CONTROL_FLOW = {"cond": _cond, "while": _while, "scan": _scan, "shard_map": _shard_map}
+def _jit(make_function, *operands, jaxpr, **_):
+    return make_function(jaxpr)(*operands)
+
+
+_CONTROL_FLOW = {"jit": _jit, "cond": _cond, "while": _while, "scan": _scan, "shard_map": _shard_map}
 
 
 # -- what JAX has -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ loads. """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,10 @@ import numpy as np
 from jitcore.backends.xla.bridge import make_function
 from jitcore.backends.xla.client import allow_64_bits, is_64_bits, list_avals, load_jax, put
 from jitcore.backends.xla.equations import calls_host, has_long
+from jitcore.backends.xla.open_shapes import translate_dims
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
+from jitcore.dispatch.tracing import replace_dims
+from jitcore.dtypes import float0
 
 
 def lower_text(closed_jaxpr: ClosedJaxpr, platform: str) -> str:
@@ -39,7 +43,9 @@ def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: 
     is_long = is_long or any(has_long(program.compiled_jaxpr) for program in programs.values())
     with allow_64_bits(is_long):
         platforms = tuple(programs) if len(programs) > 1 else ()
-        functions = {name: _make_function(program, name, platforms) for name, program in programs.items()}
+        translate = translate_dims([aval.shape for aval in avals])
+        functions = {name: _make_function(program, name, platforms, translate)
+                     for name, program in programs.items()}
 
         def run(*args, **kwargs):
             by_number = dict(zip(order, jax.tree.leaves((args, kwargs))))
@@ -48,14 +54,17 @@ def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: 
             return unflatten(jax.lax.platform_dependent(*values, **functions) if others else first(*values))
 
         run.__name__ = run.__qualname__ = name
-        structs = list_avals(avals)
+        structs = list_avals([aval.update(shape=tuple(map(translate, aval.shape))) for aval in avals])
         args, kwargs = jax.tree.map(lambda number: structs[number], leaves)
         return Artifact(jax.export.export(jax.jit(run), platforms=tuple(functions))(*args, **kwargs))
 
 
-def _make_function(program: Any, platform: str, platforms: Sequence[str]) -> Callable[..., tuple]:
-    """A program as a function of all leaves of a call. Raises: what the platform cannot do."""
-    closed_jaxpr = program.compiled_jaxpr
+def _make_function(program: Any, platform: str, platforms: Sequence[str],
+                   translate: Callable[[Any], Any]) -> Callable[..., tuple]:
+    """A program as a function of all leaves of a call. translate: symbols to JAX's.
+
+    Raises: what the platform cannot do."""
+    closed_jaxpr = replace_dims(program.compiled_jaxpr, translate)
     program.check()
     if calls_host(closed_jaxpr):
         name = program.traced.fun_name
@@ -108,10 +117,26 @@ class Artifact:
         return load_jax().tree.unflatten(self.exported.out_tree, leaves)
 
     def call_flat(self, *values: Any) -> list:
-        """Traces or runs it by JAX."""
+        """Traces or runs it by JAX. What has the dtype float0 is among neither operands nor results."""
         jax = load_jax()
-        args, kwargs = jax.tree.unflatten(self.exported.in_tree, values)
-        return jax.tree.leaves(self.exported.call(*args, **kwargs))
+        given = iter(values)
+        leaves = [np.zeros(aval.shape, float0) if aval.dtype == float0 else next(given)
+                  for aval in self.exported.in_avals]
+        args, kwargs = jax.tree.unflatten(self.exported.in_tree, leaves)
+        outs = jax.tree.leaves(self.exported.call(*args, **kwargs))
+        return [out for out in outs if out.dtype != float0]
+
+    def derive(self) -> Artifact:
+        """The derivative that was written beside it."""
+        return Artifact(self.exported.vjp())
+
+    def serialize(self, derivatives: Sequence[Artifact]) -> bytearray:
+        """Its bytes, with those of its derivative, of the derivative of that, and so on."""
+        chain = None
+        for one in (self, *derivatives)[::-1]:
+            get_vjp = None if chain is None else lambda _, following=chain: following
+            chain = dataclasses.replace(one.exported, _get_vjp=get_vjp)
+        return chain.serialize(vjp_order=len(derivatives))
 
     def infer(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         with allow_64_bits():

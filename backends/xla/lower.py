@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from jitcore import dtypes
 from jitcore.backends.xla.builder import HloBuilder, HloValue
+from jitcore.backends.xla.open_shapes import is_open
 from jitcore.backends.xla.scalars import apply_scalar
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Literal, sub_jaxprs
 from jitcore.core.primitive import Primitive
@@ -73,6 +74,8 @@ TPU_FUNCTIONS = frozenset((
 
 def has_rule(eqn: Equation, target: str) -> bool:
     """Whether an equation can be written as StableHLO for a target, with all that it holds."""
+    if is_open(eqn):
+        return False
     if not callable(eqn.primitive.hlo) and not is_elementwise(eqn.primitive):
         return False
     if target == "tpu" and eqn.primitive.name in TPU_FUNCTIONS:

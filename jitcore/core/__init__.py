@@ -14,6 +14,7 @@ Modules:
     pretty         The text of a jaxpr, in the format of JAX's tutorial.
     primitive      Primitives: the operations a jaxpr is made of, with every rule of one primitive on one
                    object.
+    refs           Mutable references to arrays, as values: `Ref` is a cell that holds the newest array.
     size_bounds    Bounds of symbolic dimensions: the interval of values that an expression may have.
     source         Where in the user's code something happened: capture, text for messages, tracebacks without
                    internals.

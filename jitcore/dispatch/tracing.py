@@ -216,14 +216,19 @@ def specialize_jaxpr(closed_jaxpr: ClosedJaxpr, in_avals: Sequence[ShapedArray])
         return closed_jaxpr
     sizes = solve_sizes(pair for var, aval in zip(closed_jaxpr.jaxpr.invars, in_avals)
                         for pair in zip(var.aval.shape, aval.shape))
-    return _Specializer(sizes).map_closed(closed_jaxpr)
+    return replace_dims(closed_jaxpr, lambda dim: evaluate(dim, sizes))
+
+
+def replace_dims(closed_jaxpr: ClosedJaxpr, replace: Callable[[DimExpr], Any]) -> ClosedJaxpr:
+    """A copy of the jaxpr with other dimensions in place of its symbolic ones."""
+    return _Specializer(replace).map_closed(closed_jaxpr)
 
 
 class _Specializer:
-    """Copies jaxprs with symbolic dimensions replaced by sizes."""
+    """Copies jaxprs with symbolic dimensions replaced."""
 
-    def __init__(self, sizes: dict[str, int]):
-        self.sizes = sizes
+    def __init__(self, replace: Callable[[DimExpr], Any]):
+        self.replace = replace
         self.copies: dict[Var, Var] = {}
 
     def map_closed(self, closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -248,7 +253,7 @@ class _Specializer:
 
     def map_value(self, value: Any) -> Any:
         if isinstance(value, DimExpr):
-            return evaluate(value, self.sizes)
+            return self.replace(value)
         if isinstance(value, ShapedArray):
             return value.update(shape=tuple(map(self.map_value, value.shape)))
         if isinstance(value, ClosedJaxpr):

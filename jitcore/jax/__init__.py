@@ -35,8 +35,8 @@ __version_info__ = tuple(map(int, __version__.split(".")))
 #: The modules; their own submodules go with them.
 _MODULES = ("ad_checkpoint", "custom_batching", "custom_derivatives", "debug", "distributed", "dtypes",
             "errors", "experimental", "export", "extend", "flatten_util", "image", "lax", "nn", "numpy",
-            "ops", "profiler", "random", "scipy", "sharding", "stages", "test_util", "tree", "tree_util",
-            "typing")
+            "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "tree",
+            "tree_util", "typing")
 #: Names of jitcore's own.
 _ELSEWHERE = {"AutojitWarning", "api", "autojit", "compare", "load_ipython_extension", "rewrite", "run_path",
               "unload_ipython_extension"}

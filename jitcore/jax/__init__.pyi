@@ -79,6 +79,9 @@ from jitcore import process_index as process_index
 from jitcore import process_indices as process_indices
 from jitcore import float0 as float0
 from jitcore import pure_callback as pure_callback
+from jitcore import Ref as Ref
+from jitcore import freeze as freeze
+from jitcore import new_ref as new_ref
 from jitcore import shard_map as shard_map
 from jitcore import Mesh as Mesh
 from jitcore import NamedSharding as NamedSharding
@@ -102,6 +105,7 @@ from jitcore.jax import numpy as numpy
 from jitcore.jax import ops as ops
 from jitcore.jax import profiler as profiler
 from jitcore.jax import random as random
+from jitcore.jax import ref as ref
 from jitcore.jax import scipy as scipy
 from jitcore.jax import sharding as sharding
 from jitcore.jax import stages as stages

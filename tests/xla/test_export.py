@@ -121,6 +121,68 @@ def test_sizes_that_are_symbols():
         )
 
 
+# -- programs of symbolic shapes, and derivatives -----------------------------------------------------------------
+def layers(w, x):
+    h = jitcore.nn.softmax(jnp.tanh(x @ w + 1.0))
+    sums, products = lax.scan(lambda c, v: (c + v, c * v), h[0], h)
+    walk = lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i], jnp.zeros(3))
+    return (jnp.concatenate([h, h[:1] * 2]).reshape(-1), sums, products, walk, jnp.sort(x, 0), jnp.cumsum(x, 0),
+            jnp.arange(x.shape[0]), jnp.pad(x, 1), jnp.argmax(x), x.var(), x[:, [0, 1]], x.at[0].set(1.0),
+            jnp.where(x > 0, x, 0).mean(0), jnp.round(x), x[1:], jnp.clip(x, -1, 1), x.at[:, 1].add(2.0), x)
+
+
+@pytest.mark.parametrize("platforms", [["cpu"], ["cpu", "tpu"]])
+def test_symbolic_shapes_are_written(platforms):
+    (b,) = jitcore.export.symbolic_shape("b", constraints=["b >= 2"])
+    w = np.random.default_rng(2).normal(size=(3, 4)).astype(np.float32)
+    structs = ShapeDtypeStruct((3, 4), np.float32), ShapeDtypeStruct((b, 3), np.float32)
+    exported = export(jit(layers), platforms=platforms)(*structs)
+    blob = exported.serialize()
+    assert "stablehlo.dynamic" in exported.mlir_module()
+    for loaded in (deserialize(blob), jax.export.deserialize(blob)):
+        for size in (2, 5):
+            assert_alike(jax.tree.leaves(loaded.call(w, X[:size])), jit(layers)(w, X[:size]))
+
+
+def loss(w, x):
+    return (jnp.tanh(x @ w) ** 2).mean()
+
+
+@pytest.mark.parametrize("extent", ["b", "5"])
+def test_derivatives_are_written_too(extent):
+    w = np.random.default_rng(2).normal(size=(3, 4)).astype(np.float32)
+    shape = jitcore.export.symbolic_shape(f"{extent}, 3")
+    exported = export(jit(loss))(ShapeDtypeStruct((3, 4), np.float32), ShapeDtypeStruct(shape, np.float32))
+    blob, wanted = exported.serialize(vjp_order=2), jitcore.grad(loss, (0, 1))(w, X)
+    loaded = deserialize(blob)
+    for one, grad in ((exported, jitcore.grad), (loaded, jitcore.grad), (jax.export.deserialize(blob), jax.grad)):
+        assert one.has_vjp()
+        for got in (one.vjp().call(w, X, np.float32(1)), grad(one.call, (0, 1))(w, X)):
+            assert_alike(jax.tree.leaves(got), wanted)
+    twice = [jitcore.grad(lambda w: jitcore.grad(one)(w, X).sum())(w) for one in (loaded.call, loss)]  # noqa: B023
+    np.testing.assert_allclose(*twice, rtol=1e-4, atol=1e-6)
+    assert not deserialize(exported.serialize()).has_vjp()
+    with pytest.raises(ValueError, match="No VJP is available"):
+        loaded.vjp().vjp().vjp()
+    with pytest.raises(ValueError, match="high-enough order"):
+        loaded.serialize(vjp_order=3)
+
+
+def test_derivatives_beside_integers():
+    n, ones = np.arange(3, dtype=np.int32), np.ones(3, np.float32)
+    there = jax.export.export(jax.jit(lambda x, n: (x * n, n + 1)))
+    loaded = deserialize(there(jax.ShapeDtypeStruct((3,), "float32"), jax.ShapeDtypeStruct((3,), "int32")).serialize(1))
+    np.testing.assert_array_equal(jitcore.grad(lambda x: loaded.call(x, n)[0].sum())(ones), n)
+    zeros = np.zeros(3, jitcore.dtypes.float0)
+    by_x, by_n = loaded.vjp().call(ones, n, ones, zeros)
+    np.testing.assert_array_equal(by_x, n)
+    assert by_n.dtype == zeros.dtype
+    own = export(jit(lambda x, n: x * n))(ones, n)
+    assert not own.has_vjp()
+    with pytest.raises(ValueError, match="No VJP is available"):
+        own.serialize(vjp_order=1)
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------
 def test_bytes_that_are_no_program():
     blob = bytes(export(jit(lambda x: x * 2))(X).serialize())

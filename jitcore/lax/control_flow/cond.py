@@ -17,6 +17,7 @@ from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, Var, aval_of, eval_jaxpr
+from jitcore.core.refs import find_refs, lend, read_refs, write_refs
 from jitcore.core.trace import to_numpy
 from jitcore.errors import arguments
 from jitcore.lax import elementwise
@@ -198,6 +199,8 @@ def _to_index(value):
 
 def _choose(primitive: str, names: tuple[str, ...], index, functions: tuple[Callable, ...], operands: tuple):
     leaves, in_tree, avals = control.flatten_operands(operands)
+    if refs := find_refs(*[(function, in_tree.unflatten, avals) for function in functions]):
+        return _choose_with_refs(refs, primitive, names, index, functions, operands)
     traced = [control.trace_function(function, in_tree, avals, primitive) for function in functions]
     rows = zip(*(function.out_avals for function in traced))
     widest = [max(avals, key=lambda aval: aval.dtype.itemsize) for avals in rows]
@@ -209,6 +212,23 @@ def _choose(primitive: str, names: tuple[str, ...], index, functions: tuple[Call
     branches, consts = join_consts(traced)
     outs = cond.primitive.bind(index, *consts, *leaves, branches=branches)
     return traced[0].out_tree.unflatten(outs)
+
+
+def _choose_with_refs(refs, primitive: str, names, index, functions: tuple[Callable, ...], operands: tuple):
+    """What references hold is an operand and a result."""
+
+    def wrap(function):
+        @functools.wraps(function)
+        def run(values, operands):
+            with lend(refs, values):
+                return function(*operands), read_refs(refs)
+
+        return run
+
+    operands = read_refs(refs), operands
+    out, values = _choose(primitive, names, index, tuple(map(wrap, functions)), operands)
+    write_refs(refs, values)
+    return out
 
 
 def join_consts(traced: Sequence[control.TracedFunction]) -> tuple[tuple[ClosedJaxpr, ...], list]:

@@ -16,6 +16,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
+from jitcore.core.refs import find_refs, lend, read_refs, write_refs
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, run_compiled, to_array, to_numpy, user_snippet
 from jitcore.errors import arguments as argument_errors
@@ -142,6 +143,8 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         return _scan_in_python(f, carry, x_leaves, x_tree, length, reverse)
     elements = [aval.update(shape=aval.shape[1:]) for aval in x_avals]
     args_tree = treedef_tuple((carry_tree, x_tree))
+    if refs := find_refs((f, args_tree.unflatten, carry_avals + elements)):
+        return _scan_with_refs(refs, f, init, xs, length, reverse, unroll)
     body = _trace_body(f, args_tree, carry_avals + elements)
     while tree_flatten(body.out_example[0])[1] == carry_tree:
         promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
@@ -158,6 +161,19 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     outs = scan.primitive.bind(*consts, *carry, *x_leaves, jaxpr=jaxpr, length=length, reverse=bool(reverse),
                                num_consts=len(consts), num_carry=len(carry), unroll=unroll)
     return body.out_tree.unflatten(outs)
+
+
+def _scan_with_refs(refs, f, init, xs, *rest):
+    """What references hold is part of the carry."""
+
+    def step(state, x):
+        with lend(refs, state[1]):
+            carry, y = f(state[0], x)
+            return (carry, read_refs(refs)), y
+
+    (carry, values), ys = scan(step, (init, read_refs(refs)), xs, *rest)
+    write_refs(refs, values)
+    return carry, ys
 
 
 def _check_unroll(unroll) -> None:

@@ -19,6 +19,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
+from jitcore.core.refs import find_refs, lend, read_refs, write_refs
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import run_compiled, to_array, to_numpy
 from jitcore.lax import elementwise
@@ -154,6 +155,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     if control.runs_in_python(*init):
         return _loop_in_python(cond_fun, body_fun, in_tree.unflatten(map(to_array, init)))
     args_tree = treedef_tuple((in_tree,))
+    if refs := find_refs(*[(fun, args_tree.unflatten, avals) for fun in (cond_fun, body_fun)]):
+        return _loop_with_refs(refs, cond_fun, body_fun, init_val)
     body = control.trace_function(body_fun, args_tree, avals, "while_loop")
     while body.out_tree == in_tree:
         promoted = control.promote_carry(init, avals, body.out_avals)
@@ -174,6 +177,25 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
         *cond_consts, *body_consts, *init, cond_nconsts=len(cond_consts), cond_jaxpr=cond_jaxpr,
         body_nconsts=len(body_consts), body_jaxpr=body_jaxpr)
     return in_tree.unflatten(outs)
+
+
+def _loop_with_refs(refs, cond_fun: Callable, body_fun: Callable, init_val):
+    """What references hold is part of the carry."""
+
+    def holds(state):
+        with lend(refs, state[1]):
+            answer = cond_fun(state[0])
+            if any(ref.value is not old for ref, old in zip(refs, state[1])):
+                raise NotImplementedError("cond_fun of while_loop writes to an array reference")
+            return answer
+
+    def step(state):
+        with lend(refs, state[1]):
+            return body_fun(state[0]), read_refs(refs)
+
+    val, values = while_loop(holds, step, (init_val, read_refs(refs)))
+    write_refs(refs, values)
+    return val
 
 
 def _loop_in_python(cond_fun: Callable, body_fun: Callable, val):

@@ -1,0 +1,2 @@
+# ruff: noqa: F403, I001
+from jitcore.ref import *
