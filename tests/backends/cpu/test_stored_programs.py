@@ -308,7 +308,7 @@ from jitcore.dispatch.disk_cache import open_cache
 for path in Path(open_cache().folder).iterdir():
     key = bytes.fromhex(path.stem)
     content = open_cache().find(key)
-    if len(content) > 1000:
+    if len(content) > 1000 and b"\\0" in content:  # machine code, no description of the processor
         open_cache().add(key, content[:300])
 """
     copy = tmp_path / "copy"
