@@ -21,9 +21,13 @@ _KINDS = (None, "no_grad_no_remat")
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
-    """A reference to a copy of an array. memory_space, kind: change nothing.
+    """A reference to a copy of an array.
 
-    Raises: TypeError for what is no array, and for a reference."""
+    Args:
+        init_val: what it holds at first, of any shape and dtype.
+        memory_space, kind: change nothing.
+    Returns: the reference, of the same shape and dtype.
+    Raises: TypeError for what is no array, and for a reference; ValueError for another kind."""
     if kind not in _KINDS:
         raise ValueError(f"kind must be one of {_KINDS}, got {kind!r}")
     try:
@@ -35,29 +39,44 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 def get(ref: Ref, idx: Any = None) -> Array:
-    """`ref[idx]`; all of it without an index."""
+    """`ref[idx]`; all of it without an index.
+
+    Returns: an array.
+    Raises: IndexError for an index out of range that is known."""
     return ref[_index(idx)]
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001  JAX's name
-    """`ref[idx] = value`."""
+    """`ref[idx] = value`.
+
+    Returns: None.
+    Raises: ValueError for a value of another shape or dtype."""
     ref[_index(idx)] = value
 
 
 def swap(ref: Ref, idx: Any, value: Any) -> Array:
-    """Writes a value. Returns: what stood there."""
+    """Writes a value to elements, those that `idx` names.
+
+    Returns: what stood there.
+    Raises: ValueError for a value of another shape or dtype."""
     old = ref[_index(idx)]
     ref[_index(idx)] = value
     return old
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Adds a value to elements: `ref[idx] += x`."""
+    """Adds a value to elements: `ref[idx] += x`.
+
+    Returns: None.
+    Raises: ValueError for a value of another shape or dtype."""
     ref.addupdate(_index(idx), x)
 
 
 def freeze(ref: Ref) -> Array:
-    """The array that a reference holds, which is written no more."""
+    """The array that a reference holds, which is written no more.
+
+    Returns: an array.
+    Raises: NotImplementedError for a reference of another traced function."""
     return ref[...]
 
 

@@ -36,7 +36,7 @@ import dataclasses
 import numpy
 import jitcore, jitcore.numpy as jnp, jitcore.lax.linalg
 from jitcore import ad_checkpoint, experimental, test_util
-from jitcore import debug, flatten_util, image, lax, nn, ops, random, tree, tree_util
+from jitcore import debug, flatten_util, image, lax, nn, ops, random, ref, tree, tree_util
 from jitcore.scipy import fft as sfft, integrate, linalg as slinalg, ndimage, optimize, signal, special, stats
 from jitcore.scipy.cluster.vq import vq
 from jitcore.scipy.sparse import linalg as sparse

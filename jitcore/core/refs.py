@@ -2,13 +2,14 @@
 
 In: reads and writes of a cell. Out: reads of arrays and updates of copies, which compiled programs do in
 place. A cell belongs to the trace in which it was made. Loops and branches lend the cells that their
-functions use to the traces of these: `find_refs` says which those are, `lend` lets them hold a value inside,
-which the function then returns; so that jaxprs know of arrays alone.
+functions use to the traces of these: `watch_refs` finds out which those are, `lend` lets them hold a value
+inside, which the function then returns; so that jaxprs know of arrays alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +19,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.core.trace import (JaxprTrace, Trace, Tracer, context, eval_trace, set_current_trace, to_array,
-                                trace_to_jaxpr)
+from jitcore.core.trace import JaxprTrace, Trace, Tracer, context, eval_trace, set_current_trace, to_array
 
 _alive: weakref.WeakSet = weakref.WeakSet()
 
@@ -174,22 +174,19 @@ def lend(refs: Sequence[Ref] = (), values: Sequence[Array] = ()) -> Iterator[dic
             pass
 
 
-def find_refs(*calls: tuple[Callable, Any, Sequence[ShapedArray]]) -> list[Ref]:
-    """The cells that functions use which they have not made. calls: functions, what unflattens their leaves
-    to the tuple of arguments, and the leaves' avals. Nothing is traced where there are no cells."""
-    found: dict[Ref, None] = {}
-    for fun, unflatten, avals in calls:
-        if not _alive:
-            break
+def watch_refs(function: Callable, found: dict[Ref, None]) -> Callable:
+    """The function, which notes the cells that it uses and has not made."""
+    if not _alive:
+        return function
 
-        def run(*leaves: Any, fun=fun, unflatten=unflatten) -> list:
-            with lend() as kept:
-                fun(*unflatten(leaves))
-                found.update(dict.fromkeys(kept))
-            return []
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        with lend() as kept:
+            result = function(*args)
+            found.update(dict.fromkeys(kept))
+        return result
 
-        trace_to_jaxpr(run, avals)
-    return list(found)
+    return run
 
 
 def read_refs(refs: Sequence[Ref]) -> list[Array]:

@@ -31,6 +31,9 @@ _ROWS = (
            "nothing, or use arrays and loops over numbers where it should be faster"),
     Remedy(r"that is no loop's$", "What it holds is known when the program runs.",
            "let a `for` loop or a comprehension go through it, or compute from its bounds"),
+    Remedy(r"list of objects|objects? of a list|object in a list",
+           "Attributes of listed objects are arrays of a program, one for each attribute.",
+           "set attributes to numbers, or elements of their arrays: body.position[:] = x"),
     # -- effects ---------------------------------------------------------------------------------------------
     Remedy(r"^print\(\)", _EFFECT,
            "print to sys.stdout or sys.stderr, or behind the call what the function returns"),

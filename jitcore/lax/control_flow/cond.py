@@ -17,7 +17,7 @@ from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, Var, aval_of, eval_jaxpr
-from jitcore.core.refs import find_refs, lend, read_refs, write_refs
+from jitcore.core.refs import lend, read_refs, watch_refs, write_refs
 from jitcore.core.trace import to_numpy
 from jitcore.errors import arguments
 from jitcore.lax import elementwise
@@ -199,9 +199,11 @@ def _to_index(value):
 
 def _choose(primitive: str, names: tuple[str, ...], index, functions: tuple[Callable, ...], operands: tuple):
     leaves, in_tree, avals = control.flatten_operands(operands)
-    if refs := find_refs(*[(function, in_tree.unflatten, avals) for function in functions]):
-        return _choose_with_refs(refs, primitive, names, index, functions, operands)
-    traced = [control.trace_function(function, in_tree, avals, primitive) for function in functions]
+    refs: dict = {}
+    traced = [control.trace_function(watch_refs(function, refs), in_tree, avals, primitive)
+              for function in functions]
+    if refs:
+        return _choose_with_refs(list(refs), primitive, names, index, functions, operands)
     rows = zip(*(function.out_avals for function in traced))
     widest = [max(avals, key=lambda aval: aval.dtype.itemsize) for avals in rows]
     traced = [control.widen_outputs(function, widest) for function in traced]

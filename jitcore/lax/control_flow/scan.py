@@ -16,7 +16,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
-from jitcore.core.refs import find_refs, lend, read_refs, write_refs
+from jitcore.core.refs import lend, read_refs, watch_refs, write_refs
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import Tracer, origin_of, run_compiled, to_array, to_numpy, user_snippet
 from jitcore.errors import arguments as argument_errors
@@ -143,9 +143,10 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         return _scan_in_python(f, carry, x_leaves, x_tree, length, reverse)
     elements = [aval.update(shape=aval.shape[1:]) for aval in x_avals]
     args_tree = treedef_tuple((carry_tree, x_tree))
-    if refs := find_refs((f, args_tree.unflatten, carry_avals + elements)):
-        return _scan_with_refs(refs, f, init, xs, length, reverse, unroll)
-    body = _trace_body(f, args_tree, carry_avals + elements)
+    refs: dict = {}
+    body = _trace_body(watch_refs(f, refs), args_tree, carry_avals + elements)
+    if refs:
+        return _scan_with_refs(list(refs), f, init, xs, length, reverse, unroll)
     while tree_flatten(body.out_example[0])[1] == carry_tree:
         promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
         if promoted is None:

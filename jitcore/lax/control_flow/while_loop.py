@@ -19,7 +19,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, aval_of
-from jitcore.core.refs import find_refs, lend, read_refs, write_refs
+from jitcore.core.refs import lend, read_refs, watch_refs, write_refs
 from jitcore.core.symbolic import DimExpr
 from jitcore.core.trace import run_compiled, to_array, to_numpy
 from jitcore.lax import elementwise
@@ -155,9 +155,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     if control.runs_in_python(*init):
         return _loop_in_python(cond_fun, body_fun, in_tree.unflatten(map(to_array, init)))
     args_tree = treedef_tuple((in_tree,))
-    if refs := find_refs(*[(fun, args_tree.unflatten, avals) for fun in (cond_fun, body_fun)]):
-        return _loop_with_refs(refs, cond_fun, body_fun, init_val)
-    body = control.trace_function(body_fun, args_tree, avals, "while_loop")
+    refs: dict = {}
+    body = control.trace_function(watch_refs(body_fun, refs), args_tree, avals, "while_loop")
+    if refs:
+        return _loop_with_refs([*refs], cond_fun, body_fun, init_val)
     while body.out_tree == in_tree:
         promoted = control.promote_carry(init, avals, body.out_avals)
         if promoted is None:
@@ -169,7 +170,9 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
         body = control.trace_function(body_fun, args_tree, avals, "while_loop")
     body = control.widen_outputs(body, avals)
     control.check_carry("while_loop", body_fun, 0, in_tree, avals, body.out_example)
-    cond = control.trace_function(cond_fun, args_tree, avals, "while_cond")
+    cond = control.trace_function(watch_refs(cond_fun, refs), args_tree, avals, "while_cond")
+    if refs:
+        return _loop_with_refs([*refs], cond_fun, body_fun, init_val)
     _check_condition(cond)
     cond_jaxpr, cond_consts = cond.close()
     body_jaxpr, body_consts = body.close()

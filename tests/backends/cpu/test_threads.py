@@ -432,6 +432,7 @@ def test_more_callers_than_slots(kernels, layer):
 def test_without_tbb():
     body = """
 threads._list_tbb_paths = lambda: []
+threads._load_tbb.cache_clear()
 kernels = Kernels()
 print(threads.open_pool(), threads.describe()["tbb"], works(kernels))
 try:
