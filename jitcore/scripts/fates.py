@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jitcore.scripts.regions import FromDisk
     from jitcore.scripts.workshop import Workshop
 
-__all__ = ["AGAIN", "ENTRY", "FEW_ENTRIES", "SHORT", "TRIALS", "Fate", "FrameFate"]
+__all__ = ["AGAIN", "ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFate"]
 
 #: Entries that a program refuses one after the other, and in all, from which on one is made for other values;
 #: how many not worth what they cost are made, one after the other, before better ones are waited for.
@@ -53,11 +53,9 @@ class Fate:
     is_new: whether it was not entered yet, by this run or earlier ones.
     pace: seconds of an iteration in Python, or 0 where that is not known.
     often: one of how many entries has to be refused until another program is made.
-    is_timed: whether it is to be left alone, as it is seen at the moment what it takes in Python.
     """
 
     often = 1
-    is_timed = False
 
     def __init__(self, workshop: Workshop, unit: Unit):
         self.workshop, self.unit = workshop, unit
@@ -97,7 +95,7 @@ class Fate:
     @property
     def state(self) -> int:
         """See `State`. What rests is tried once more when it is time."""
-        if self._state in (State.RESTING, State.ENDING) and self.unit.ticks >= self._until:
+        if self._state == State.RESTING and self.unit.ticks >= self._until:
             self._state, kept, self._kept = State.COLD, self._kept, None
             if kept is not None:
                 self._take_up(kept)
@@ -126,10 +124,6 @@ class Fate:
         self.clear()
         self.reason, self.state, self._until = reason, State.RESTING, RESTING * self.unit.ticks
         self.workshop.sampler.has_learned = True
-
-    def put_off(self) -> None:
-        """Is left to Python, with all inside of it, for as long as it is likely to take."""
-        self.state, self._until = State.ENDING, RESTING * self.unit.ticks
 
     def renew(self) -> None:
         """Another program is made, for values of another kind."""

@@ -20,8 +20,6 @@ __all__ = ["LONGEST", "Helper"]
 
 #: The most seconds of processor time that a job may take.
 LONGEST = 2.0
-#: Seconds until an answer is there, about: the first one, and others.
-FIRST, LATER = 0.7, 0.3
 #: Bytes of the size of a message.
 _SIZE = 8
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -111,11 +109,6 @@ class Helper:
     def seconds(self) -> float:
         """Of processor time that the job has had; 0 before it was begun with."""
         return self._clock() - self._since if self.is_ready else 0.0
-
-    @property
-    def delay(self) -> float:
-        """Seconds until a job is done that it gets now, about."""
-        return LATER if self.is_ready else FIRST
 
     def _clock(self) -> float:
         try:

@@ -41,10 +41,6 @@ FIRST = 2
 FEW, LITTLE, SERIES = 16, 1e-3, 3
 #: Iterations that are timed where each takes little: to begin and to end takes about as long as 50 of them.
 MANY = 256
-#: Seconds of iterations that tell what all that are left will take.
-ENOUGH = 0.004
-#: Seconds in which these are expected.
-TIMED = 0.2
 #: Seconds of an iteration that need not be timed more than once.
 LONG = 0.02
 #: Seconds that entries may take before they must have been worth it.
@@ -78,12 +74,11 @@ class LoopFate(FrameFate):
         if self.region is None:
             if self.state == State.COLD and is_recursive(frame):
                 self.give_up("its function calls itself")
-            elif self.state == State.COLD and not was_stopped and not self._mark \
-                    and self._is_short(frame, iterator):
+            elif self.state == State.COLD and not was_stopped and self._is_short(frame, iterator):
                 return WATCH, iterator
             self.unit.gate.close()
-            if self.state == State.COLD and self._submit(frame, iterator):
-                return WATCH, iterator
+            if self.state == State.COLD:
+                self._submit(frame, iterator)
             return HEAD, iterator
         ahead = self._look_ahead(iterator)
         if ahead is None:
@@ -109,23 +104,17 @@ class LoopFate(FrameFate):
         self._weigh(perf_counter() - start)
         return found
 
-    def _submit(self, frame: FrameType, iterator: Any) -> bool:
-        """Returns: whether it is to be seen first what the next iterations take."""
+    def _submit(self, frame: FrameType, iterator: Any) -> None:
         try:
             ahead = look_ahead(iterator)
         except TypeError as error:
             self.give_up(str(error))
-            return False
-        delay = self.workshop.helper.delay
-        left = self._foresee(frame, iterator, ahead.left) if delay else math.inf
-        if left is None:
-            return True
+            return
         if self._n_vain and self._form not in ("", ahead.form):
             ahead.take_any_step()
         self._form = ahead.form
         self._mark = iterator, perf_counter(), ahead.left
-        self.workshop.submit_loop(self, frame, ahead, left < delay)
-        return False
+        self.workshop.submit_loop(self, frame, ahead)
 
     def _weigh(self, seconds: float) -> None:
         """Gives up where entries take longer than the iterations that they do would in Python."""
@@ -276,29 +265,6 @@ class LoopFate(FrameFate):
         self.unit.n_passing = max(0, count - 1)
         self._begun = key, perf_counter(), left, count
         return True
-
-    def _is_outermost(self, frame: FrameType) -> bool:
-        """Whether no other loop of the script goes around it."""
-        return not self.loop.level and next(self.workshop.sampler.list_running(frame.f_back), None) is None
-
-    def _foresee(self, frame: FrameType, iterator: Any, left: int) -> float | None:
-        """The seconds that it still takes in Python, where nothing that goes around it may begin it again;
-        None where some iterations are to be timed first."""
-        if left >= Ahead.left or self.checks or not self._is_outermost(frame):
-            return math.inf
-        now, (of, start, before) = perf_counter(), self._mark or (None, 0.0, 0)
-        count = before - left if of is iterator else 0
-        if count and now - start > ENOUGH:
-            return without_asking((now - start) / count) * left
-        # where a frame was stopped, the first ones take longer
-        self._mark, self.unit.n_passing = (iterator, now, left), max(1, min(16 * count, left - 1) - 1)
-        return None
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether it does iterations at the moment that tell what all will take."""
-        is_marked = self.state == State.COLD and self._mark is not None
-        return is_marked and perf_counter() - self._mark[1] < TIMED
 
     def _use_mark(self, iterator: Any, ahead: Ahead) -> None:
         """Finds out the time of an iteration since it was marked."""

@@ -150,10 +150,7 @@ class Sampler:
             self.workshop.disarm()
 
     def leave(self) -> None:
-        """Keeps what was found out, and lets the process that compiles end by itself."""
-        if "workshop" in self.__dict__:
-            self.workshop.submit_rest()
-        self.keep()
+        """Lets the process that compiles end by itself."""
         if "workshop" in self.__dict__:
             self.workshop.leave()
 
@@ -206,21 +203,17 @@ class Sampler:
     def _look(self, frame: FrameType | None) -> bool:
         """Returns: whether there is something that is compiled, or may become so."""
         self.n_ticks += self._span
-        running = list(self.list_running(frame))
+        running = list(self._list_running(frame))
         for unit in {unit for _, units in running for unit in units}:
             unit.ticks += self._span
         if "workshop" in self.__dict__ and self.workshop.look_after(frame):
             return True
-        if any(unit.state == State.ENDING for _, units in running for unit in units):
-            return False
         waits = False
         for around, units in running:
             for unit in units:
                 is_left = unit.state in (State.DEAD, State.RESTING)
                 if is_left or unit.fate is not None and unit.fate.misses:
                     continue
-                if unit.fate is not None and unit.fate.is_timed:
-                    return True
                 if unit.late and 2 * unit.late > self.workshop.patience:
                     continue
                 if unit.state == State.COMPILING:
@@ -255,7 +248,7 @@ class Sampler:
             frame = frame.f_back
         return waits
 
-    def list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[Unit]]]:
+    def _list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[Unit]]]:
         """(frame, loops that it is in, outer ones first), inner frames first; of a function that calls itself
         the innermost one."""
         seen: set[int] = set()

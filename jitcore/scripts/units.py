@@ -30,14 +30,13 @@ LOADING, WITH_NUMPY = 0.04, 0.14
 
 class State:
     """What becomes of a unit: nothing yet, it is compiled at the moment, it has a program, it stays in
-    Python, or does so for now; it is over before a program would be there."""
+    Python, or does so for now."""
 
     COLD = 0
     COMPILING = 1
     READY = 2
     DEAD = 3
     RESTING = 4
-    ENDING = 5
 
 
 class Unit:

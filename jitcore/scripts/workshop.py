@@ -48,7 +48,6 @@ class Workshop:
         self._armed: tuple[Arming, Unit] | None = None
         self._ticks_armed = 0
         self._told: Any = None  # (`Described`, `Names`) of what is compiled
-        self._put_off: tuple[Fate, Job, Any] | None = None  # what is compiled when the script has ended
         self._started = monotonic()
 
     # -- what entries ask ------------------------------------------------------------------------------------
@@ -142,9 +141,8 @@ class Workshop:
         self.helper.leave(note)
 
     # -- compiling -------------------------------------------------------------------------------------------
-    def submit_loop(self, fate: FrameFate, frame: FrameType, ahead: Ahead, is_late: bool = False) -> None:
-        """Has a loop compiled whose frame stands at its head. is_late: whether it ends before that is done,
-        so that only later runs have something of it."""
+    def submit_loop(self, fate: FrameFate, frame: FrameType, ahead: Ahead) -> None:
+        """Has a loop compiled whose frame stands at its head."""
         loop, code = fate.loop, fate.unit.prepared.original
         variables, is_module = fate.find_variables(frame), frame.f_locals is frame.f_globals
         given = {**frame.f_globals, **variables}
@@ -165,7 +163,7 @@ class Workshop:
         named, counts = ahead.tell(min(ahead.left, ROOM))
         job = Job(b"", body, is_module, ahead.form, counts, sides, loop.exits if loop.is_run else (),
                   frozenset(lists))
-        self._submit(fate, {**values, **named}, function, frozenset(hidden), job, is_late)
+        self._submit(fate, {**values, **named}, function, frozenset(hidden), job)
 
     def submit_call(self, fate: FunctionFate, function: FunctionType, values: Sequence[Any]) -> None:
         """Has a function compiled for calls like one."""
@@ -173,33 +171,18 @@ class Workshop:
         self._submit(fate, given, function, frozenset(), Job(b"", (), False, "", (), {}, (), frozenset()))
 
     def _submit(self, fate: Fate, values: dict[str, Any], function: FunctionType, hidden: frozenset[str],
-                job: Job, is_late: bool = False) -> None:
+                job: Job) -> None:
         if self.current is not None:
             return
         try:
             data, described = describe(values, [function], hidden, self.sampler.restore)
-            told = described, name_all(described, self.sampler.restore)
+            self._told = described, name_all(described, self.sampler.restore)
         except Exception as error:
             fate.give_up(f"it cannot be told to another process: {error}")
             return
-        if is_late:
-            fate.put_off()
-            self._put_off = fate, job._replace(data=data), told
-        else:
-            self._begin(fate, job._replace(data=data), told)
-
-    def _begin(self, fate: Fate, job: Job, told: Any) -> None:
-        self._told = told
-        self.helper.submit(job)
+        self.helper.submit(job._replace(data=data))
         fate.state, self.current = State.COMPILING, fate
         self.sampler.has_learned = True
-
-    def submit_rest(self) -> None:
-        """When the script has ended: has compiled what was put off."""
-        if self.current is None and self._put_off is not None:
-            fate, job, told = self._put_off
-            if fate.state in (State.ENDING, State.COLD):
-                self._begin(fate, job, told)
 
     def _look_after_helper(self) -> None:
         fate, answer = self.current, self.helper.poll()

@@ -18,8 +18,8 @@ def at_once(monkeypatch):
     """Loops, and runs of statements in them, are compiled where they are first entered, and stopped at their
     next head."""
 
-    def submit(self, fate, frame, iterator, is_late=False):
-        right(self, fate, frame, iterator, is_late)
+    def submit(self, fate, frame, iterator):
+        right(self, fate, frame, iterator)
         self.look_after(frame)
         if fate.region is not None:
             self.arm(frame, fate.unit)

@@ -30,7 +30,7 @@ from jitcore.scripts.units import State
 class Inline:
     """A helper that compiles at once, in this process."""
 
-    seconds, delay, maker = 0.0, 0.0, None
+    seconds, maker = 0.0, None
 
     def __init__(self):
         self.answer, self.jobs = None, []
@@ -799,35 +799,6 @@ def test_what_an_ended_run_still_has_compiled_is_waited_for(tmp_path):
         first.keep()  # as if whoever compiled it had told nothing
         *_, fourth = run_sampled(source)
         assert len(fourth.workshop.helper.jobs) == 1 and fourth.units[0].fate.entries == 1
-
-
-def test_a_loop_that_is_over_before_its_program_is_there_is_compiled_afterwards(monkeypatch):
-    """But not one that may be begun again, nor one whose end is not known, or much later than a program is there."""
-    body = "s = 0\nfor i in range(400_000):\n    s += i % 7\n"
-    around = "for k in range(3):\n    s = print(end='') or 0\n    for i in range(400_000):\n        s += i % 7\n"
-    endless = "s = i = 0\nwhile i < 400_000:\n    i += 1\n    s += i % 7\n"
-    monkeypatch.setattr(loops, "ENOUGH", 1e-5)
-    for source, delay, n_meanwhile in ((body, 100.0, 0), (body, 1e-4, 1), (endless, 100.0, 1), (around, 100.0, 1)):
-        sampler = Sampler(sys.path[:])
-        sampler.workshop.helper = helper = Inline()
-        helper.delay = delay
-        names, _ = run(source, sampler)
-        assert (len(helper.jobs) > 0) == n_meanwhile and names["s"] == run(source)[0]["s"], source
-        if not n_meanwhile:
-            (unit,) = sampler.units
-            assert unit.state in (State.ENDING, State.COLD) and unit.describe() is None
-            sampler.workshop.submit_rest()
-            assert len(helper.jobs) == 1 and unit.state == State.COMPILING
-
-
-def test_a_loop_that_takes_longer_than_foreseen_is_asked_again(monkeypatch):
-    source = "s = 0\nfor i in range(300):\n    for j in range(i * i):\n        s += j % 7\n"
-    monkeypatch.setattr(loops, "ENOUGH", 1e-5)
-    sampler = Sampler(sys.path[:])
-    sampler.workshop.helper = helper = Inline()
-    helper.delay = 0.05
-    names, _ = run(source, sampler)
-    assert helper.jobs and sampler.units[0].fate.entries and names["s"] == run(source)[0]["s"]
 
 
 def test_a_wrong_program_is_found_out(monkeypatch):

@@ -57,6 +57,7 @@ class Session:
         self._hook.remove()
         if self.sampler is not None:
             self.sampler.stop()
+            self.sampler.keep()
             self.sampler.leave()
 
     def prepare(self, code: CodeType, source: bytes, path: str) -> CodeType:
