@@ -69,7 +69,7 @@ SCRIPTS = {
             error = math.hypot(3.0 - ex, 4.0 - ey)
             px = py = 0.0
             for link in arm.links:
-                link.angle += 1e-5 * ((ex - px) * (4.0 - ey) - (ey - py) * (3.0 - ex))
+                link.angle += 1e-8 * ((ex + px) * (40.0 - ey) + (ey + py) * (30.0 - ex))
                 px, py = link.x, link.y
         found = error, [(link.angle, link.x, link.y) for link in arm.links]
     """,
