@@ -36,7 +36,8 @@ class TargetModule(ir.Module):
         self.features = features
 
 
-_DTYPES = (dtypes.float32, dtypes.float64)
+#: Of products that may stay unrounded.
+_FUSED_DTYPES = (dtypes.float32, dtypes.float64)
 
 
 class Product(NamedTuple):
@@ -79,7 +80,7 @@ class Contraction:
 
     def find_product(self, node: Expr) -> Product | None:
         """The product that a number is, if nothing else needs it."""
-        if self._uses[id(node)] != 1 or node.dtype not in _DTYPES:
+        if self._uses[id(node)] != 1 or node.dtype not in _FUSED_DTYPES:
             return None
         if node.op == "mul":
             return Product(*node.args)
@@ -89,11 +90,12 @@ class Contraction:
         return inner and inner._replace(is_negative=not inner.is_negative)
 
     def _find_fused(self, node: Expr, vector: Axis | None) -> Fused | None:
-        if node.op not in ("add", "sub") or node.dtype not in _DTYPES:
+        if node.op not in ("add", "sub") or node.dtype not in _FUSED_DTYPES:
             return None
         if vector not in node.axes and any(arg.op == "result" for arg in node.args):
             return None  # a sum that continues a chain: it need not wait with its product
-        for arg, other, is_second in (*_turns(node),):
+        first, second = node.args
+        for arg, other, is_second in (first, second, False), (second, first, True):
             product = self.find_product(arg) if arg.axes == node.axes else None
             if product is None:
                 continue
@@ -101,11 +103,6 @@ class Contraction:
                 return Fused(product._replace(is_negative=not product.is_negative), other, False)
             return Fused(product, other, node.op == "sub")
         return None
-
-
-def _turns(node: Expr) -> Iterable[tuple[Expr, Expr, bool]]:
-    first, second = node.args
-    return (first, second, False), (second, first, True)
 
 
 class ExpressionEmitter:

@@ -28,11 +28,8 @@ def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]
     name = eqn.primitive.name
     if sub_jaxprs(eqn.params) and name in _CONTROL_FLOW:
         return functools.partial(_CONTROL_FLOW[name], make_function, **eqn.params)
-    if is_open(eqn) and find_open_rule(eqn) is not None:
-        rule = find_open_rule(eqn)
-    elif is_library(eqn):
-        rule = _LIBRARY[name]
-    else:
+    rule = _find_function(eqn)
+    if rule is None:
         return functools.partial(_call_host, eqn)
     is_long = any(is_64_bits(atom.aval.dtype) for atom in (*eqn.invars, *eqn.outvars))
 
@@ -45,7 +42,12 @@ def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]
 
 def is_library(eqn: Equation) -> bool:
     """Whether JAX has a function for an equation."""
-    return eqn.primitive.name in _LIBRARY or (is_open(eqn) and find_open_rule(eqn) is not None)
+    return _find_function(eqn) is not None
+
+
+def _find_function(eqn: Equation) -> Callable | None:
+    found = find_open_rule(eqn) if is_open(eqn) else None
+    return found or _LIBRARY.get(eqn.primitive.name)
 
 
 def needs_host(eqn: Equation, target: str = "cpu") -> bool:

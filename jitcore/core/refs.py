@@ -170,8 +170,8 @@ def lend(refs: Sequence[Ref] = (), values: Sequence[Array] = ()) -> Iterator[dic
         yield kept
     finally:
         _loans.open.pop()
-        for ref, (ref._home, ref._value) in kept.items():
-            pass
+        for ref, before in kept.items():
+            ref._home, ref._value = before
 
 
 def watch_refs(function: Callable, found: dict[Ref, None]) -> Callable:

@@ -1014,14 +1014,18 @@ def test_kinds_that_take_turns_have_a_program_each(order, tmp_path):
     assert found[0] > 3_000 and found[1] > 6_000 and len(second.workshop.helper.jobs) < 10, found
 
 
-def test_what_was_too_short_is_tried_again():
-    source = textwrap.dedent("""
-        def total(n):
-            s = 0
-            for k in range(n):
-                s += k * k % 7
-            return s
+#: A function with a loop, and its line.
+TOTAL, TOTAL_LINE = textwrap.dedent("""
+    def total(n):
+        s = 0
+        for k in range(n):
+            s += k * k % 7
+        return s
+    """), 4
 
+
+def test_what_was_too_short_is_tried_again():
+    source = TOTAL + textwrap.dedent("""
         found = [total(3) for _ in range(50_000)]
         found += [total(2_000_000)]
         """)
@@ -1032,14 +1036,8 @@ def test_what_was_too_short_is_tried_again():
 
 
 def test_a_later_run_tries_it_again_with_larger_sizes(tmp_path, monkeypatch):
-    source = textwrap.dedent("""
+    source = TOTAL + textwrap.dedent("""
         import os
-
-        def total(n):
-            s = 0
-            for k in range(n):
-                s += k * k % 7
-            return s
 
         found = [total(int(os.environ["SIZE"])) for _ in range(int(os.environ["COUNT"]))]
         """)
@@ -1049,7 +1047,7 @@ def test_a_later_run_tries_it_again_with_larger_sizes(tmp_path, monkeypatch):
             monkeypatch.setenv("COUNT", str(count))
             names, _, sampler = run_sampled(source)
             sampler.keep()
-            loop = next(unit for unit in sampler.units if not unit.is_function and unit.line == 6)
+            loop = next(unit for unit in sampler.units if not unit.is_function and unit.line == TOTAL_LINE)
             assert (loop.fate is not None and loop.fate.entries > 0) == is_entered, (size, loop.lesson)
             assert names["found"] == run(source)[0]["found"]
 

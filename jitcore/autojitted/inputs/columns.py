@@ -14,7 +14,7 @@ from jitcore import dtypes
 from jitcore.autojitted.inputs.object_specs import ArraysSpec, ConstantSpec, ObjectsSpec, TuplesSpec
 from jitcore.autojitted.inputs.specs import Spec, Unreadable, UnreadSpec
 from jitcore.process.lists import describe as describe_list
-from jitcore.process.objects import are_one, split_tuples, stack
+from jitcore.process.objects import are_one, split_tuples, stack, take_apart
 from jitcore.rewriter.objects import find_in_class, is_user_class
 
 if TYPE_CHECKING:
@@ -34,15 +34,11 @@ def can_be_derived(kind: type) -> bool:
 def read_objects(reader: Reader, values: list, path: tuple) -> Spec | None:
     """The spec of a list; None where it is none of objects of one class, each once."""
     kind = type(values[0])
-    if {*map(type, values)} != {kind} or not reader.is_instance(kind) or not can_be_derived(kind):
+    if not reader.is_instance(kind) or not can_be_derived(kind):
         return None
-    if len({*map(id, values)}) < len(values) or any(map(reader.was_met, values)):
-        return None
-    variables = [value.__dict__ for value in values]
-    names = tuple(variables[0])
-    if any(own.keys() != variables[0].keys() for own in variables):
-        return None
-    if len({*map(id, variables)}) < len(values) or any(map(reader.was_met, variables)):
+    names = tuple(values[0].__dict__)
+    variables = take_apart(kind, frozenset(names), len(values), values)
+    if variables is None or any(map(reader.was_met, [*values, *variables])):
         return None
     reader.add_objects(values, variables, path)
     children = [_try_column(reader, [own[name] for own in variables], (*path, f".{name}")) for name in names]
@@ -88,4 +84,3 @@ def _read_numbers(reader: Reader, values: list, path: tuple) -> Spec | None:
     if kind is int and len(shape) == 1 and are_one(values) and reader.is_static(path, values[0]):
         return ConstantSpec(reader.read(values[0], path))
     return reader.add_numbers(values, kind, shape, path)
-

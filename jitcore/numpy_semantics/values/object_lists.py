@@ -241,4 +241,3 @@ def find_element_class(kind: type) -> type[Element]:
     """The class of what stands for objects of a class."""
     variables = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "stands_for": kind}
     return type(kind.__name__, (Element, kind, ElementRules), variables)
-

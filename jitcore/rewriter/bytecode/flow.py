@@ -289,17 +289,15 @@ def normalize_graph(code, variables: frozenset[str] | None = None, leaders: Iter
     asks_for_none: whether what depends on a value being None is a site.
 
     A merge of parts of loops can make the graph irreducible; then it is left as the compiler wrote it."""
-    graph = Graph(code, variables, leaders)
-    if asks_for_none:
-        ask_for_none(graph)
-    merge_tails(graph)
-    split_sites(graph)
-    if is_reducible(graph):
-        return graph
-    graph = Graph(code, variables, leaders)
-    if asks_for_none:
-        ask_for_none(graph)
-    split_sites(graph)
+    for merges in (True, False):
+        graph = Graph(code, variables, leaders)
+        if asks_for_none:
+            ask_for_none(graph)
+        if merges:
+            merge_tails(graph)
+        split_sites(graph)
+        if is_reducible(graph):
+            break
     return graph
 
 
