@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
-import marshal
 import os
 import sys
 import unicodedata
@@ -163,20 +162,6 @@ def locate_function(fun: Any) -> tuple[str, str]:
     name = getattr(fun, "__name__", None) or type(fun).__name__
     code = getattr(fun, "__code__", None) or getattr(getattr(type(fun), "__call__", None), "__code__", None)
     return name, format_place(code.co_filename, code.co_firstlineno) if code else ""
-
-
-def marshal_code(code: CodeType) -> bytes:
-    """Bytes that are the same for equal code, by a version of the format without references."""
-    return marshal.dumps(_spell_slices(code), 2)
-
-
-def _spell_slices(value: Any) -> Any:
-    """Code without slices among its constants, which Python 3.14 makes, and that version does not know."""
-    if isinstance(value, CodeType):
-        return value.replace(co_consts=tuple(map(_spell_slices, value.co_consts)))
-    if isinstance(value, tuple):
-        return tuple(map(_spell_slices, value))
-    return ("slice", value.start, value.stop, value.step) if isinstance(value, slice) else value
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

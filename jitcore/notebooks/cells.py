@@ -12,8 +12,8 @@ import re
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from jitcore.core.source import marshal_code
 from jitcore.process.lazy import LazyModule
+from jitcore.scripts.learned import marshal_code
 from jitcore.scripts.sessions.report import format_report
 from jitcore.scripts.sessions.runner import Session, can_sample, has_units, open_session
 

@@ -15,7 +15,6 @@ from collections import namedtuple
 from importlib.util import source_hash
 
 import jitcore
-from jitcore.core.source import marshal_code
 from jitcore.dispatch import disk_cache
 from jitcore.process.lazy import LazyModule
 
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 
 pickle, streams = LazyModule("pickle"), LazyModule("jitcore.process.streams")
 
-__all__ = ["Lesson", "Names", "Note", "add_lesson", "digest", "load_lessons", "store_lessons"]
+__all__ = ["Lesson", "Names", "Note", "add_lesson", "digest", "load_lessons", "marshal_code",
+           "store_lessons"]
 
 
 class Names(namedtuple("Names", "functions modules classes")):
@@ -118,6 +118,20 @@ class Note(namedtuple("Note", "key unit names seconds")):
 def digest(data: bytes) -> bytes:
     """Tells what is another: made of Python's own hash of sources, where `hashlib` takes long to load."""
     return b"".join(source_hash(bytes([k]) + data) for k in range(4))
+
+
+def marshal_code(code: types.CodeType) -> bytes:
+    """Bytes that are the same for equal code, by a version of the format without references."""
+    return marshal.dumps(_spell_slices(code), 2)
+
+
+def _spell_slices(value: Any) -> Any:
+    """Code without slices among its constants, which Python 3.14 makes, and that version does not know."""
+    if isinstance(value, types.CodeType):
+        return value.replace(co_consts=tuple(map(_spell_slices, value.co_consts)))
+    if isinstance(value, tuple):
+        return tuple(map(_spell_slices, value))
+    return ("slice", value.start, value.stop, value.step) if isinstance(value, slice) else value
 
 
 def digest_value(value: Any, restore: Restore) -> bytes | None:
