@@ -87,7 +87,7 @@ def render(function: Callable, args: tuple) -> dict[str, str]:
     except _Rendered as rendered:
         found["llvm"] = str(rendered)
     program = lowered.make_program(find_compiler("cuda:sm_90"))
-    found["kernels"] = program.executable.texts()["kernel"]()
+    found["kernels"] = program.executable.texts()["kernel"]().replace('"\n(', '"(')  # llvmlite 0.45 breaks lines
     closed = lowered.make_program(find_lowering("xla")).compiled_jaxpr
     is_whole = all(has_rule(eqn, "cpu") for eqn in closed.jaxpr.eqns)
     found["stablehlo"] = lower_module(closed, "cpu") if is_whole else ""

@@ -17,7 +17,7 @@ CASES = [(name, function) for name in stats.__all__ for function in getattr(geta
          if name not in ("norm", "multivariate_normal", "dirichlet", "multinomial") and function != "entropy"]
 
 
-@pytest.mark.parametrize("name, function", CASES, ids=".".join)
+@pytest.mark.parametrize("name, function", CASES, ids=[".".join(case) for case in CASES])
 def test_distribution(name, function):
     ours, theirs = getattr(getattr(stats, name), function), getattr(getattr(scipy_stats, name), function)
     is_discrete = hasattr(getattr(stats, name), "pmf")
@@ -129,7 +129,7 @@ def test_gaussian_kde(d, method):
         ours(np.ones((3, 4)))
 
 
-@pytest.mark.parametrize("name, function", CASES, ids=".".join)
+@pytest.mark.parametrize("name, function", CASES, ids=[".".join(case) for case in CASES])
 def test_what_no_distribution_has_is_nan(name, function):
     """Points that are NaN, and parameters out of their domains, inside and outside of the support."""
     ours, theirs = getattr(getattr(stats, name), function), getattr(getattr(scipy_stats, name), function)
@@ -144,6 +144,8 @@ def test_what_no_distribution_has_is_nan(name, function):
             continue  # bounds of any sign
         with np.errstate(all="ignore"):
             expected = theirs(points, *parameters)
+        if name == "bernoulli" and parameters != shapes and function == "ppf":
+            expected = np.full_like(expected, np.nan)  # SciPy 1.16 has a value at 0
         if name in ("poisson", "nbinom") and parameters == shapes and function != "cdf":
             expected[points == np.inf] = -np.inf if function == "logpmf" else 0  # NaN in SciPy
         got = ours(points, *map(np.float64, parameters))

@@ -57,12 +57,19 @@ def is_user_function(value: Any) -> bool:
 LIBRARY_CLASSES: set[type] = set()
 
 
+def module_of(kind: type) -> str:
+    """The name of the module that a class is of; "" for classes in C whose instances have a variable of that
+    name."""
+    module = kind.__module__
+    return module if isinstance(module, str) else ""
+
+
 def is_user_class(kind: type) -> bool:
     """Whether a class was made by code of the user."""
     if kind in LIBRARY_CLASSES:
         return False
-    module = kind.__module__  # of a class in C it may be an attribute of its instances
-    if kind.__flags__ & _HEAP_TYPE and isinstance(module, str) and not module.startswith(_OF_C):
+    module = module_of(kind)
+    if kind.__flags__ & _HEAP_TYPE and module and not module.startswith(_OF_C):
         path = getattr(sys.modules.get(module), "__file__", None)
         if path is None or module == "__main__" or not is_library_file(path):
             return True
@@ -80,7 +87,7 @@ def find_in_class(kind: type, name: str) -> tuple[type | None, Any]:
 
 def is_compiled_by_numba(callee: Any) -> bool:
     """Whether Numba made this of a Python function: with `njit`, or for kernels."""
-    return (type(callee).__module__.startswith("numba.")
+    return (module_of(type(callee)).startswith("numba.")
             and isinstance(getattr(callee, "py_func", None), FunctionType))
 
 
@@ -91,7 +98,7 @@ def find_owner(callee: Any) -> tuple[Any, str]:
         owner, module = None, getattr(callee, "__module__", None)
     else:
         module = type(owner).__module__
-    return owner, module if isinstance(module, str) else type(callee).__module__
+    return owner, module if isinstance(module, str) else module_of(type(callee))
 
 
 def find_special(value: Any, name: str) -> Callable | None:
@@ -196,7 +203,7 @@ def list_children(value: Any) -> list | None:
         return None
     if kind is types.GeneratorType:
         return [] if value.gi_frame is None else list(value.gi_frame.f_locals.values())
-    if kind.__module__.startswith("jitcore."):
+    if module_of(kind).startswith("jitcore."):
         return None
     slots = [(base, name) for base in kind.__mro__ for name in _list_slots(base)]
     if variables is None and not slots:

@@ -351,3 +351,23 @@ def test_what_has_to_be_known_is_of_another_kind_later(later):
             except TypeError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
+
+
+class Nameless:
+    """Of a class that does not say its module, as classes in C may: its instances have a variable of that name."""
+
+    def __call__(self, x):
+        return x * self.scale
+
+    scale = 2.0
+
+
+Nameless.__module__ = property(lambda self: "somewhere")  # type: ignore[assignment]
+nameless = Nameless()
+
+
+@pytest.mark.parametrize("function", [lambda x: nameless(x).sum(), lambda x: (x + 1, nameless)[0].sum(), lambda x: nameless.scale * x.sum()])
+def test_classes_without_the_name_of_a_module(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jitcore.errors.AutojitWarning)
+        assert jitcore.autojit(function)(np.arange(4.0)) == function(np.arange(4.0))

@@ -84,7 +84,7 @@ ROWS = [
     (
         "numpy.fft.irfft numpy.fft.hfft numpy.fft.rfft2 numpy.fft.irfft2 numpy.fft.rfftn numpy.fft.irfftn "
         "numpy.polymul scipy.signal.fftconvolve scipy.signal.stft scipy.signal.welch",
-        "refused", r"number of data points|Parameter Nx|empty|needs a vector|needs one element|Incompatible shapes|zero-size|OverflowError",
+        "refused", r"number of data points|Parameter Nx|empty|needs a vector|needs one element|Incompatible shapes|zero-size|OverflowError|noverlap must be",
         "An empty operand, or one of too many axes, is refused, as in NumPy and SciPy."),
     ("lax.select lax.select_n", "value", r"i32",
      "Which of two cases an integer chooses that is neither 0 nor 1 is not said; the other functions clamp it."),

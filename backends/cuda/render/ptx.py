@@ -25,9 +25,13 @@ _lock = Lock()
 _made: OrderedDict[bytes, str] = OrderedDict()
 
 
+#: Architectures that LLVM does not know, and older ones whose PTX they read.
+OLDER = {"sm_103": "sm_100", "sm_121": "sm_120"} if llvm.llvm_version_info < (21,) else {}
+
+
 def make_ptx(module: ir.Module, arch: str, opt_level: int | None = None) -> str:
     """Raises: RuntimeError where LLVM refuses the module (a defect of jitcore)."""
-    text, level = str(module), 2 if opt_level is None else opt_level
+    text, level, arch = str(module), 2 if opt_level is None else opt_level, OLDER.get(arch, arch)
     key = hashlib.sha256(f"{llvmlite.__version__} {arch} {level}\n{text}".encode()).digest()
     with _lock:
         found = _made.get(key)

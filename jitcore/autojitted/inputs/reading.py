@@ -33,7 +33,7 @@ from jitcore.process.concurrency import drop_oldest
 from jitcore.process.lists import MIXED, describe as describe_list
 from jitcore.process.streams import describe as describe_generator, is_generator
 from jitcore.rewriter.objects import (BOUND_METHODS, OWNERLESS, find_in_class, is_changeable, is_user_class,
-                                      is_user_function)
+                                      is_user_function, module_of)
 
 #: Values of an int after which it is traced, if that works.
 VALUES_BEFORE_TRACING = 3
@@ -127,7 +127,7 @@ _STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range
 
 def _is_wrapper(value: Any) -> bool:
     """Whether an object is one function and nothing else: jitted, cached, an operator with its operands."""
-    module = type(value).__module__
+    module = module_of(type(value))
     if module.startswith("numpy.lib._index_tricks"):  # np.mgrid
         return True
     return callable(value) and module.startswith(("numba.", "jitcore.", "functools", "operator"))

@@ -38,7 +38,7 @@ from jitcore.process.lists import make, unpack
 from jitcore.process.objects import unstack, write_column, write_tuples
 from jitcore.rewriter.control_flow.iterators import TracedIterable
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable
+from jitcore.rewriter.objects import BOUND_METHODS, OWNERLESS, is_changeable, module_of
 from jitcore.rewriter.operations.texts import Text, prepare
 from jitcore.rewriter.values import Poison
 
@@ -325,7 +325,7 @@ class ResultWriter:
             return self.constants.add(value)
         if isinstance(value, np.ndarray):
             return self._assign(value, f"{self.constants.add(value)}.copy()")
-        if kind.__module__.startswith(_STAND_INS):
+        if module_of(kind).startswith(_STAND_INS):
             raise not_traceable(f"an object is returned for which a {kind.__name__} stands")
         is_plain = kind.__new__ is object.__new__ and is_changeable(kind)
         has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)

@@ -406,9 +406,16 @@ def apply_power(x: Any, y: Any) -> Any:
     return apply_ufunc(ufunc or np.power, "__call__", (x, y) if ufunc is None else (x,), {})
 
 
+#: Whether NumPy's operator squares bools, whose squares are int8: before 2.4 it does not.
+_SQUARES_BOOLS = (np.ones(1, np.bool_) ** 2).dtype == np.int8
+
+
 def _find_short_power(x: Any, y: Any) -> Any:
-    if isinstance(x, NDArray) and x.dtype.kind == "b" and type(y) is Number and y.plain_type is int:
-        y = operator.index(y)  # the dtype of squares is another one
+    if isinstance(x, NDArray) and x.dtype.kind == "b":
+        if not _SQUARES_BOOLS:
+            return None
+        if type(y) is Number and y.plain_type is int:
+            y = operator.index(y)  # the dtype of squares is another one
     if not isinstance(x, NDArray) or type(y) not in (int, float):
         return None
     ufunc = _SHORT_POWERS.get(y)
