@@ -74,7 +74,7 @@ def join_kinds(one: Any, other: Any) -> Join | None:
         if None in kinds:
             return None
         found.update(kinds)
-    if not 1 < len(found) <= _MAX_KINDS:
+    if not 1 < len(found) <= _MAX_KINDS + (NONE in found):
         return None
     join = Join(tuple(sorted(found, key=_order)))
     is_lossy = join.dtype.kind in "fc" and any(kind.aval.dtype == dtypes.uint64 for kind in found)
@@ -331,9 +331,9 @@ def distribute(function: Callable, *operands: Any) -> Any:
         try:
             results.append(distribute(function, *_replace(operands, found, found.value(place))))
             places.append(place)
-        except NotTraceable:
-            raise
         except Exception as error:  # Python raises it if the number is of this type
+            if isinstance(error, NotTraceable) and found.kinds[place] != NONE:
+                raise
             problem = error
             fail(True, error)
         finally:
