@@ -2,8 +2,9 @@
 or None.
 
 In: two numbers or NumPy scalars of other types, as sides of a decision and iterations of a loop leave them;
-None is one more type. Out: `Mixed`: the value in a dtype that holds both, and a tag that says which type it has. Operations whose
-result does not depend on that use the value; others are done for each type, and their results mixed again.
+None is one more type. Out: `Mixed`: the value in a dtype that holds both, and a tag that says which type it
+has. Operations whose result does not depend on that use the value; others are done for each type, and their
+results mixed again. What None cannot do is done for the number, and where it is None, plain Python raises.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def _is_python(kind: LeafType) -> bool:
 
 
 def _order(kind: LeafType) -> tuple:
-    return (False, -1) if kind == NONE else (kind.kind == SCALAR, RANKS[kind.kind.python_type] if _is_python(kind) else kind.aval.dtype.num)
+    if kind == NONE:
+        return False, -1  # the first of all, where `may_be_none` looks for it
+    return (kind.kind == SCALAR, RANKS[kind.kind.python_type] if _is_python(kind) else kind.aval.dtype.num)
 
 
 def join_kinds(one: Any, other: Any) -> Join | None:
@@ -229,7 +232,9 @@ class Mixed(WithoutValue, CompoundHandle):
 
 
 def _name_kind(kind: LeafType) -> str:
-    return "None" if kind == NONE else kind.kind.python_type.__name__ if _is_python(kind) else f"np.{kind.aval.dtype}"
+    if kind == NONE:
+        return "None"
+    return kind.kind.python_type.__name__ if _is_python(kind) else f"np.{kind.aval.dtype}"
 
 
 # -- operations ---------------------------------------------------------------------------------------------
