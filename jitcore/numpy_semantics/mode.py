@@ -33,7 +33,8 @@ from jitcore.numpy_semantics.values.equality import find_first
 from jitcore.numpy_semantics.values.items import get_item, pick_item, set_item
 from jitcore.numpy_semantics.values.lists import Element, make_list
 from jitcore.numpy_semantics.values.mixed import (Mixed, apply_arithmetic, distribute, distributing,
-                                                  join_kinds, make_conversion, type_of)
+                                                  find_operator, join_kinds, make_conversion, may_be_none,
+                                                  narrow, type_of)
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
 from jitcore.numpy_semantics.values.number_lists import repeat_number
 from jitcore.numpy_semantics.values.numbers import Number, bound_int, follow_int, is_large, number_type
@@ -221,6 +222,8 @@ _SEQUENCES = (list, tuple)
 
 
 def _operate_on_arrays(name: str, x: Any, y: Any) -> Any:
+    if may_be_none(x) or may_be_none(y):
+        return _operate_on_mixed(name, x, y)
     if isinstance(x, ACCEPTED) and isinstance(y, ACCEPTED):
         return apply_operator(name, x, y)
     other = y if isinstance(x, ACCEPTED) else x
@@ -234,6 +237,8 @@ def _operate_on_scalars(name: str, x: Any, y: Any) -> Any:
     Python's. Lists and tuples are repeated, which Python asks the scalar's value for."""
     if name == "mul" and isinstance(x, _SEQUENCES) | isinstance(y, _SEQUENCES):
         return NotImplemented
+    if name in ("eq", "ne") and (x is None or y is None):
+        return name == "ne"
     kind = x.python_type if isinstance(x, Number) else type(x)
     if kind is complex and name in ("add", "sub", "mul", "truediv", "pow") and y.dtype == np.float64:
         return getattr(python_operators, name)(x, y.item())
@@ -250,6 +255,9 @@ def _operate_on_numbers(name: str, x: Any, y: Any) -> Any:
 def _operate_on_mixed(name: str, x: Any, y: Any) -> Any:
     if name == "mul" and isinstance(x, _SEQUENCES) | isinstance(y, _SEQUENCES):
         return NotImplemented
+    if may_be_none(x) or may_be_none(y):
+        operate = find_operator(name)
+        return distribute(operate, x, y) if name in ("eq", "ne") else operate(narrow(x), narrow(y))
     if all(isinstance(v, (Mixed, Number, bool, int, float, complex)) and not isinstance(v, np.generic)
            for v in (x, y)):
         return apply_arithmetic(name, x, y)

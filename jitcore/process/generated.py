@@ -151,17 +151,19 @@ class Conversion:
     """What generated source makes values with that may be of several types: of an output, and the number of
     its type.
 
-    types: those of Python, or of NumPy's scalars."""
+    kinds: types of Python, None's among them, or of NumPy's scalars."""
 
-    def __init__(self, types: Sequence[type]):
-        self._types = types
-        self._are_complex = ["complex" in kind.__name__ for kind in types]
-        self._are_whole = [kind.__name__ in ("int", "int64") for kind in types]
+    def __init__(self, kinds: Sequence[type]):
+        self._kinds = kinds
+        self._are_complex = ["complex" in kind.__name__ for kind in kinds]
+        self._are_whole = [kind.__name__ in ("int", "int64") for kind in kinds]
 
     def __call__(self, value: Any, tag: Any, whole: Any = None) -> Any:
         place = int(tag)
+        if self._kinds[place] is types.NoneType:
+            return None
         chosen = whole if whole is not None and self._are_whole[place] else value
-        return self._types[place]((chosen if self._are_complex[place] else chosen.real).item())
+        return self._kinds[place]((chosen if self._are_complex[place] else chosen.real).item())
 
 
 def remake(function: types.FunctionType, code: types.CodeType, closure: tuple | None = None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from jitcore.core.trace import user_snippet
 from jitcore.errors import ConcretizationTypeError, ControlFlowError, build_error
-from jitcore.rewriter.handles import current
+from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.objects import Place, walk
 
 #: The variable that holds what a function returns.
@@ -45,11 +45,11 @@ def describe_value(value: Any) -> str:
     if type(value) in (list, tuple, dict, set):
         count = len(value)
         return f"a {type(value).__name__} of {count} item{'' if count == 1 else 's'}"
-    aval = getattr(value, "aval", None)
+    aval = None if isinstance(value, Handle) else getattr(value, "aval", None)  # whose attributes are traced
     if aval is not None:
         return f"a traced {aval.long()}"
     text = repr(value)
-    return text if len(text) <= 40 else f"a {type(value).__name__}"
+    return text if len(text) <= 40 or isinstance(value, Handle) else f"a {type(value).__name__}"
 
 
 def count_items(container: Any) -> str:

@@ -284,7 +284,7 @@ def have_other_kinds(types: Sequence, leaves: Sequence) -> bool:
     if current.mode is None:
         return False
     pairs = zip(types, map(type_of, leaves))
-    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
+    return any(one != other for one, other in pairs)
 
 
 def _flatten_sequence(values: list, name: str, make: Callable) -> Parts:

@@ -25,7 +25,7 @@ from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.functions.scipy_table import find_kernel
 from jitcore.numpy_semantics.functions.ufunc_methods import METHODS
 from jitcore.numpy_semantics.values.arithmetic import fail, float_divmod
-from jitcore.numpy_semantics.values.mixed import Mixed, distribute, find_mixed, see_through_ufunc
+from jitcore.numpy_semantics.values.mixed import Mixed, distribute, find_mixed, narrow, see_through_ufunc
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array, wrap_result
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.operators import OPERATORS, multiply_parts
@@ -236,8 +236,10 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) ->
     values = (*inputs, *_as_tuple(kwargs.get("out")), kwargs.get("where"))
     if any(getattr(x, "is_padded", False) for x in values):
         return tables.find_hook("apply_ufunc", "an operand")(ufunc, method, tuple(inputs), kwargs)
-    if not _MAY_BE_MIXED.isdisjoint(map(type, inputs)) and find_mixed(inputs) is not None:
-        return _apply_to_mixed(ufunc, method, inputs, kwargs)
+    if not _MAY_BE_MIXED.isdisjoint(map(type, inputs)):
+        inputs = list(map(narrow, inputs))
+        if find_mixed(inputs) is not None:
+            return _apply_to_mixed(ufunc, method, inputs, kwargs)
     if method != "__call__":
         return leaves_order_open(METHODS[method])(ufunc, *inputs, **kwargs)
     return _call(ufunc, list(map(as_operand, inputs)), **kwargs)

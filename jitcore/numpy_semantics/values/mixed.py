@@ -1,8 +1,10 @@
-"""Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]` on the other.
+"""Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]` on the other,
+or None.
 
-In: two numbers or NumPy scalars of other types, as sides of a decision and iterations of a loop leave them.
-Out: `Mixed`: the value in a dtype that holds both, and a tag that says which type it has. Operations whose
-result does not depend on that use the value; others are done for each type, and their results mixed again.
+In: two numbers or NumPy scalars of other types, as sides of a decision and iterations of a loop leave them;
+None is one more type. Out: `Mixed`: the value in a dtype that holds both, and a tag that says which type it
+has. Operations whose result does not depend on that use the value; others are done for each type, and their
+results mixed again. What None cannot do is done for the number, and where it is None, plain Python raises.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.algebra import COMPARISONS
+from jitcore.core.jaxpr import ShapedArray
 from jitcore.numpy_semantics.errors import NotTraceable, needs_identity, not_traceable
 from jitcore.numpy_semantics.values import arithmetic
 from jitcore.numpy_semantics.values.arithmetic import fail
@@ -26,14 +29,29 @@ from jitcore.numpy_semantics.values.promotion import cast_raw, to_raw
 from jitcore.numpy_semantics.values.scalars import SCALAR, Scalar
 from jitcore.process.effort import spend
 from jitcore.process.generated import Conversion
-from jitcore.rewriter.handles import CompoundHandle, Handle, LeafType, current
+from jitcore.rewriter.handles import CompoundHandle, Handle, Kind, LeafType, current
 
 _MAX_KINDS = 4
 Kinds = tuple[LeafType, ...]
 
 
+class NoneKind(Kind):
+    """What None is beside numbers: false, and of no value."""
+
+    __slots__ = ()
+    python_type = type(None)
+
+    def wrap(self, raw: Array, aval: ShapedArray) -> None:
+        return None
+
+
+NONE = LeafType(ShapedArray((), dtypes.bool_), NoneKind())
+
+
 def type_of(value: Any) -> LeafType | None:
-    """The type of a number or NumPy scalar; None for all else."""
+    """The type of a number, a NumPy scalar or None; None for all else."""
+    if value is None:
+        return NONE
     if isinstance(value, (Number, Scalar)):
         return value.leaf_type
     if isinstance(value, (Handle, Array)) or current.mode is None:
@@ -46,6 +64,8 @@ def _is_python(kind: LeafType) -> bool:
 
 
 def _order(kind: LeafType) -> tuple:
+    if kind == NONE:
+        return False, -1  # the first of all, where `may_be_none` looks for it
     return (kind.kind == SCALAR, RANKS[kind.kind.python_type] if _is_python(kind) else kind.aval.dtype.num)
 
 
@@ -57,7 +77,7 @@ def join_kinds(one: Any, other: Any) -> Join | None:
         if None in kinds:
             return None
         found.update(kinds)
-    if not 1 < len(found) <= _MAX_KINDS:
+    if not 1 < len(found) <= _MAX_KINDS + (NONE in found):
         return None
     join = Join(tuple(sorted(found, key=_order)))
     is_lossy = join.dtype.kind in "fc" and any(kind.aval.dtype == dtypes.uint64 for kind in found)
@@ -83,7 +103,7 @@ def as_mixed(value: Any, join: Join) -> Mixed:
     """A number as one of several kinds, of which its own is one."""
     kinds = join.kinds
     if type(value) is not Mixed:
-        raw = to_raw(value)
+        raw = to_raw(False if value is None else value)
         whole = None
         if join.has_whole:
             whole = raw if raw.dtype == dtypes.int64 else ConcreteArray(np.asarray(0, dtypes.int64))
@@ -136,11 +156,14 @@ class Mixed(WithoutValue, CompoundHandle):
 
     def read(self) -> Array:
         """The value in the common dtype."""
+        self.narrow()
         return self.raw
 
     def is_object(self, other: Any) -> Any:
+        if other is None:
+            return self.kinds[0] == NONE and self.is_kind(0)
         kinds = other.kinds if type(other) is Mixed else (type_of(other),)
-        places = [place for place, kind in enumerate(self.kinds) if kind in kinds]
+        places = [place for place, kind in enumerate(self.kinds) if kind in kinds and kind != NONE]
         if self is other or not places:
             return self is other
         if type(other) is Mixed:
@@ -162,6 +185,15 @@ class Mixed(WithoutValue, CompoundHandle):
         return self.raw if self.raw.dtype == np.bool_ else lax.ne(self.raw, self.raw.dtype.type(0))
 
     # -- its types -------------------------------------------------------------------------------------------
+    def narrow(self) -> Any:
+        """The number, for what None cannot do. Where it is None, plain Python says what comes of that."""
+        if self.kinds[0] != NONE:
+            return self
+        fail(self.is_kind(0), TypeError("None where a number is needed"))
+        if len(self.kinds) == 2:
+            return self.value(1)
+        return Mixed(self.kinds[1:], self.raw, lax.sub(self.tag, dtypes.int32.type(1)), self.whole)
+
     def is_kind(self, place: int) -> Array:
         return lax.eq(self.tag, dtypes.int32.type(place))
 
@@ -174,6 +206,9 @@ class Mixed(WithoutValue, CompoundHandle):
     def as_index(self) -> Any:
         """As an index of an axis: ints of every type are one, floats an error where it is one. Raises:
         NotTraceable for others."""
+        if self.kinds[0] == NONE:
+            number = self.narrow()
+            return number if type(number) is not Mixed else number.as_index()
         letters = [kind.aval.dtype.kind for kind in self.kinds]
         if not set(letters) & set("iu") or not set(letters) <= set("iuf"):
             raise not_traceable("a number is an int on one way only, and used as an index")
@@ -188,6 +223,8 @@ class Mixed(WithoutValue, CompoundHandle):
 
     # -- operators -------------------------------------------------------------------------------------------
     def __getattr__(self, name: str):
+        if self.kinds[0] == NONE:
+            return getattr(self.narrow(), name)
         found = [getattr(self.value(place), name) for place in range(len(self.kinds))]
         if not any(map(callable, found)):
             return choose(self, found)
@@ -195,6 +232,8 @@ class Mixed(WithoutValue, CompoundHandle):
 
 
 def _name_kind(kind: LeafType) -> str:
+    if kind == NONE:
+        return "None"
     return kind.kind.python_type.__name__ if _is_python(kind) else f"np.{kind.aval.dtype}"
 
 
@@ -207,8 +246,22 @@ def apply_arithmetic(name: str, x: Any, y: Any) -> Any:
     widened = _see_through(name, (x, y))
     if widened is not None:
         return arithmetic.BINARY[name](*widened)
-    own_name = f"{name}_" if name in ("and", "or") else name
-    return distribute(divmod if name == "divmod" else getattr(operator, own_name), x, y)
+    return distribute(find_operator(name), x, y)
+
+
+def find_operator(name: str) -> Callable:
+    """What Python calls for an operator, by the name of its method."""
+    return divmod if name == "divmod" else getattr(operator, f"{name}_" if name in ("and", "or") else name)
+
+
+def may_be_none(x: Any) -> bool:
+    """Whether it is a number on one way, and None on another one."""
+    return type(x) is Mixed and x.kinds[0] == NONE
+
+
+def narrow(x: Any) -> Any:
+    """A number that may be None as what it is otherwise, see `Mixed.narrow`; all else as it is."""
+    return x.narrow() if may_be_none(x) else x
 
 
 def _see_through(name: str, operands: tuple) -> tuple | None:
@@ -283,9 +336,9 @@ def distribute(function: Callable, *operands: Any) -> Any:
         try:
             results.append(distribute(function, *_replace(operands, found, found.value(place))))
             places.append(place)
-        except NotTraceable:
-            raise
         except Exception as error:  # Python raises it if the number is of this type
+            if isinstance(error, NotTraceable) and found.kinds[place] != NONE:
+                raise
             problem = error
             fail(True, error)
         finally:
@@ -357,4 +410,4 @@ def select(predicate: Array, one: Any, other: Any) -> Any:
 
 def make_conversion(kinds: Kinds) -> Conversion:
     """Makes the result of a call of an output and its tag."""
-    return Conversion([kind.kind.python_type if _is_python(kind) else kind.aval.dtype.type for kind in kinds])
+    return Conversion([getattr(kind.kind, "python_type", kind.aval.dtype.type) for kind in kinds])

@@ -83,12 +83,12 @@ class _Merge:
                 self.has_conflict = True
                 return lambda values: leaf
         types = type_of(one), type_of(other)
-        if types[0] is None or types[1] is None:
-            return self._conflict(errors.branch_values_error, name, one, other)
         if types[0] != types[1]:
             read = self._merge_joint(one, other, name)
             if read is not None:
                 return read
+        if types[0] is None or types[1] is None:
+            return self._conflict(errors.branch_values_error, name, one, other)
         try:
             return self.join_leaves(one, other, join_types(*types))
         except ConflictError as conflict:
