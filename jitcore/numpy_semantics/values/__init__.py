@@ -11,7 +11,7 @@ Modules:
     letters       Texts that a program reads letter by letter: strs of the caller's as arrays of code points.
     lists         Lists whose length or elements a traced loop decides.
     mixed         Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]`
-                  or None on the other.
+                  on the other, or None.
     ndarray       Arrays with NumPy's semantics: mutable, with views that share memory.
     number_lists  Lists of the caller's that hold numbers, or rows of numbers: arrays that act as lists.
     numbers       Python numbers whose value is traced: bool, int (64 bits), float, complex.
