@@ -222,7 +222,7 @@ _SEQUENCES = (list, tuple)
 
 
 def _operate_on_arrays(name: str, x: Any, y: Any) -> Any:
-    if may_be_none(x) or may_be_none(y):
+    if type(x) is Mixed or type(y) is Mixed:
         return _operate_on_mixed(name, x, y)
     if isinstance(x, ACCEPTED) and isinstance(y, ACCEPTED):
         return apply_operator(name, x, y)

@@ -279,12 +279,13 @@ def _find_joint_items(one: Any, other: Any) -> Callable[[Any], Any] | None:
     return convert
 
 
-def have_other_kinds(types: Sequence, leaves: Sequence) -> bool:
-    """Whether leaves are of other types than the ones that are carried, and need a common form."""
+def have_other_kinds(types: Sequence, before: Sequence, behind: Sequence) -> bool:
+    """Whether leaves are of other types than the ones that are carried, and need a common form. types: those;
+    before, behind: leaves that are carried, and what they become; None is a kind of its own."""
     if current.mode is None:
         return False
-    pairs = zip(types, map(type_of, leaves))
-    return any(one != other for one, other in pairs)
+    return any(one != (other := type_of(new)) and (None not in (one, other) or old is None or new is None)
+               for one, old, new in zip(types, before, behind))
 
 
 def _flatten_sequence(values: list, name: str, make: Callable) -> Parts:

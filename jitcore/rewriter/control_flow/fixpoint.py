@@ -165,7 +165,7 @@ class CarriedState:
         iteration."""
         if flat.structure != carry.flat.structure:
             return True
-        if have_other_kinds(carry.types, flat.leaves):
+        if have_other_kinds(carry.types, carry.flat.leaves, flat.leaves):
             return find_joint(carry.flat.value, flat.value) is not None
         value = self.values[key]
         return isinstance(value, CompoundHandle) and value.changes_places(flat.value)
