@@ -3,7 +3,8 @@
 In: reads and writes of a cell. Out: reads of arrays and updates of copies, which compiled programs do in
 place. A cell belongs to the trace in which it was made. Loops and branches lend the cells that their
 functions use to the traces of these: `watch_refs` finds out which those are, `lend` lets them hold a value
-inside, which the function then returns; so that jaxprs know of arrays alone.
+inside, which the function then returns; so that jaxprs know of arrays alone. Jitted and mapped functions do
+the same with cells that they get as arguments.
 """
 
 from __future__ import annotations
@@ -104,6 +105,21 @@ class Ref:
         with set_current_trace(home):
             self._write(change(self._value.at[index], new))
 
+    def read(self) -> Array:
+        """What it holds, for the current trace."""
+        return self._value if self._come_here() is context.trace else self[...]
+
+    def replace(self, value: Array) -> None:
+        """Lets the cell hold another array of its shape and dtype, which nobody else writes."""
+        if self._come_here() is context.trace:
+            self._write(value)
+        else:
+            self[...] = value
+
+    def describe(self) -> str:
+        """Its type, as messages show it."""
+        return f"Ref{{{self.aval.update(weak_type=False).long()}}}"
+
     def _write(self, value: Array) -> None:
         self._value = _set_weak_type(value, self._value.aval.weak_type)
 
@@ -125,7 +141,7 @@ class Ref:
         if self._home is context.trace or _is_within(context.trace, self._home, through=False):
             return self._home
         loan, kept = _loans.open[-1] if _loans.open else (None, {})
-        if loan is not context.trace:
+        if loan is None or not _is_within(context.trace, loan, through=False):
             raise NotImplementedError(
                 f"an array reference, {self.aval}, is used in a traced function in which it was not made: "
                 "pass ref[...], return the new value, and assign it")
@@ -174,15 +190,20 @@ def lend(refs: Sequence[Ref] = (), values: Sequence[Array] = ()) -> Iterator[dic
             ref._home, ref._value = before
 
 
+def are_alive() -> bool:
+    """Whether there is any cell."""
+    return bool(_alive)
+
+
 def watch_refs(function: Callable, found: dict[Ref, None]) -> Callable:
     """The function, which notes the cells that it uses and has not made."""
-    if not _alive:
+    if not are_alive():
         return function
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
         with lend() as kept:
-            result = function(*args)
+            result = function(*args, **kwargs)
             found.update(dict.fromkeys(kept))
         return result
 
@@ -191,10 +212,17 @@ def watch_refs(function: Callable, found: dict[Ref, None]) -> Callable:
 
 def read_refs(refs: Sequence[Ref]) -> list[Array]:
     """What the cells hold."""
-    return [_make_strong(ref[...]) for ref in refs]
+    return [_make_strong(ref.read()) for ref in refs]
 
 
 def write_refs(refs: Sequence[Ref], values: Sequence[Array]) -> None:
     """Lets the cells hold values."""
     for ref, value in zip(refs, values):
         ref[...] = value
+
+
+def replace_refs(refs: Sequence[Ref], values: Sequence[Array | None]) -> None:
+    """Lets the cells hold values of the current trace; a cell for which None stands is left as it is."""
+    for ref, value in zip(refs, values):
+        if value is not None:
+            ref.replace(value)

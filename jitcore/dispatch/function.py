@@ -23,10 +23,11 @@ from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_er
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.fast_call import FastCalls
 from jitcore.dispatch.inner import bind_inner
-from jitcore.dispatch.options import DEFAULT_OPTIONS, JitOptions, plan_arguments
+from jitcore.dispatch.options import DEFAULT_OPTIONS, ArgumentPlan, JitOptions, plan_arguments
 from jitcore.dispatch.placement import (claim_donated, constrain_leaves, delete_donated, find_movable,
                                         place_call, place_program, spread_options, warn_unusable)
 from jitcore.dispatch.program import Program
+from jitcore.dispatch.references import CapturedRefs, References, find_refs
 from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
 from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
 from jitcore.events.publishing import compiling, publish
@@ -99,13 +100,17 @@ class JitFunction:
         misses: the signatures that were new.
         last_program: what was compiled last."""
 
-    def __init__(self, fun: Callable, options: JitOptions):
+    def __init__(self, fun: Callable, options: JitOptions, plan: ArgumentPlan | None = None):
         self.options, self.names_devices = options, options.names_devices
-        self.plan = plan_arguments(fun, options)
+        self.plan = plan_arguments(fun, options) if plan is None else plan
         self.misses = MissLog()
         self.fast = FastCalls()
         self._lock = Lock()
+        self._references = References(self.plan, self._make_similar)
         self.clear()
+
+    def _make_similar(self, fun: Callable) -> JitFunction:
+        return JitFunction(fun, self.options, self.plan)
 
     def clear(self) -> None:
         """Forgets every traced and compiled signature."""
@@ -116,6 +121,8 @@ class JitFunction:
             self._entries: dict[tuple, Entry] = {}
             self._programs: dict[tuple, Program] = {}
             self._inner: dict[tuple, TracedFunction] = {}
+            self._captured: dict[tuple, tuple] = {}
+            self._references.clear()
             self._slow_hits = self._n_misses = self._n_traces = self._n_compiles = 0
 
     def info(self) -> CacheInfo:
@@ -131,7 +138,24 @@ class JitFunction:
         chunked = getattr(sys.modules.get("dask.array"), "Array", None)
         if chunked is not None and _is_any(chunked, args, kwargs):
             return on_chunks(fun, self, args, kwargs)
+        if find_refs(self.plan, args, kwargs):
+            return self._references.call(fun, args, kwargs)
         call = read_call(fun, self.plan, args, kwargs)
+        captured = self._captured.get((config.trace_key, call.key)) if self._captured else None
+        if captured is not None:
+            return self._references.call(fun, args, kwargs, captured)
+        try:
+            return self._call_signature(fun, call, kwargs)
+        except CapturedRefs as found:
+            captured = self._captured[config.trace_key, call.key] = found.refs
+            drop_oldest(self._captured, config.cache_size)
+        return self._references.call(fun, args, kwargs, captured)
+
+    def call_on_arrays(self, fun: Callable, args: tuple, kwargs: dict) -> Any:
+        """A call without references. Raises: CapturedRefs where the function uses some."""
+        return self._call_signature(fun, read_call(fun, self.plan, args, kwargs), kwargs)
+
+    def _call_signature(self, fun: Callable, call: CallSignature, kwargs: dict) -> Any:
         if context.trace is not eval_trace:
             return self._call_inner(fun, call)
         for leaf in call.leaves:
@@ -176,7 +200,7 @@ class JitFunction:
         key = (config.trace_key, call.structure, call.n_args, call.statics, parts, backend.name, sharding)
         program = self._programs.get(key)
         if program is None:
-            traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
+            traced = self._trace(fun, call, avals)
             if is_placed or traced.list_shardings():
                 backend, sharding = place_program(self.options, fun, call, traced, backend, sharding)
             program = Program(traced, call.donated, self.options, backend, sharding)
@@ -188,6 +212,14 @@ class JitFunction:
                 drop_oldest(self._programs, config.cache_size)
         return program
 
+    def _trace(self, fun: Callable, call: CallSignature, avals: Sequence[Any]) -> TracedFunction:
+        """Raises: CapturedRefs."""
+        refs: dict = {}
+        traced = trace_call(fun, call, avals, rewrite=self.options.rewrite, refs=refs)
+        if refs:
+            raise CapturedRefs(list(refs))
+        return traced
+
     # -- a call inside the tracing of another function -------------------------------------------------------
     def _call_inner(self, fun: Callable, call: CallSignature) -> Any:
         varying = [aval_of(leaf).varying for leaf in call.leaves] if context.tracks_varying else ()
@@ -198,7 +230,7 @@ class JitFunction:
             avals = call.avals
             if varying:
                 avals = [aval.update(varying=axes) for aval, axes in zip(avals, varying)]
-            traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
+            traced = self._trace(fun, call, avals)
             with self._lock:
                 self._n_traces += 1
                 # A captured tracer belongs to the present outer trace alone.
