@@ -172,6 +172,33 @@ def differentiated(jax):
     return [jax.grad(lambda x: f(r, x))(3.0), jax.grad(g)(3.0), jax.jvp(g, (2.0,), (1.0,)), jax.vjp(g, 2.0)[1](1.0)]
 
 
+def operands_of_branches(jax):
+    r, s = make(jax), make(jax)
+
+    def f(r, n):
+        def yes(r, tree):
+            r[0] = tree[1][0] * 2
+            return r[1], tree[0]
+
+        def no(r, tree):
+            tree[1][1] = -r[0]
+            return r[0], tree[0]
+
+        first = jax.lax.cond(n > 0, yes, no, r, (n, s))
+        return first, jax.lax.switch(n, [lambda r: r[0], lambda r: (r.__setitem__(2, 9.0), r[2])[1]], r)
+
+    f = jax.jit(f)
+    found = [(f(r, n), r[...], s[...]) for n in (1, 0)]
+    jax.lax.cond(True, lambda r: r.__setitem__(0, 5.0), lambda r: None, r)
+    return found, r[...]
+
+
+def recomputed(jax):
+    r = make(jax)
+    f = jax.checkpoint(lambda x: jax.numpy.sin(x) * r[1])
+    return jax.grad(f)(1.0), jax.jit(jax.grad(f))(1.0), jax.jit(f)(1.0), f(2.0)
+
+
 def given_up(jax):
     r = make(jax)
 
@@ -186,7 +213,7 @@ def given_up(jax):
 
 
 PROGRAMS = [write, write_all, read, in_pytrees, beside_static_and_donated, in_loops, nested, captured, captured_once,
-            captured_under_vmap, mapped, differentiated, given_up]
+            captured_under_vmap, mapped, differentiated, operands_of_branches, recomputed, given_up]
 
 
 @pytest.mark.filterwarnings("ignore:Some donated buffers")
@@ -216,6 +243,7 @@ REFUSED = [
     (lambda: vmap(jit(lambda x: R.__setitem__(0, x)))(jnp.ones(2)), Exception, "performing a set/swap operation"),
     (lambda: grad(lambda x: jit(lambda r, x: r.__setitem__(0, x) or x)(R, x))(1.0), Exception,
      "performing a set/swap operation"),
+    (lambda: lax.cond(True, lambda a, b: 1, lambda a, b: 2, R, R), ValueError, "only one reference"),
     (lambda: jit(lambda a: 1).lower(R), TypeError, "Ref"),
     (lambda: lax.scan(lambda c, x: (c, x), R, jnp.ones(2)), TypeError, "Ref"),
 ]

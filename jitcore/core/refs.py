@@ -21,6 +21,7 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import JaxprTrace, Trace, Tracer, context, eval_trace, set_current_trace, to_array
+from jitcore.tree_util import tree_flatten
 
 _alive: weakref.WeakSet = weakref.WeakSet()
 
@@ -208,6 +209,45 @@ def watch_refs(function: Callable, found: dict[Ref, None]) -> Callable:
         return result
 
     return run
+
+
+def enclose_refs(functions: Sequence[Callable], operands: tuple, name: str
+                 ) -> tuple[tuple[Callable, ...], tuple]:
+    """Functions of operands without the cells among them, which they use as variables around them, and these
+    operands. Raises: ValueError for a cell that is there twice. name: of what gets them."""
+    leaves, structure = tree_flatten(operands, _is_none) if are_alive() else ([], None)
+    refs = {place: leaf for place, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
+    if not refs:
+        return tuple(functions), operands
+    for place, ref in refs.items():
+        if any(ref is other for other in leaves[:place]):
+            raise repeated_ref_error(ref, f"among the operands of {name}")
+
+    def enclose(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def run(*operands: Any) -> Any:
+            given = tree_flatten(operands, _is_none)[0]
+            return function(*structure.unflatten([refs.get(i, leaf) for i, leaf in enumerate(given)]))
+
+        return run
+
+    others = structure.unflatten([None if i in refs else leaf for i, leaf in enumerate(leaves)])
+    return tuple(map(enclose, functions)), others
+
+
+def _is_none(node: Any) -> bool:
+    return node is None
+
+
+def repeated_ref_error(ref: Ref, where: str) -> ValueError:
+    """For one cell under two names. where: it appeared twice."""
+    return ValueError("only one reference to a mutable array may be passed as an argument to a function, but "
+                      f"the mutable array reference of type {ref.describe()} appeared twice {where}.")
+
+
+def leave_out_same(values: Sequence[Array], before: Sequence[Array]) -> list[Array | None]:
+    """The values, None for those that are the same as before."""
+    return [None if value is old else value for value, old in zip(values, before)]
 
 
 def read_refs(refs: Sequence[Ref]) -> list[Array]:

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.core.refs import Ref, are_alive, lend, read_refs, replace_refs
+from jitcore.core.refs import Ref, are_alive, leave_out_same, lend, read_refs, replace_refs
 from jitcore.core.source import locate_function
 from jitcore.dispatch.options import ArgumentPlan
 from jitcore.dispatch.signature import name_positions
@@ -150,7 +150,7 @@ def _make_pure(fun: Callable, plan: ArgumentPlan, places: Sequence[int], capture
             others = [ref for ref in lent if ref not in captured]
         if others:
             raise CapturedRefs(others)
-        return result, [None if one is old else one for one, old in zip(now, values)]
+        return result, leave_out_same(now, values)
 
     pure.__wrapped__ = _make_outline(fun)
     pure.values_name = name
