@@ -233,6 +233,7 @@ REFUSED = [
      "only one reference .* appeared at both a and b"),
     (lambda: jit(lambda a, k: a[0])(R, k={"x": R}), ValueError, r"appeared at both a and k\['x'\]"),
     (lambda: jit(lambda a: a[...] + R[...])(R), ValueError, "both closed over and passed as the argument a"),
+    (lambda: jit(lambda a, b: a[...] + R[...])(1.0, b=(R,)), ValueError, r"passed as the argument b\[0\]"),
     (lambda: jit(lambda a: a)(R), ValueError, "returned a mutable array reference"),
     (lambda: jit(lambda: (1, new_ref(1.0)))(), ValueError, "returned a mutable array reference"),
     (lambda: jit(lambda: R)(), ValueError, "returned a mutable array reference"),
@@ -245,6 +246,7 @@ REFUSED = [
      "performing a set/swap operation"),
     (lambda: lax.cond(True, lambda a, b: 1, lambda a, b: 2, R, R), ValueError, "only one reference"),
     (lambda: jit(lambda a: 1).lower(R), TypeError, "Ref"),
+    (lambda: jit(lambda: R[0]).lower(), NotImplementedError, "in which it was not made"),
     (lambda: lax.scan(lambda c, x: (c, x), R, jnp.ones(2)), TypeError, "Ref"),
 ]
 
@@ -270,6 +272,7 @@ def test_programs_are_compiled_once():
         for _ in range(3):
             f(r, 1.0)
     assert len(calls) == 1
+    assert f.cache_info() == (11, 1, 1, f.cache_info().compiles) and "f32[3]" in f.inspect("jaxpr")
     assert [float(r[0]) for r in refs] == [3.0] * 4
     f.clear_cache()
     f(refs[0], 1.0)

@@ -110,7 +110,12 @@ class JitFunction:
         self.clear()
 
     def _make_similar(self, fun: Callable) -> JitFunction:
-        return JitFunction(fun, self.options, self.plan)
+        made = JitFunction(fun, self.options, self.plan)
+        made._note_program = self._note_program  # type: ignore[method-assign]
+        return made
+
+    def _note_program(self, program: Program) -> None:
+        self.last_program = program
 
     def clear(self) -> None:
         """Forgets every traced and compiled signature."""
@@ -127,7 +132,8 @@ class JitFunction:
 
     def info(self) -> CacheInfo:
         hits = self.fast.count_hits() + self._slow_hits
-        return CacheInfo(hits, self._n_misses, self._n_traces, self._n_compiles)
+        own = CacheInfo(hits, self._n_misses, self._n_traces, self._n_compiles)
+        return CacheInfo(*map(sum, zip(own, *(one.info() for one in self._references.functions))))
 
     # -- a call that the fast path did not serve -------------------------------------------------------------
     def call(self, fun: Callable, on_chunks: Callable | None, args: tuple, kwargs: dict) -> Any:
@@ -179,7 +185,7 @@ class JitFunction:
         with self._lock:
             self._n_compiles += program.take_compiles()
             self._entries[key] = entry
-            self.last_program = program
+            self._note_program(program)
             drop_oldest(self._entries, config.cache_size)
         return entry
 

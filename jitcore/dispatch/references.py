@@ -15,6 +15,7 @@ from typing import Any
 
 from jitcore.core.refs import Ref, are_alive, leave_out_same, lend, read_refs, replace_refs
 from jitcore.core.source import locate_function
+from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import ArgumentPlan
 from jitcore.dispatch.signature import name_positions
 from jitcore.tree_util import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path
@@ -22,12 +23,18 @@ from jitcore.tree_util import PyTreeDef, keystr, tree_flatten, tree_leaves_with_
 __all__ = ["CapturedRefs", "References", "find_refs"]
 
 
-class CapturedRefs(Exception):
-    """Raised by an attempt to trace a function that uses references which it neither made nor was given."""
+class CapturedRefs(NotImplementedError):
+    """Raised by an attempt to trace a function that uses references which it neither made nor was given; seen
+    by users where nothing passes these on."""
 
     def __init__(self, refs: Sequence[Ref]):
-        super().__init__("a traced function uses references that are not its arguments")
+        super().__init__(f"an array reference, {refs[0].aval}, is used in a traced function in which it was "
+                         "not made: pass ref[...], return the new value, and assign it")
         self.refs = tuple(refs)
+
+
+#: The keyword argument that has what references hold; no parameter has such a name.
+_VALUES = "values of references"
 
 
 def _is_none(node: Any) -> bool:
@@ -59,16 +66,21 @@ class References:
 
     Args:
         plan: which of its arguments are static.
-        make: gives the `JitFunction` of another function under the same options."""
+        make: gives the `JitFunction` of another function under the same options.
+
+    Attributes:
+        functions: those that it gave."""
 
     def __init__(self, plan: ArgumentPlan, make: Callable[[Callable], Any]):
         self._plan, self._make = plan, make
-        self._pure: dict[tuple, tuple[Callable, Any]] = {}
+        self._pure: dict[tuple, Callable] = {}
+        self.functions: list[Any] = []
         self._captured: dict[tuple, tuple[Ref, ...]] = {}
 
     def clear(self) -> None:
         """Forgets every traced and compiled signature."""
         self._pure.clear()
+        self.functions.clear()
         self._captured.clear()
 
     def call(self, fun: Callable, args: tuple, kwargs: dict, captured: tuple[Ref, ...] = ()) -> Any:
@@ -87,11 +99,10 @@ class References:
             for ref in passed:
                 if ref in captured:
                     self._refuse_captured(fun, args, kwargs, ref)
-            pure, function = self._find_pure(fun, form, captured)
             refs = (*passed, *captured)
-            values = {pure.values_name: read_refs(refs)}
+            given = {**replaced[1], _VALUES: read_refs(refs)}
             try:
-                result, values = function.call_on_arrays(pure, replaced[0], replaced[1] | values)
+                result, values = self._find_pure(fun, form, captured)(*replaced[0], **given)
             except CapturedRefs as found:
                 captured = (*captured, *found.refs)
                 self._captured[form] = captured
@@ -99,12 +110,14 @@ class References:
             replace_refs(refs, values)
             return result
 
-    def _find_pure(self, fun: Callable, form: tuple, captured: tuple[Ref, ...]) -> tuple[Callable, Any]:
-        """The function of arrays, and what jits it."""
+    def _find_pure(self, fun: Callable, form: tuple, captured: tuple[Ref, ...]) -> Callable:
+        """The function of arrays, jitted."""
         key = *form, captured
         if key not in self._pure:
             pure = _make_pure(fun, self._plan, form[-1], captured)
-            self._pure[key] = pure, self._make(pure)
+            function = self._make(pure)
+            self.functions.append(function)
+            self._pure[key] = FastCallable(function.fast, functools.partial(function.call_on_arrays, pure))
         return self._pure[key]
 
     def _refuse_captured(self, fun: Callable, args: tuple, kwargs: dict, ref: Ref) -> None:
@@ -130,7 +143,6 @@ def _make_pure(fun: Callable, plan: ArgumentPlan, places: Sequence[int], capture
                ) -> Callable:
     """The function of arrays: it is given what references hold, in one more keyword argument, in whose places
     None stands; it returns the result, and what each reference holds then, None where that is the same."""
-    name = "values of references"
     try:
         find: Callable = weakref.ref(fun)  # whose caches keep what is made here
     except TypeError:
@@ -138,7 +150,7 @@ def _make_pure(fun: Callable, plan: ArgumentPlan, places: Sequence[int], capture
 
     @functools.wraps(fun, updated=())
     def pure(*args: Any, **kwargs: Any) -> Any:
-        values = kwargs.pop(name)
+        values = kwargs.pop(_VALUES)
         refs = [Ref(value) for value in values[: len(places)]]
         leaves, structure = _flatten(plan, args, kwargs)
         for place, ref in zip(places, refs):
@@ -153,7 +165,6 @@ def _make_pure(fun: Callable, plan: ArgumentPlan, places: Sequence[int], capture
         return result, leave_out_same(now, values)
 
     pure.__wrapped__ = _make_outline(fun)
-    pure.values_name = name
     return pure
 
 
