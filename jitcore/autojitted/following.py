@@ -28,10 +28,10 @@ class Following:
         self._code = self._owner.function.__code__
         return Parameters(self._code).header != self._owner.parameters.header
 
-    def serve(self, values: tuple) -> Any:
+    def serve(self, values: tuple, *old: Any) -> Any:
         """A call that an outdated wrapper has bound: what is the same object as a default of before is taken
-        as not given."""
-        args, kwargs = self._owner.parameters.split(values, self._owner.wrapper)
+        as not given. old: what has those with which it was made."""
+        args, kwargs = self._owner.parameters.split(values, self._owner.wrapper, *old)
         self._update()
         return self._owner.wrapper(*args, **kwargs)
 

@@ -91,19 +91,24 @@ class Parameters:
         given += [f"**{values[self._options]}"] if self._options else []
         return ", ".join(given)
 
-    def split(self, values: Sequence[Any], wrapper: types.FunctionType) -> tuple[tuple, dict[str, Any]]:
-        """The arguments of a call that the wrapper has bound to these values, without its defaults."""
+    def split(self, values: Sequence[Any], *holders: Any) -> tuple[tuple, dict[str, Any]]:
+        """The arguments of a call that a wrapper has bound to these values, without the defaults of any of
+        these functions."""
         named = dict(zip(self.names, values))
         rest, options = named.pop(self._variadic, ()), named.pop(self._options, {})
         given = [named.pop(name) for name in self._plain]
-        defaults = wrapper.__defaults__ or ()
-        first = len(given) if rest else len(given) - len(defaults)
-        is_given = [k < first or value is not defaults[k - first] for k, value in enumerate(given)]
+        old: dict[str, list] = {name: [] for name in self.names}
+        for holder in holders:
+            defaults = holder.__defaults__ or ()
+            items = zip(self._plain[len(given) - len(defaults) :], () if rest else defaults)
+            for name, value in (*items, *(holder.__kwdefaults__ or {}).items()):
+                old.setdefault(name, []).append(value)
+        is_given = [all(value is not one for one in old[name]) for name, value in zip(self._plain, given)]
         n_given = len(given) if all(is_given) else is_given.index(False)
         n_given = max(n_given, sum(is_given[: self._n_bare]))
         later = {self._plain[k]: given[k] for k in range(n_given, len(given)) if is_given[k]}
-        old = wrapper.__kwdefaults__ or {}
-        keywords = {name: value for name, value in named.items() if name not in old or value is not old[name]}
+        keywords = {name: value for name, value in named.items()
+                    if all(value is not one for one in old[name])}
         return (*given[:n_given], *rest), later | keywords | options
 
     @functools.cached_property
@@ -113,8 +118,17 @@ class Parameters:
         return Constants().define("call", "function, values", [f"return function({passed})"], __name__)
 
 
+class Defaults:
+    """Those of a function, as a constant of code: they may have no hash."""
+
+    __slots__ = ("__defaults__", "__kwdefaults__")
+
+    def __init__(self, function: types.FunctionType):
+        self.__defaults__, self.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+
+
 def make_code(function: types.FunctionType, parameters: Parameters, body: str, constants: dict[str, Any],
-              follow: Callable[[tuple], Any]):
+              follow: Callable[..., Any]):
     """A code object that may take the place of the function's own, with other instructions.
 
     Args:
@@ -126,7 +140,7 @@ def make_code(function: types.FunctionType, parameters: Parameters, body: str, c
         if getattr(function, name) is not None:
             values = "".join(f"{value}, " for value in parameters.names)
             body = _FOLLOWING.format(name=name, values=values) + body
-            constants = {**constants, f"{name} of jitcore": getattr(function, name),
+            constants = {**constants, "defaults of jitcore": Defaults(function),
                          "function of jitcore": function, "follow of jitcore": follow}
     # It has the free variables of the function's, so that either may be the code of one function object.
     names = "".join(f"{name}, " for name in own.co_freevars)
@@ -143,8 +157,8 @@ def make_code(function: types.FunctionType, parameters: Parameters, body: str, c
 
 
 _FOLLOWING = """\
-        if 'function of jitcore'.{name} is not '{name} of jitcore':
-            return 'follow of jitcore'(({values}))
+        if 'function of jitcore'.{name} is not 'defaults of jitcore'.{name}:
+            return 'follow of jitcore'(({values}), 'defaults of jitcore')
 """
 _CODE = """\
 def outer():
@@ -228,13 +242,13 @@ class Dispatch(NamedTuple):
 
 
 def make_wrapper(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch,
-                 follow: Callable[[tuple], Any]) -> types.FunctionType:
+                 follow: Callable[..., Any]) -> types.FunctionType:
     """A function with the parameters, defaults and names of `function` that serves calls in its place."""
     return remake(function, make_dispatching_code(function, parameters, dispatch, follow))
 
 
 def make_dispatching_code(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch,
-                          follow: Callable[[tuple], Any]):
+                          follow: Callable[..., Any]):
     """Code for such a wrapper: all of it is of one line."""
     names = {name: f"'{name} of jitcore'" for name in Dispatch._fields}
     body = "\n".join(f"        {line}" for line in dispatch.write(names, parameters.names))

@@ -8,6 +8,7 @@ plain Python runs, and with one whose loop alone is compiled, against the uncomp
 from __future__ import annotations
 
 import math
+import pickle
 import sys
 import types
 import warnings
@@ -193,6 +194,23 @@ def test_defaults_of_the_original_of_a_helper():
         plain.__defaults__ = (k,)
         for _ in range(3):
             assert_same(k * np.ones(3), compiled(np.ones(3)))
+
+
+def test_copies_by_value():
+    """Their own defaults count, also such as have no hash."""
+    cloudpickle = pytest.importorskip("cloudpickle")
+
+    def read(x, k=np.ones(3), *, j=2.0):  # noqa: B008
+        return x * k + j
+
+    compiled = jitcore.autojit(read)
+    hash(compiled.__code__)
+    for copied in (pickle.loads(cloudpickle.dumps(compiled)), compiled):
+        for _ in range(2):
+            assert_same(read(np.ones(3)), copied(np.ones(3)))
+        copied.__wrapped__.__defaults__, copied.__wrapped__.__kwdefaults__ = (5.0,), {"j": 0.0}
+        for _ in range(3):
+            assert_same(5 * np.ones(3), copied(np.ones(3)))
 
 
 def test_jit_keeps_what_it_traced():
