@@ -1,7 +1,8 @@
 """Mutable references to arrays: `new_ref` makes one, whose elements are read and written in place.
 
 In: arrays, indices, values. Out: `Ref`s and what they hold. Inside of jitted functions each write is an
-update of a copy, and of the memory itself in what is compiled. Names and rules are those of `jax.ref`.
+update of a copy, and of the memory itself in what is compiled; jitted and mapped functions may get references
+as arguments, or use those around them. Names and rules are those of `jax.ref`.
 """
 
 from __future__ import annotations

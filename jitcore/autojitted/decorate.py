@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.exporting import export_function
-from jitcore.autojitted.function import AutojitFunction, Options
+from jitcore.autojitted.function import AutojitFunction
 from jitcore.autojitted.loops import outline_loops
+from jitcore.autojitted.options import Options
 from jitcore.autojitted.recording.purity import ORIGINAL
 from jitcore.autojitted.tiers.report import Reason, Report, Tier, make_report, warn_of
 from jitcore.process.effort import CacheInfo
@@ -30,13 +31,17 @@ def decorate(fun: Callable, options: Options) -> Callable:
     if isinstance(fun, types.MethodType):
         return types.MethodType(decorate(fun.__func__, options), fun.__self__)
     if isinstance(fun, functools.partial):
-        return functools.partial(decorate(fun.func, options), *fun.args, **fun.keywords)
+        made = functools.partial(decorate(fun.func, options))
+        made.__setstate__((made.func, fun.args, fun.keywords, vars(fun)))  # the same dicts, not copies
+        return made
     if type(fun) is np.vectorize and hasattr(fun, "pyfunc"):
-        return _decorate_function(_call_vectorized(fun), options)
+        return _decorate_function(_make_caller(fun, fun.pyfunc), options)
     if isinstance(fun, type) or not callable(fun):
         raise TypeError(f"autojit: expected a function, got {fun!r}")
     if not isinstance(fun, types.FunctionType) and isinstance(type(fun).__call__, types.FunctionType):
-        return types.MethodType(decorate(type(fun).__call__, options), fun)
+        if options.static_argnames:
+            return types.MethodType(decorate(type(fun).__call__, options), fun)
+        return _decorate_function(_make_caller(fun, type(fun).__call__), options)
     name = getattr(fun, "__qualname__", type(fun).__name__)
     code = getattr(fun, "__code__", None)
     text = "is a generator or coroutine" if code else "has no Python code"
@@ -54,20 +59,21 @@ def is_plain_function(function: Any) -> bool:
     return isinstance(function, types.FunctionType) and not function.__code__.co_flags & flags
 
 
-def _call_vectorized(vectorized: np.vectorize) -> types.FunctionType:
-    """The function that calls an object of `np.vectorize`, with its name and attributes."""
+def _make_caller(called: Callable, named: Any) -> types.FunctionType:
+    """The function that calls an object, with its attributes. named: whose name and place reports show."""
 
     def call(*args, **kwargs):
-        return vectorized(*args, **kwargs)
+        return called(*args, **kwargs)
 
-    call.__name__ = call.__qualname__ = getattr(vectorized.pyfunc, "__name__", "vectorized")
-    call.__doc__ = vectorized.__doc__
-    code = getattr(vectorized.pyfunc, "__code__", None)
-    if code is not None:  # reports name the user's place
+    call.__name__ = getattr(named, "__name__", "call")
+    call.__qualname__ = getattr(named, "__qualname__", call.__name__)
+    call.__doc__ = called.__doc__
+    code = getattr(named, "__code__", None)
+    if code is not None:
         place = {"co_filename": code.co_filename, "co_firstlineno": code.co_firstlineno}
         call.__code__ = call.__code__.replace(**place)
-    for name in ("pyfunc", "otypes", "excluded", "signature"):
-        setattr(call, name, getattr(vectorized, name))
+    for name in ("pyfunc", "otypes", "excluded", "signature") if type(called) is np.vectorize else ():
+        setattr(call, name, getattr(called, name))
     return call
 
 

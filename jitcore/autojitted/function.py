@@ -12,23 +12,23 @@ import types
 import weakref
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from jitcore.autojitted.entry import Entry, Signature, Signatures, write_checked_call
+from jitcore.autojitted.following import Following
 from jitcore.autojitted.inputs.reading import (MAX_STATIC_VALUES, NumberPolicy, Reader, Unreadable,
                                                describe_path)
 from jitcore.autojitted.inputs.specs import Spec
+from jitcore.autojitted.options import Options
 from jitcore.autojitted.recording.recorder import (Recording, call_inline, find_mixed_list, has_grown,
                                                    is_traced_call, record_call)
 from jitcore.autojitted.tiers import native
 from jitcore.autojitted.tiers.budget import (Account, Probe, find_hindrance, is_comparing, may_vary,
                                              uses_arrays)
 from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
-from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.config import config
 from jitcore.core.source import filter_traceback, format_place, raise_interruption
 from jitcore.dispatch.generated_calls import MISS
-from jitcore.dispatch.options import JitOptions
 from jitcore.events.publishing import compiling, publish, span
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort
@@ -38,30 +38,6 @@ from jitcore.rewriter.control_flow.raising import is_raised_defect
 
 #: Seconds that may go into a function that has to be compiled.
 UNLIMITED = 1e9
-
-
-class Options(NamedTuple):
-    """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled.
-    fastmath, contract, thread_work: see `dispatch.backend.CompileOptions`. placement: where programs run, as
-    options of `jit`. prints: whether programs print; else plain Python does calls that do. tuning: by which
-    tiers are chosen."""
-
-    strict: bool = False
-    static_argnames: tuple[str, ...] = ()
-    verbose: bool = False
-    fastmath: bool = False
-    contract: bool = False
-    placement: tuple[tuple[str, Any], ...] = ()
-    thread_work: int | None = None
-    prints: bool = True
-    tuning: Tuning = Tuning()
-
-    @property
-    def of_program(self) -> JitOptions:
-        """What compiles a traced program."""
-        given = (("contract", self.contract or self.fastmath), ("fastmath", self.fastmath),
-                 ("thread_work", self.thread_work))
-        return JitOptions(compiler_options=given, **dict(self.placement))
 
 
 _all_functions: weakref.WeakSet[AutojitFunction] = weakref.WeakSet()
@@ -105,7 +81,7 @@ class AutojitFunction:
         self.long_call = 0.0
         self.first_line = function.__code__.co_firstlineno
         self._outline, self._outlined, self.loops = outline, None, None
-        self.parameters = Parameters(function.__code__)
+        self.parameters, self.following = Parameters(function.__code__), Following(self)
         self.policy = NumberPolicy(options.static_argnames)
         self.signatures = Signatures(self)
         self.reasons: list[Reason] = []
@@ -117,7 +93,7 @@ class AutojitFunction:
         self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
         self._numba_obstacle: str | None = None
         self.dispatch = Dispatch(self.signatures.recent, self.serve, MISS, filter_traceback)
-        self.wrapper = make_wrapper(function, self.parameters, self.dispatch)
+        self.wrapper = make_wrapper(function, self.parameters, self.dispatch, self.following.serve)
         self.wrapper_codes = [self.wrapper.__code__]
         _all_functions.add(self)
 
@@ -147,6 +123,8 @@ class AutojitFunction:
         """Raises: what the function raises; with `strict` also NotTraceable."""
         if config.disable_jit or is_comparing():
             return self.plain(*values)
+        if self.following.has_other_parameters():
+            return self.following.serve(values)
         if is_traced_call(values):
             return call_inline(self, values)
         reader = self._make_reader()
@@ -307,6 +285,8 @@ class AutojitFunction:
 
     def _run_loops(self, values: tuple) -> Any:
         """Plain Python, with the loops compiled that can be."""
+        if self.following.has_other_parameters():
+            return self.following.serve(values)
         if self._outlined is not self.function.__code__:  # not yet, or its code was exchanged
             self._outlined = self.function.__code__
             self.loops = None if self._outline is None else self._outline(self)
@@ -402,15 +382,16 @@ class AutojitFunction:
             self.signatures.replace(old, new)
         if self.loops is not None:
             self.loops.take_up_again()
-        self._return()
+        self.serve_again()
 
-    def _return(self) -> None:
+    def serve_again(self) -> None:
         """Serves calls again, behind a time in which the function was left alone."""
         self._python_calls = self._waiting_calls = 0
         self.is_left = False
-        code = make_dispatching_code(self.function, self.parameters, self.dispatch)
+        code = make_dispatching_code(self.function, self.parameters, self.dispatch, self.following.serve)
         if self.wrapper.__code__ != code:
             self.wrapper.__code__ = code
+            self.wrapper_codes.append(code)
 
     def _note_watched(self, seconds: float) -> None:
         """Told of calls while the function is left alone."""
@@ -422,7 +403,7 @@ class AutojitFunction:
             self._unasked = 0.0
             if self._waits and self.account.can_afford():
                 self.signatures.forget_waiting()
-                self._return()
+                self.serve_again()
 
     @property
     def _waits(self) -> bool:
@@ -476,8 +457,8 @@ class AutojitFunction:
             gave_way, self.long_call = True, self.long_call or self.tuning.sure_seconds
         if waits or gave_way and may_vary(self.function):
             limit = 0.0 if waits else self.long_call
-            self.wrapper.__code__ = make_watching_code(self.function, self.parameters, run, limit,
-                                                       self._note_watched)
+            self.wrapper.__code__ = make_watching_code(
+                self.function, self.parameters, self.following.serve, run, limit, self._note_watched)
         else:
             self.wrapper.__code__ = run.__code__  # at the cost of the function itself
         self.wrapper_codes.append(self.wrapper.__code__)

@@ -256,7 +256,7 @@ class LoopFunction(AutojitFunction):
     def _run_loops(self, values: tuple) -> Any:
         return DECLINED
 
-    def _return(self) -> None:
+    def serve_again(self) -> None:
         self._python_calls = 0
         self.is_left = False
 

@@ -3,7 +3,8 @@
 In: reads and writes of a cell. Out: reads of arrays and updates of copies, which compiled programs do in
 place. A cell belongs to the trace in which it was made. Loops and branches lend the cells that their
 functions use to the traces of these: `watch_refs` finds out which those are, `lend` lets them hold a value
-inside, which the function then returns; so that jaxprs know of arrays alone.
+inside, which the function then returns; so that jaxprs know of arrays alone. Jitted and mapped functions do
+the same with cells that they get as arguments.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import JaxprTrace, Trace, Tracer, context, eval_trace, set_current_trace, to_array
+from jitcore.tree_util import tree_flatten
 
-_alive: weakref.WeakSet = weakref.WeakSet()
+#: All cells that there are.
+ALIVE: weakref.WeakSet = weakref.WeakSet()
 
 
 class _Loans(threading.local):
@@ -44,7 +47,7 @@ class Ref:
     def __init__(self, value: Array):
         self._home = context.trace
         self._value = value if self._home is eval_trace else _make_strong(value)
-        _alive.add(self)
+        ALIVE.add(self)
 
     @property
     def value(self) -> Array:
@@ -104,6 +107,21 @@ class Ref:
         with set_current_trace(home):
             self._write(change(self._value.at[index], new))
 
+    def read(self) -> Array:
+        """What it holds, for the current trace."""
+        return self._value if self._come_here() is context.trace else self[...]
+
+    def replace(self, value: Array) -> None:
+        """Lets the cell hold another array of its shape and dtype, which nobody else writes."""
+        if self._come_here() is context.trace:
+            self._write(value)
+        else:
+            self[...] = value
+
+    def describe(self) -> str:
+        """Its type, as messages show it."""
+        return f"Ref{{{self.aval.update(weak_type=False).long()}}}"
+
     def _write(self, value: Array) -> None:
         self._value = _set_weak_type(value, self._value.aval.weak_type)
 
@@ -125,7 +143,7 @@ class Ref:
         if self._home is context.trace or _is_within(context.trace, self._home, through=False):
             return self._home
         loan, kept = _loans.open[-1] if _loans.open else (None, {})
-        if loan is not context.trace:
+        if loan is None or not _is_within(context.trace, loan, through=False):
             raise NotImplementedError(
                 f"an array reference, {self.aval}, is used in a traced function in which it was not made: "
                 "pass ref[...], return the new value, and assign it")
@@ -176,25 +194,71 @@ def lend(refs: Sequence[Ref] = (), values: Sequence[Array] = ()) -> Iterator[dic
 
 def watch_refs(function: Callable, found: dict[Ref, None]) -> Callable:
     """The function, which notes the cells that it uses and has not made."""
-    if not _alive:
+    if not ALIVE:
         return function
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
         with lend() as kept:
-            result = function(*args)
+            result = function(*args, **kwargs)
             found.update(dict.fromkeys(kept))
         return result
 
     return run
 
 
+def enclose_refs(functions: Sequence[Callable], operands: tuple, name: str
+                 ) -> tuple[tuple[Callable, ...], tuple]:
+    """Functions of operands without the cells among them, which they use as variables around them, and these
+    operands. Raises: ValueError for a cell that is there twice. name: of what gets them."""
+    leaves, structure = tree_flatten(operands, _is_none) if ALIVE else ([], None)
+    refs = {place: leaf for place, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
+    if not refs:
+        return tuple(functions), operands
+    for place, ref in refs.items():
+        if any(ref is other for other in leaves[:place]):
+            raise repeated_ref_error(ref, f"among the operands of {name}")
+
+    def enclose(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def run(*operands: Any) -> Any:
+            given = tree_flatten(operands, _is_none)[0]
+            return function(*structure.unflatten([refs.get(i, leaf) for i, leaf in enumerate(given)]))
+
+        return run
+
+    others = structure.unflatten([None if i in refs else leaf for i, leaf in enumerate(leaves)])
+    return tuple(map(enclose, functions)), others
+
+
+def _is_none(node: Any) -> bool:
+    return node is None
+
+
+def repeated_ref_error(ref: Ref, where: str) -> ValueError:
+    """For one cell under two names. where: it appeared twice."""
+    return ValueError("only one reference to a mutable array may be passed as an argument to a function, but "
+                      f"the mutable array reference of type {ref.describe()} appeared twice {where}.")
+
+
+def leave_out_same(values: Sequence[Array], before: Sequence[Array]) -> list[Array | None]:
+    """The values, None for those that are the same as before."""
+    return [None if value is old else value for value, old in zip(values, before)]
+
+
 def read_refs(refs: Sequence[Ref]) -> list[Array]:
     """What the cells hold."""
-    return [_make_strong(ref[...]) for ref in refs]
+    return [_make_strong(ref.read()) for ref in refs]
 
 
 def write_refs(refs: Sequence[Ref], values: Sequence[Array]) -> None:
     """Lets the cells hold values."""
     for ref, value in zip(refs, values):
         ref[...] = value
+
+
+def replace_refs(refs: Sequence[Ref], values: Sequence[Array | None]) -> None:
+    """Lets the cells hold values of the current trace; a cell for which None stands is left as it is."""
+    for ref, value in zip(refs, values):
+        if value is not None:
+            ref.replace(value)

@@ -16,6 +16,7 @@ Modules:
     placement        Where a call runs: on which backend, on which of its devices, and how its arguments and
                      results lie there.
     program          A traced function on its way to an executable.
+    references       Mutable references as arguments of jitted functions, and as variables around them.
     signature        One call of a jitted function: its leaves, how they stand in the arguments, their avals,
                      its static values.
     tracing          Runs the user's Python function once on tracers.

@@ -18,19 +18,21 @@ import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.array import DeviceArray
 from jitcore.config import config
 from jitcore.core.jaxpr import aval_of
+from jitcore.core.refs import ALIVE
 from jitcore.core.source import locate_function
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.fast_call import FastCalls
 from jitcore.dispatch.inner import bind_inner
-from jitcore.dispatch.options import DEFAULT_OPTIONS, JitOptions, plan_arguments
+from jitcore.dispatch.options import DEFAULT_OPTIONS, ArgumentPlan, JitOptions, plan_arguments
 from jitcore.dispatch.placement import (claim_donated, constrain_leaves, delete_donated, find_movable,
                                         place_call, place_program, spread_options, warn_unusable)
 from jitcore.dispatch.program import Program
+from jitcore.dispatch.references import CapturedRefs, References, find_refs
 from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
 from jitcore.dispatch.tracing import TracedFunction, abstract_avals, trace_call
 from jitcore.events.publishing import compiling, publish
-from jitcore.process.concurrency import Lock, drop_oldest
+from jitcore.process.concurrency import Lock, cached_attribute, drop_oldest
 from jitcore.process.effort import CacheInfo
 from jitcore.transforms.batching import list_named_axes
 from jitcore.tree_util import tree_leaves
@@ -99,13 +101,25 @@ class JitFunction:
         misses: the signatures that were new.
         last_program: what was compiled last."""
 
-    def __init__(self, fun: Callable, options: JitOptions):
+    def __init__(self, fun: Callable, options: JitOptions, plan: ArgumentPlan | None = None):
         self.options, self.names_devices = options, options.names_devices
-        self.plan = plan_arguments(fun, options)
+        self.plan = plan_arguments(fun, options) if plan is None else plan
         self.misses = MissLog()
         self.fast = FastCalls()
         self._lock = Lock()
         self.clear()
+
+    @cached_attribute
+    def _references(self) -> References:
+        return References(self.plan, self._make_similar)
+
+    def _make_similar(self, fun: Callable) -> JitFunction:
+        made = JitFunction(fun, self.options, self.plan)
+        made._note_program = self._note_program  # type: ignore[method-assign]
+        return made
+
+    def _note_program(self, program: Program) -> None:
+        self.last_program = program
 
     def clear(self) -> None:
         """Forgets every traced and compiled signature."""
@@ -116,11 +130,15 @@ class JitFunction:
             self._entries: dict[tuple, Entry] = {}
             self._programs: dict[tuple, Program] = {}
             self._inner: dict[tuple, TracedFunction] = {}
+            self._captured: dict[tuple, tuple] = {}
+            self.__dict__.pop("_references", None)
             self._slow_hits = self._n_misses = self._n_traces = self._n_compiles = 0
 
     def info(self) -> CacheInfo:
         hits = self.fast.count_hits() + self._slow_hits
-        return CacheInfo(hits, self._n_misses, self._n_traces, self._n_compiles)
+        own = CacheInfo(hits, self._n_misses, self._n_traces, self._n_compiles)
+        others = self._references.functions if "_references" in self.__dict__ else ()
+        return CacheInfo(*map(sum, zip(own, *(one.info() for one in others))))
 
     # -- a call that the fast path did not serve -------------------------------------------------------------
     def call(self, fun: Callable, on_chunks: Callable | None, args: tuple, kwargs: dict) -> Any:
@@ -131,7 +149,24 @@ class JitFunction:
         chunked = getattr(sys.modules.get("dask.array"), "Array", None)
         if chunked is not None and _is_any(chunked, args, kwargs):
             return on_chunks(fun, self, args, kwargs)
+        if ALIVE and find_refs(self.plan, args, kwargs):
+            return self._references.call(fun, args, kwargs)
         call = read_call(fun, self.plan, args, kwargs)
+        captured = self._captured.get((config.trace_key, call.key)) if self._captured else None
+        if captured is not None:
+            return self._references.call(fun, args, kwargs, captured)
+        try:
+            return self._call_signature(fun, call, kwargs)
+        except CapturedRefs as found:
+            captured = self._captured[config.trace_key, call.key] = found.refs
+            drop_oldest(self._captured, config.cache_size)
+        return self._references.call(fun, args, kwargs, captured)
+
+    def call_on_arrays(self, fun: Callable, args: tuple, kwargs: dict) -> Any:
+        """A call without references. Raises: CapturedRefs where the function uses some."""
+        return self._call_signature(fun, read_call(fun, self.plan, args, kwargs), kwargs)
+
+    def _call_signature(self, fun: Callable, call: CallSignature, kwargs: dict) -> Any:
         if context.trace is not eval_trace:
             return self._call_inner(fun, call)
         for leaf in call.leaves:
@@ -155,7 +190,7 @@ class JitFunction:
         with self._lock:
             self._n_compiles += program.take_compiles()
             self._entries[key] = entry
-            self.last_program = program
+            self._note_program(program)
             drop_oldest(self._entries, config.cache_size)
         return entry
 
@@ -176,7 +211,7 @@ class JitFunction:
         key = (config.trace_key, call.structure, call.n_args, call.statics, parts, backend.name, sharding)
         program = self._programs.get(key)
         if program is None:
-            traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
+            traced = self._trace(fun, call, avals)
             if is_placed or traced.list_shardings():
                 backend, sharding = place_program(self.options, fun, call, traced, backend, sharding)
             program = Program(traced, call.donated, self.options, backend, sharding)
@@ -188,6 +223,14 @@ class JitFunction:
                 drop_oldest(self._programs, config.cache_size)
         return program
 
+    def _trace(self, fun: Callable, call: CallSignature, avals: Sequence[Any]) -> TracedFunction:
+        """Raises: CapturedRefs."""
+        refs: dict | None = {} if ALIVE else None
+        traced = trace_call(fun, call, avals, rewrite=self.options.rewrite, refs=refs)
+        if refs:
+            raise CapturedRefs(list(refs))
+        return traced
+
     # -- a call inside the tracing of another function -------------------------------------------------------
     def _call_inner(self, fun: Callable, call: CallSignature) -> Any:
         varying = [aval_of(leaf).varying for leaf in call.leaves] if context.tracks_varying else ()
@@ -198,7 +241,7 @@ class JitFunction:
             avals = call.avals
             if varying:
                 avals = [aval.update(varying=axes) for aval, axes in zip(avals, varying)]
-            traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
+            traced = self._trace(fun, call, avals)
             with self._lock:
                 self._n_traces += 1
                 # A captured tracer belongs to the present outer trace alone.

@@ -19,6 +19,7 @@ from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.jaxpr import (Atom, ClosedJaxpr, DebugInfo, DropVar, Jaxpr, Literal, ShapedArray, Var,
                                 find_shardings, is_array_like)
+from jitcore.core.refs import Ref, watch_refs
 from jitcore.core.symbolic import DimExpr, DimVar, evaluate
 from jitcore.core.symbolic_text import solve_sizes
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
@@ -92,8 +93,10 @@ class CallDebugInfo(DebugInfo):
 
 
 def trace_call(fun: Callable, call: CallSignature, avals: Sequence[ShapedArray] | None = None, *,
-               transform: str = "jit", rewrite: bool = False) -> TracedFunction:
-    """Traces `fun` for this call. avals: of the leaves, when they are not those of the call.
+               transform: str = "jit", rewrite: bool = False, refs: dict[Ref, None] | None = None
+               ) -> TracedFunction:
+    """Traces `fun` for this call. avals: of the leaves, when they are not those of the call; refs: gets the
+    references that it uses and has not made.
 
     Raises: JitcoreTypeError when the function returns something that is no array; RuntimeError under
         `no_tracing`; whatever `fun` raises."""
@@ -106,6 +109,7 @@ def trace_call(fun: Callable, call: CallSignature, avals: Sequence[ShapedArray] 
         from jitcore.rewriter.functions import rewrite_function
 
         run = rewrite_function(fun)
+    run = run if refs is None else watch_refs(run, refs)
     structure: list[tree_util.PyTreeDef | None] = []
 
     def run_flat(*tracers):
@@ -124,7 +128,7 @@ def trace_call(fun: Callable, call: CallSignature, avals: Sequence[ShapedArray] 
 def flatten_result(out: Any, info: DebugInfo) -> tuple[list, tree_util.PyTreeDef | None]:
     """Leaves and structure of what a function returned.
 
-    Raises: JitcoreTypeError naming the component that is not an array."""
+    Raises: JitcoreTypeError naming the component that is not an array; ValueError for a reference."""
     if isinstance(out, Array):
         return [out], SINGLE
     leaves, structure = tree_util.tree_flatten(out)
@@ -133,6 +137,10 @@ def flatten_result(out: Any, info: DebugInfo) -> tuple[list, tree_util.PyTreeDef
         leaves, structure = tree_util.tree_flatten(out)
         leaves = [leaf.__jax_array__() if isinstance(leaf, DimExpr) else leaf for leaf in leaves]
     for position, leaf in enumerate(leaves):
+        if isinstance(leaf, Ref):
+            raise ValueError(f"function {info.fun_name} at {info.location} traced for {info.transform} "
+                             f"returned a mutable array reference of type {leaf.describe()}, but mutable "
+                             "array references cannot be returned: return ref[...].")
         if not is_array_like(leaf):
             path, _ = tree_util.tree_leaves_with_path(out)[position]
             origin = errors.Origin(info.fun_name, info.location, info.transform)

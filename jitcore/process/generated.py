@@ -80,6 +80,7 @@ class Parameters:
         header += [*keywords, f"**{options}"] if options else keywords
         self.header = ", ".join(header)
         self._variadic, self._options = variadic, options
+        self._n_bare = code.co_posonlyargcount
         self._plain, self._keywords = plain, keywords
         self.passed = self._pass({name: name for name in self.names})
 
@@ -90,6 +91,26 @@ class Parameters:
         given += [f"**{values[self._options]}"] if self._options else []
         return ", ".join(given)
 
+    def split(self, values: Sequence[Any], *holders: Any) -> tuple[tuple, dict[str, Any]]:
+        """The arguments of a call that a wrapper has bound to these values, without the defaults of any of
+        these functions."""
+        named = dict(zip(self.names, values))
+        rest, options = named.pop(self._variadic, ()), named.pop(self._options, {})
+        given = [named.pop(name) for name in self._plain]
+        old: dict[str, list] = {name: [] for name in self.names}
+        for holder in holders:
+            defaults = holder.__defaults__ or ()
+            items = zip(self._plain[len(given) - len(defaults) :], () if rest else defaults)
+            for name, value in (*items, *(holder.__kwdefaults__ or {}).items()):
+                old.setdefault(name, []).append(value)
+        is_given = [all(value is not one for one in old[name]) for name, value in zip(self._plain, given)]
+        n_given = len(given) if all(is_given) else is_given.index(False)
+        n_given = max(n_given, sum(is_given[: self._n_bare]))
+        later = {self._plain[k]: given[k] for k in range(n_given, len(given)) if is_given[k]}
+        keywords = {name: value for name, value in named.items()
+                    if all(value is not one for one in old[name])}
+        return (*given[:n_given], *rest), later | keywords | options
+
     @functools.cached_property
     def call(self) -> Callable:
         """(function, values) -> its result."""
@@ -97,13 +118,30 @@ class Parameters:
         return Constants().define("call", "function, values", [f"return function({passed})"], __name__)
 
 
-def make_code(function: types.FunctionType, parameters: Parameters, body: str, constants: dict[str, Any]):
+class Defaults:
+    """Those of a function, as a constant of code: they may have no hash."""
+
+    __slots__ = ("__defaults__", "__kwdefaults__")
+
+    def __init__(self, function: types.FunctionType):
+        self.__defaults__, self.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+
+
+def make_code(function: types.FunctionType, parameters: Parameters, body: str, constants: dict[str, Any],
+              follow: Callable[..., Any]):
     """A code object that may take the place of the function's own, with other instructions.
 
     Args:
         body: its source, indented by 8; what is to be a constant stands in it as 'name'.
-        constants: by name."""
+        constants: by name.
+        follow: serves calls when the function's defaults are others than now."""
     own = function.__code__
+    for name in ("__defaults__", "__kwdefaults__"):
+        if getattr(function, name) is not None:
+            values = "".join(f"{value}, " for value in parameters.names)
+            body = _FOLLOWING.format(name=name, values=values) + body
+            constants = {**constants, "defaults of jitcore": Defaults(function),
+                         "function of jitcore": function, "follow of jitcore": follow}
     # It has the free variables of the function's, so that either may be the code of one function object.
     names = "".join(f"{name}, " for name in own.co_freevars)
     source = _CODE.format(header=parameters.header, body=body, names=names or "()",
@@ -118,6 +156,10 @@ def make_code(function: types.FunctionType, parameters: Parameters, body: str, c
                         co_filename=own.co_filename, co_firstlineno=own.co_firstlineno)
 
 
+_FOLLOWING = """\
+        if 'function of jitcore'.{name} is not 'defaults of jitcore'.{name}:
+            return 'follow of jitcore'(({values}), 'defaults of jitcore')
+"""
 _CODE = """\
 def outer():
     {variables}None
@@ -128,13 +170,13 @@ def outer():
 """
 
 
-def make_watching_code(function: types.FunctionType, parameters: Parameters, run: Callable, limit: float,
-                       note: Callable[[float], None]) -> types.CodeType:
+def make_watching_code(function: types.FunctionType, parameters: Parameters, follow: Callable, run: Callable,
+                       limit: float, note: Callable[[float], None]) -> types.CodeType:
     """Code that runs `run` in place of the function, and tells `note` the seconds of a call that takes longer
     than the limit. A call that raises is not noted."""
     constants = {"clock of jitcore": perf_counter, "run of jitcore": run, "note of jitcore": note,
                  "limit of jitcore": limit}
-    return make_code(function, parameters, _WATCHING.format(passed=parameters.passed), constants)
+    return make_code(function, parameters, _WATCHING.format(passed=parameters.passed), constants, follow)
 
 
 # The names of its variables are no parameters' names.
@@ -201,18 +243,19 @@ class Dispatch(NamedTuple):
         return Constants().define("dispatch", ", ".join(values), lines, module, **parts)
 
 
-def make_wrapper(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch
-                 ) -> types.FunctionType:
+def make_wrapper(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch,
+                 follow: Callable[..., Any]) -> types.FunctionType:
     """A function with the parameters, defaults and names of `function` that serves calls in its place."""
-    return remake(function, make_dispatching_code(function, parameters, dispatch))
+    return remake(function, make_dispatching_code(function, parameters, dispatch, follow))
 
 
-def make_dispatching_code(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch):
+def make_dispatching_code(function: types.FunctionType, parameters: Parameters, dispatch: Dispatch,
+                          follow: Callable[..., Any]):
     """Code for such a wrapper: all of it is of one line."""
     names = {name: f"'{name} of jitcore'" for name in Dispatch._fields}
     body = "\n".join(f"        {line}" for line in dispatch.write(names, parameters.names))
     constants = {f"{name} of jitcore": value for name, value in dispatch._asdict().items()}
-    code = make_code(function, parameters, body, constants)
+    code = make_code(function, parameters, body, constants, follow)
     table, left = bytearray(), len(code.co_code) // 2
     while left > 0:  # entries of a line without columns, each for 8 instructions at most
         table += bytes((_NO_COLUMNS | min(left, 8) - 1, 0 if table else 2))

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.entry import Entry
-from jitcore.autojitted.function import UNLIMITED, AutojitFunction, Options
+from jitcore.autojitted.function import UNLIMITED, AutojitFunction
 from jitcore.autojitted.inputs.guards import ClassGuard
 from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
+from jitcore.autojitted.options import Options
 from jitcore.autojitted.recording.purity import OWN_MODULES
 from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason

@@ -20,6 +20,7 @@ from jitcore.core import source
 from jitcore.core.jaxpr import (ClosedJaxpr, DebugInfo, Equation, Var, aval_of, eval_jaxpr, is_array_like,
                                 slice_eqns)
 from jitcore.core.primitive import Primitive, registry
+from jitcore.core.refs import Ref, leave_out_same, lend, read_refs, replace_refs, watch_refs
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.transforms.call_rules import batch_call, call_traits, jvp_call, transpose_call
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
@@ -64,7 +65,10 @@ def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True, poli
         for leaf in leaves:
             if not is_array_like(leaf):
                 raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid jitcore type")
-        closed, consts, out_tree = _trace_call(fun, call, leaves, in_tree)
+        refs: dict = {}
+        closed, consts, out_tree = _trace_call(fun, watch_refs(call, refs), leaves, in_tree)
+        if refs:
+            return _call_with_refs(list(refs), call, args, kwargs, prevent_cse, policy)
         params = {"prevent_cse": prevents, "differentiated": False, "policy": policy}
         outs = remat_primitive.bind(*consts, *leaves, jaxpr=closed, **params)
         return out_tree.unflatten(outs)
@@ -94,6 +98,20 @@ def _fix_static(fun: Callable, numbers: tuple, names: tuple, args: tuple, kwargs
 
     others = tuple(arg for place, arg in enumerate(args) if place not in fixed)
     return call, others, {name: value for name, value in kwargs.items() if name not in fixed_names}
+
+
+def _call_with_refs(refs: Sequence[Ref], call: Callable, args: tuple, kwargs: dict, prevent_cse,
+                    policy: Policy | None) -> Any:
+    """What references hold is an argument, and a result where it changes."""
+
+    @functools.wraps(call)
+    def run(values, *args, **kwargs):
+        with lend(refs, values):
+            return call(*args, **kwargs), leave_out_same(read_refs(refs), values)
+
+    result, values = checkpoint(run, prevent_cse=prevent_cse, policy=policy)(read_refs(refs), *args, **kwargs)
+    replace_refs(refs, values)
+    return result
 
 
 def _trace_call(fun: Callable, call: Callable, leaves: Sequence, in_tree):

@@ -15,6 +15,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.jaxpr import DebugInfo, aval_of, is_array_like
+from jitcore.core.refs import Ref, read_refs, repeated_ref_error, replace_refs
 from jitcore.core.trace import to_array
 from jitcore.errors import arguments
 from jitcore.transforms.batching import BatchAxis, add_axis, move_axis, run_batched
@@ -89,23 +90,29 @@ def _check_axes(in_axes, out_axes) -> None:
 # -- arguments ----------------------------------------------------------------------------------------------
 class _Operand(NamedTuple):
     """One leaf of the arguments. axis: that is mapped, None for none; value: with that axis first, the leaf
-    itself for none."""
+    itself for none; of a reference, what it holds."""
 
     leaf: Any
     axis: int | None
     value: Any
+
+    @property
+    def is_ref(self) -> bool:
+        """Whether it is a reference each of whose parts is one of an element."""
+        return self.axis is not None and isinstance(self.leaf, Ref)
 
 
 def _read_operand(leaf, axis: int | None) -> _Operand:
     """Raises: TypeError for a mapped leaf that is no array; ValueError where it lacks the axis."""
     if axis is None:
         return _Operand(leaf, None, leaf)
-    if not is_array_like(leaf):
+    array = leaf.read() if isinstance(leaf, Ref) else leaf
+    if not is_array_like(array):
         raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid jitcore type")
-    shape = aval_of(leaf).shape
+    shape = aval_of(array).shape
     if not -len(shape) <= axis < len(shape):
         raise arguments.mapped_axis_error(axis, shape)
-    return _Operand(leaf, axis, move_axis(to_array(leaf), axis % len(shape), 0))
+    return _Operand(leaf, axis, move_axis(to_array(array), axis % len(shape), 0))
 
 
 def _find_size(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis_size):
@@ -146,16 +153,27 @@ def _name_leaves(fun: Callable, in_tree: PyTreeDef) -> Iterator[str]:
 def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: BatchAxis, out_axes) -> Any:
     found: dict[str, Any] = {}
 
+    refs = [operand for operand in operands if operand.is_ref]
+    for number, operand in enumerate(refs):
+        if any(operand.leaf is other.leaf for other in refs[:number]):
+            raise repeated_ref_error(operand.leaf, "among the arguments of a mapped function")
+
     def run_flat(*elements):
+        elements = [Ref(x) if operand.is_ref else x for x, operand in zip(elements, operands)]
         args, kwargs = in_tree.unflatten(elements)
         outs, found["tree"] = tree_flatten(fun(*args, **kwargs))
         found["empty"] = [out if getattr(out, "dtype", None) == dtypes.float0 else None for out in outs]
-        return [_check_output(out) if empty is None else 0
-                for out, empty in zip(outs, found["empty"])]
+        values = read_refs([x for x, operand in zip(elements, operands) if operand.is_ref])
+        return [*values, *[_check_output(out) if empty is None else 0
+                           for out, empty in zip(outs, found["empty"])]]
 
     info = DebugInfo(*source.locate_function(fun), "vmap", None)
     mapped = [operand.axis is not None for operand in operands]
     outs, batched = run_batched(run_flat, axis, [operand.value for operand in operands], mapped, info)
+    replace_refs([operand.leaf for operand in refs],
+                 [_place_axis(out, flag, operand.axis, axis.size)
+                  for out, flag, operand in zip(outs, batched, refs)])
+    outs, batched = outs[len(refs) :], batched[len(refs) :]
     out_tree: PyTreeDef = found["tree"]
     targets = flatten_axes("vmap out_axes", out_tree, out_axes)
     for position, (flag, target) in enumerate(zip(batched, targets)):

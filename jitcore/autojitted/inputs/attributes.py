@@ -65,7 +65,11 @@ class Attributes:
         if kind is types.ModuleType:  # that the code has imported itself
             return getattr(self.captures.view(owner), name)
         if issubclass(kind, enum.Enum):
-            return _check_constant(getattr(owner, name), owner, name)
+            value = _check_constant(getattr(owner, name), owner, name)
+            if name not in ("value", "name"):  # which belong to the member
+                own = vars(owner)
+                self.captures.guard(own, f"{{owner}}.get({name!r}, ABSENT)", own.get(name, ABSENT))
+            return value
         if not is_user_class(kind):
             return getattr(owner, name)
         value = self._read_object(owner, kind, name)

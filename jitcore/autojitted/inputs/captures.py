@@ -170,6 +170,7 @@ class Captures:
         if made is None:
             self._guards.add_code(function)
             self._guards.add_code(called)
+            self._guard_original(function, called)
             made = self._make(function)
             made.__defaults__ = self._enter_defaults(called)
             made.__kwdefaults__ = self._enter_keyword_defaults(called)
@@ -183,6 +184,13 @@ class Captures:
                                   function.__name__, None, closure or None)
         made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         return made
+
+    def _guard_original(self, function: types.FunctionType, called: types.FunctionType) -> None:
+        """The defaults of a function that an autojitted one, which is called, was made of."""
+        if called is not function:
+            for name in ("__defaults__", "__kwdefaults__"):
+                if getattr(function, name) is not None:
+                    self.guard(function, f"{{owner}}.{name}", getattr(function, name))
 
     def _enter_defaults(self, function: types.FunctionType) -> tuple | None:
         if function.__defaults__ is None:

@@ -94,6 +94,7 @@ def find_original(function: types.FunctionType) -> types.FunctionType:
     state = function.__dict__.get("__jitcore_autojit_state__")
     if state is None or all(function.__code__ is not code for code in state.wrapper_codes):
         return function  # its code was exchanged
+    state.following.catch_up()
     return state.function
 
 
@@ -322,6 +323,7 @@ class Callables:
         return made
 
     def _call_vectorized(self, callee: np.vectorize, /, *args: Any, **kwargs: Any) -> Any:
+        self._captures.guard(callee, "{owner}.pyfunc", callee.pyfunc)
         if may_enter(callee.pyfunc):
             self._captures.effects.arm()
         return find_vectorized(callee)(*args, **kwargs)

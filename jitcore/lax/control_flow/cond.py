@@ -17,7 +17,7 @@ from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray, Var, aval_of, eval_jaxpr
-from jitcore.core.refs import lend, read_refs, watch_refs, write_refs
+from jitcore.core.refs import enclose_refs, lend, read_refs, watch_refs, write_refs
 from jitcore.core.trace import to_numpy
 from jitcore.errors import arguments
 from jitcore.lax import elementwise
@@ -127,6 +127,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand:
     operands = _merge_operand(operands, operand)
     message = "lax.cond: true_fun and false_fun arguments should be callable."
     control.check_callable(message, true_fun, false_fun)
+    (true_fun, false_fun), operands = enclose_refs((true_fun, false_fun), operands, "cond")
     aval = control.as_scalar("Pred", pred)
     if dtypes.is_complex(aval.dtype):
         raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype.name}.")
@@ -164,7 +165,7 @@ def switch(index, branches: Sequence[Callable], *operands: Any, operand: Any = _
     aval = control.as_scalar("Branch index", index)
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(f"Index type must be an integer, got {index!r} as {aval.dtype.name}")
-    branches = tuple(branches)
+    branches, operands = enclose_refs(branches, operands, "switch")
     if not branches:
         raise ValueError("Empty branch sequence")
     if len(branches) == 1:
