@@ -393,3 +393,17 @@ def test_samples_lie_where_they_are_asked_for(name):
     np.testing.assert_array_equal(draw(random.key(0), *given, **shaped, out_sharding=sharding), draw(random.key(0), *given, **shaped))
     with pytest.raises((ValueError, TypeError)):
         draw(random.key(0), *given, **shaped, out_sharding="x")
+
+
+@pytest.mark.parametrize("name, parameters", [
+    ("weibull_min", (1.0, 2.0)), ("gamma", (2.0,)), ("normal", ()), ("t", (3.0,)), ("beta", (1.0, 2.0)), ("bernoulli", ()),
+    ("double_sided_maxwell", (0.0, 1.0)), ("poisson", (2.0,)), ("ball", (2,)), ("maxwell", ())])
+@pytest.mark.parametrize("make_shape", [lambda: [3], lambda: [np.int64(3)], lambda: np.array([3]), lambda: (),
+                                        lambda: iter([3]), lambda: (n for n in (2, 3))])
+def test_shapes_are_read_once(name, parameters, make_shape):
+    def draw(lib):
+        try:
+            return getattr(lib, name)(lib.key(0), *parameters, shape=make_shape()).shape
+        except TypeError:
+            return TypeError
+    assert draw(random) == draw(jax.random)

@@ -85,8 +85,15 @@ def triu(m, k: int = 0):
 
 # -- diagonals ----------------------------------------------------------------------------------------------
 def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
-    """The diagonal of two axes, as the last axis. Same as: `numpy.diagonal`."""
+    """The diagonal of two axes, as the last axis; a square matrix's main one is not weakly typed. Same
+    as: `numpy.diagonal`."""
     a = ensure_array("diagonal", a)
+    result = _read_diagonal(a, offset, axis1, axis2)
+    is_main = a.ndim == 2 and a.shape[0] == a.shape[1] and offset == 0 and a.dtype != dtypes.bool_
+    return convert_dtype(result, a.dtype) if is_main else result
+
+
+def _read_diagonal(a, offset: int, axis1: int, axis2: int) -> Array:
     if a.ndim < 2:
         raise ValueError("diagonal requires an array of at least two dimensions.")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
@@ -97,7 +104,7 @@ def diagonal(a, offset: int = 0, axis1: int = 0, axis2: int = 1):
 
 def trace(a, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out=None):
     """Sum of a diagonal. Same as: `numpy.trace`."""
-    return reductions.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+    return reductions.sum(_read_diagonal(ensure_array("trace", a), offset, axis1, axis2), -1, dtype, out)
 
 
 def diag(v, k: int = 0):

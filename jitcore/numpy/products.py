@@ -219,7 +219,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
     target = canonicalize_axis(axisc, out.ndim)
     order = list(range(out.ndim - 1))
     order.insert(target, out.ndim - 1)
-    return _permute(out, order)
+    return convert_dtype(_permute(out, order), out.dtype)
 
 
 # -- einsum -------------------------------------------------------------------------------------------------

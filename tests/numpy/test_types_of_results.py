@@ -21,6 +21,10 @@ EXPRESSIONS = """
     jnp.arange(4).at[jnp.array([2, 2])].divide(2);jnp.arange(4).at[jnp.array([2, 2])].power(2)
     lax.fori_loop(jnp.uint8(0), jnp.uint8(3), lambda i, x: x + 100 * i, 0)
     lax.fori_loop(np.int16(1), jnp.int32(3), lambda i, x: i, 0);lax.fori_loop(0, 2, lambda i, x: x + i, jnp.int8(0))
+    jnp.hypot(w, w);jnp.hypot(w, 1.0);jnp.hypot(3, 4.0);jnp.hypot(i, i);jnp.hypot(w[0], w[1]);jnp.hypot(w[:0], 1)
+    jnp.cross(w, w);jnp.cross(i, i);jnp.cross(w[:2], w);jnp.cross(w[:2], w[:2]);jnp.cross(w, s);jnp.cross(M, w)
+    jnp.diagonal(M);jnp.diagonal(M, 1);jnp.diagonal(M[:2]);jnp.diagonal(M[None]);jnp.diag(M);jnp.diag(M, 1);jnp.trace(M, 1)
+    jnp.diagonal(s[:, None] > s);jnp.linalg.diagonal(M)
     lax.ragged_dot(M, M[None], jnp.array([3.0]))
 """.replace("\n", ";").split(";")
 EXPRESSIONS = [text.strip() for text in EXPRESSIONS if text.strip()]

@@ -75,7 +75,8 @@ def hypot(x, y, /):
     infinity = larger.dtype.type(np.inf)
     # Whatever the other one is, also where that is NaN.
     is_infinite = bitwise_or(*(apply_elementwise(lax.eq.primitive, (v, infinity)) for v in (x, y)))
-    return convert_dtype(apply_select(is_infinite, infinity, scaled), larger.dtype, larger.weak_type)
+    weak = larger.weak_type and larger.ndim == 0
+    return convert_dtype(apply_select(is_infinite, infinity, scaled), larger.dtype, weak)
 
 
 __all__ = ["hypot", "logaddexp", "logaddexp2"]
