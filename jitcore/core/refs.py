@@ -21,7 +21,7 @@ from jitcore.array import Array
 from jitcore.core.jaxpr import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import JaxprTrace, Trace, Tracer, context, eval_trace, set_current_trace, to_array
-from jitcore.tree_util import tree_flatten
+from jitcore.tree_util import PyTreeDef, tree_flatten
 
 #: All cells that there are.
 ALIVE: weakref.WeakSet = weakref.WeakSet()
@@ -211,18 +211,16 @@ def enclose_refs(functions: Sequence[Callable], operands: tuple, name: str
                  ) -> tuple[tuple[Callable, ...], tuple]:
     """Functions of operands without the cells among them, which they use as variables around them, and these
     operands. Raises: ValueError for a cell that is there twice. name: of what gets them."""
-    leaves, structure = tree_flatten(operands, _is_none) if ALIVE else ([], None)
+    leaves, structure = flatten_arguments(operands) if ALIVE else ([], None)
     refs = {place: leaf for place, leaf in enumerate(leaves) if isinstance(leaf, Ref)}
     if not refs:
         return tuple(functions), operands
-    for place, ref in refs.items():
-        if any(ref is other for other in leaves[:place]):
-            raise repeated_ref_error(ref, f"among the operands of {name}")
+    refuse_repeated(list(refs.values()), f"among the operands of {name}")
 
     def enclose(function: Callable) -> Callable:
         @functools.wraps(function)
         def run(*operands: Any) -> Any:
-            given = tree_flatten(operands, _is_none)[0]
+            given = flatten_arguments(operands)[0]
             return function(*structure.unflatten([refs.get(i, leaf) for i, leaf in enumerate(given)]))
 
         return run
@@ -231,14 +229,18 @@ def enclose_refs(functions: Sequence[Callable], operands: tuple, name: str
     return tuple(map(enclose, functions)), others
 
 
-def _is_none(node: Any) -> bool:
-    return node is None
+def flatten_arguments(arguments: Any) -> tuple[list, PyTreeDef]:
+    """The leaves, None among them, which may stand in the place of a cell, and their structure."""
+    return tree_flatten(arguments, lambda node: node is None)
 
 
-def repeated_ref_error(ref: Ref, where: str) -> ValueError:
-    """For one cell under two names. where: it appeared twice."""
-    return ValueError("only one reference to a mutable array may be passed as an argument to a function, but "
-                      f"the mutable array reference of type {ref.describe()} appeared twice {where}.")
+def refuse_repeated(refs: Sequence[Ref], where: str) -> None:
+    """Raises: ValueError where one cell has two names. where: it appears twice."""
+    for number, ref in enumerate(refs):
+        if ref in refs[:number]:
+            raise ValueError("only one reference to a mutable array may be passed as an argument to a "
+                             f"function, but the mutable array reference of type {ref.describe()} appeared "
+                             f"twice {where}.")
 
 
 def leave_out_same(values: Sequence[Array], before: Sequence[Array]) -> list[Array | None]:

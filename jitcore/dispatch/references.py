@@ -13,12 +13,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.core.refs import Ref, leave_out_same, lend, read_refs, replace_refs
+from jitcore.core.refs import Ref, flatten_arguments, leave_out_same, lend, read_refs, replace_refs
 from jitcore.core.source import locate_function
 from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import ArgumentPlan
 from jitcore.dispatch.signature import name_positions
-from jitcore.tree_util import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path
+from jitcore.tree_util import PyTreeDef, keystr, tree_leaves_with_path
 
 __all__ = ["CapturedRefs", "References", "find_refs"]
 
@@ -37,16 +37,12 @@ class CapturedRefs(NotImplementedError):
 _VALUES = "values of references"
 
 
-def _is_none(node: Any) -> bool:
-    return node is None
-
-
 def _flatten(plan: ArgumentPlan, args: tuple, kwargs: dict) -> tuple[list, PyTreeDef]:
     """The leaves of arguments that are not static, None among them, and their structure."""
     static = plan.find_static(len(args)) if plan.static_nums else ()
     by_position = {i: arg for i, arg in enumerate(args) if i not in static}
     by_name = {name: arg for name, arg in kwargs.items() if name not in plan.static_names}
-    return tree_flatten((by_position, by_name), _is_none)
+    return flatten_arguments((by_position, by_name))
 
 
 def _replace(args: tuple, kwargs: dict, structure: PyTreeDef, leaves: Sequence) -> tuple[tuple, dict]:

@@ -15,7 +15,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.jaxpr import DebugInfo, aval_of, is_array_like
-from jitcore.core.refs import Ref, read_refs, repeated_ref_error, replace_refs
+from jitcore.core.refs import Ref, read_refs, refuse_repeated, replace_refs
 from jitcore.core.trace import to_array
 from jitcore.errors import arguments
 from jitcore.transforms.batching import BatchAxis, add_axis, move_axis, run_batched
@@ -154,9 +154,7 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
     found: dict[str, Any] = {}
 
     refs = [operand for operand in operands if operand.is_ref]
-    for number, operand in enumerate(refs):
-        if any(operand.leaf is other.leaf for other in refs[:number]):
-            raise repeated_ref_error(operand.leaf, "among the arguments of a mapped function")
+    refuse_repeated([operand.leaf for operand in refs], "among the arguments of a mapped function")
 
     def run_flat(*elements):
         elements = [Ref(x) if operand.is_ref else x for x, operand in zip(elements, operands)]

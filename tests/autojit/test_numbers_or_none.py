@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
 
 import jitcore
+from jitcore.errors import AutojitWarning
 from tests.autojit.checking import check
 
 X = np.array([0.5, -1.0, 2.0, 0.25, 3.0, -0.5, 1.0, 2.5, 1.5, -2.0])
@@ -122,6 +124,15 @@ def take(x):
     return x[k], x[:k].sum(), x[k:].sum()
 
 
+def cut(x, kind):
+    """Floats are no bounds of slices, None is one."""
+    k = None
+    for i in range(len(x)):
+        if x[i] > 2:
+            k = kind(i)
+    return x[:k].sum()
+
+
 def mix(x, n):
     value = None
     for i in range(n):
@@ -136,7 +147,8 @@ def mix(x, n):
 
 CASES = [(find_least, X), (find_least, EMPTY), (find_least, [3, 1, 2]), (find_first, X, 2.2), (find_first, X, 9.0), (find_last, X, 0.0),
          (find_last, X, 9.0), (trace, 20, np.array([1.0, 0.5, 2.0])), (sum_steps, X), (sum_steps, EMPTY), (count_rises, X),
-         (compare_with_none, X), (forget, X), (forget, X[:3]), (show, X), (show, X - 9), (compute, X), (take, X), (mix, X, 7), (mix, X, 8),
+         (compare_with_none, X), (forget, X), (forget, X[:3]), (show, X), (show, X - 9), (compute, X), (take, X), (cut, X, int), (cut, X, np.int64), (cut, X - 9, int),
+         (mix, X, 7), (mix, X, 8),
          (mix, X, 9)]
 
 
@@ -165,6 +177,20 @@ def test_none_where_a_number_is_needed_is_pythons_error(use, name):
         compiled(X, 9.0)
     assert type(found.value).__name__ == name == type(wanted.value).__name__
     assert str(found.value) == str(wanted.value)
+
+
+@pytest.mark.parametrize("shift", [0, 9])
+def test_floats_and_none_as_bounds_of_slices(shift):
+    """Which is left to Python: there the floats are an error, and None is not."""
+    def run(function):
+        try:
+            return function(X - shift, float)
+        except TypeError as error:
+            return str(error)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AutojitWarning)
+        assert run(jitcore.autojit(cut)) == run(cut)
 
 
 @pytest.mark.parametrize("function, count", [(find_least, 4), (sum_steps, 3), (forget, 2)])

@@ -206,17 +206,14 @@ class Mixed(WithoutValue, CompoundHandle):
     def as_index(self) -> Any:
         """As an index of an axis: ints of every type are one, floats an error where it is one. Raises:
         NotTraceable for others."""
-        if self.kinds[0] == NONE:
-            number = self.narrow()
-            return number if type(number) is not Mixed else number.as_index()
-        letters = [kind.aval.dtype.kind for kind in self.kinds]
-        if not set(letters) & set("iu") or not set(letters) <= set("iuf"):
+        letters = {kind.aval.dtype.kind for kind in self.kinds if kind != NONE}
+        if not letters & set("iu") or not letters <= set("iuf"):
             raise not_traceable("a number is an int on one way only, and used as an index")
-        for place, letter in enumerate(letters):
-            if letter == "f":
+        self.narrow()
+        for place, kind in enumerate(self.kinds):
+            if kind.aval.dtype.kind == "f":
                 fail(self.is_kind(place), IndexError("only integers are valid indices"))
         return Number(int, cast_raw(self.raw if self.whole is None else self.whole, dtypes.int64))
-
 
     def __repr__(self) -> str:
         return f"Traced<{' or '.join(map(_name_kind, self.kinds))}>"
