@@ -43,7 +43,8 @@ class _Writer:
         """An expression of a variable that is no None here."""
         return self.choose([f"{name}", f"abs({name})", f"-{name}", f"{name} * 2", f"min({name}, v)", f"max(1, {name})",
                             f"float({name})", f"int({name})", f"v - {name}", f"{name} + {self.number()}", f"x[0] + {name}",
-                            f"np.abs({name})", f"np.maximum({name}, v)", f"round({name})"])
+                            f"np.abs({name})", f"np.maximum({name}, v)", f"round({name})",
+                            f"len(x[:{name}])", f"len(x[{name}:])"])
 
     # -- statements -----------------------------------------------------------------------------------------
     def block(self, indent: str, depth: int, in_loop: bool) -> None:
