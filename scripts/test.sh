@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Lint and test, in environments that are made on the first run: all steps, whatever one of them says.
 # --changed [BASE]: only tests that the difference to BASE (HEAD, unless given) can touch. Other arguments go to pytest.
-set -uo pipefail
 # shellcheck disable=SC2086
+set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
 # Dozens of processes that tests start would compile all modules of jitcore anew.
