@@ -8,6 +8,8 @@ calls is rewritten when it is called.
 from __future__ import annotations
 
 import functools
+import gc
+import inspect
 import types
 import warnings
 import weakref
@@ -25,6 +27,7 @@ from jitcore.rewriter.bytecode.instructions import (Unsupported, count_arguments
                                                     is_generator)
 from jitcore.rewriter.bytecode.versions import OPCODES, SUPPORTED, VERSION
 from jitcore.rewriter.control_flow.driver import Driver
+from jitcore.rewriter.control_flow.iterators import TracedIterator
 from jitcore.rewriter.control_flow.loops import trace_loop
 from jitcore.rewriter.handles import UNDEFINED, Mode, current
 from jitcore.rewriter.journal import logs
@@ -34,11 +37,14 @@ from jitcore.rewriter.operations import texts
 from jitcore.rewriter.operations.hooks import Hooks
 from jitcore.rewriter.operations.redirects import REDIRECTS
 from jitcore.rewriter.operations.texts import find_method
+from jitcore.rewriter.writing.folded import count_sites, write_fold
 from jitcore.rewriter.writing.resumable import HookedWriter, Suspended, Template
 
 _KEPT = "__jitcore_rewritten__"
 #: A function with this attribute is never rewritten.
 _MARK = "__jitcore_original__"
+#: Where a generator function with hooks has the one without.
+_HOOKED = "__jitcore_hooked__"
 #: Steps of finding what is called, and of a call of rewritten code.
 _CALL, _ACTIVATION = 8, 20
 
@@ -152,10 +158,45 @@ def _hook(function: types.FunctionType) -> types.FunctionType:
     """A generator function with hooks."""
     code = function.__code__
     try:
-        return remake(function, _hook_generator(code, code.co_filename))
+        made = remake(function, _hook_generator(code, code.co_filename))
     except Unsupported as reason:
         current.mode.refuse_unhooked(function, str(reason))
         return function
+    made.__dict__[_HOOKED] = function
+    return made
+
+
+def find_fold(generator: Any, consumer: Callable) -> Callable[[Any], Any] | None:
+    """What a builtin does with all of a generator, as a function of the result of no element whose loops may
+    be those of a program; the generator is at its end then. None where the builtin can go through it, or has
+    to: one that has begun, is sent values, or handles exceptions; and for all else than generators.
+
+    consumer: a key of `folded.FOLDS`."""
+    if type(generator) is not types.GeneratorType:
+        return None
+    functions = [one for one in gc.get_referents(generator) if type(one) is types.FunctionType]
+    function = functions[0].__dict__.get(_HOOKED) if functions else None
+    if function is None or inspect.getgeneratorstate(generator) != inspect.GEN_CREATED:
+        return None
+    code, given = function.__code__, generator.gi_frame.f_locals
+    is_short = not isinstance(given.get(".0", function), (TracedIterator, types.FunctionType))
+    try:
+        if is_short and count_sites(code, code.co_filename) == 1:
+            return None
+        folded = write_fold(code, code.co_filename, consumer)
+    except Unsupported:
+        return None
+    made = types.FunctionType(folded, function.__globals__, function.__name__, None, function.__closure__)
+    arguments = [given[name] for name in code.co_varnames[: count_arguments(code)]]
+    generator.close()
+
+    def fold(result: Any) -> Any:
+        try:
+            return _rewrite(made, True)(*arguments, result)
+        except StopIteration as error:
+            raise RuntimeError("generator raised StopIteration") from error
+
+    return fold
 
 
 def _rewrite_wrapped(wrapper: types.FunctionType) -> types.FunctionType:

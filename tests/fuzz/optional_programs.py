@@ -21,7 +21,19 @@ class _Writer:
 
     # -- expressions ----------------------------------------------------------------------------------------
     def number(self) -> str:
+        if self.random.random() < 0.05:
+            return self.folded(self.choose(["v", "i", "k", "0.5"]))
         return self.choose(["v", "v * 2", "v - 1", "i", "n", "0", "0.5", "k", "x[i]", "x[0]", "int(v)", "True"])
+
+    def folded(self, name: str) -> str:
+        """What a builtin makes of a generator."""
+        condition = self.choose(["", f" if w > {name}", f" if {name} and w != {name}", " if j % 3"])
+        element = self.choose(["w", "w * 2", f"w - {name}", "j", f"(w if w > {name} else j)"])
+        function = self.choose(["sum", "sum", "any", "all", "min", "max", "len"])
+        loops = f"({element} for j, w in enumerate(x[:{self.choose(['i', 'n', '7'])}]){condition})"
+        if function == "len":
+            return f"len(list{loops})"
+        return f"{function}({loops}, default=1)" if function in ("min", "max") else f"{function}{loops}"
 
     def maybe(self) -> str:
         """A number or None."""
@@ -44,7 +56,7 @@ class _Writer:
         return self.choose([f"{name}", f"abs({name})", f"-{name}", f"{name} * 2", f"min({name}, v)", f"max(1, {name})",
                             f"float({name})", f"int({name})", f"v - {name}", f"{name} + {self.number()}", f"x[0] + {name}",
                             f"np.abs({name})", f"np.maximum({name}, v)", f"round({name})",
-                            f"len(x[:{name}])", f"len(x[{name}:])"])
+                            f"len(x[:{name}])", f"len(x[{name}:])", self.folded(name)])
 
     # -- statements -----------------------------------------------------------------------------------------
     def block(self, indent: str, depth: int, in_loop: bool) -> None:

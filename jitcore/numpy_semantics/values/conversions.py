@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -29,10 +30,13 @@ from jitcore.numpy_semantics.values.promotion import (SUPPORTED, as_operand, cas
                                                       to_raw)
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import for_handles
+from jitcore.rewriter.bytecode.versions import IS_SUM_COMPENSATED
 from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator
+from jitcore.rewriter.functions import find_fold
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import refuse_changes
 from jitcore.rewriter.operations.texts import Text
+from jitcore.rewriter.writing import folded
 
 _BOOL = np.dtype(bool)
 
@@ -153,8 +157,15 @@ def select(condition: Any, one: Any, other: Any) -> Any:
     return mixed.select(predicate, one, other)
 
 
+_NOT_GIVEN = object()
+
+
 def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
     def choose(*values, **options):
+        if len(values) == 1 and not options.keys() - {"default"}:
+            fold = find_fold(values[0], plain)
+            if fold is not None:
+                return _find_best(plain, fold(None), options.get("default", _NOT_GIVEN))
         if len(values) == 1 and isinstance(values[0], ListHandle) and not options:
             find = np.min if plain is builtins.min else np.max
 
@@ -177,6 +188,17 @@ def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
 
     choose.__name__ = plain.__name__
     return choose
+
+
+def _find_best(plain: Callable, best: Any, default: Any) -> Any:
+    """What `min` and `max` give for a generator. best: of its elements, None where it has none."""
+    if mixed.may_be_none(best):
+        if default is _NOT_GIVEN:
+            return mixed.narrow(best)
+        return select(Number(bool, best.is_kind(0)), default, best.as_number())
+    if best is not None:
+        return best
+    return plain((), **({} if default is _NOT_GIVEN else {"default": default}))
 
 
 def _is_vector(x: Any) -> bool:
@@ -224,15 +246,54 @@ def _sum_array(array: NDArray) -> Any:
 
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    if (fold := find_fold(iterable, sum)) is not None:
+        return fold(start)
     if isinstance(iterable, ListHandle):
         return start + _reduce_list(iterable, _sum_array, "sum")
     if _is_vector(iterable) and iterable.dtype.kind in "fc":
         return np.sum(iterable) + start if iterable.size else start
-    return sum(iterable, start)
+    items = iterable if isinstance(iterable, (list, tuple)) else list(iterable)
+    if not IS_SUM_COMPENSATED or not any(map(_is_handle, items)):
+        return sum(items, start)
+    return _finish_sum(*functools.reduce(lambda found, x: _add_kinds(*found, x), items, (start, 0.0)))
+
+
+def _add(total: Any, lost: Any, x: Any) -> tuple[Any, Any]:
+    """A step of `sum` that carries along what additions of Python's floats lose.
+
+    Source: A. Neumaier, Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen, 1974."""
+    found = total + x
+    if type_of(total) is not float or type_of(x) is not float:
+        return found, lost
+    smaller = select(abs(total) >= abs(x), (total - found) + x, (x - found) + total)
+    return found, lost + smaller
+
+
+def _add_kinds(total: Any, lost: Any, x: Any) -> tuple[Any, Any]:
+    return mixed.distribute(lambda total, x: _add(total, lost, x), total, x)
+
+
+def _finish_sum(total: Any, lost: Any) -> Any:
+    if type_of(total) is not float or isinstance(lost, float) and not lost:
+        return total
+    return select(abs(lost) < math.inf, total + lost, total)
+
+
+def _list(*args, **kwargs):
+    """`list(x)`."""
+    fold = find_fold(args[0], list) if len(args) == 1 and not kwargs else None
+    return list(*args, **kwargs) if fold is None else fold(None)
+
+
+#: References that a call of a function has of an argument that nobody else has, when rewritten code calls it.
+_ONLY_PASSED = (lambda x: sys.getrefcount(x))(object()) + 1
 
 
 def _define_quantifier(plain: Callable, joint: Callable) -> Callable:
     def call(iterable):
+        is_last = sys.getrefcount(iterable) <= _ONLY_PASSED  # nobody goes on behind what decides
+        if (fold := find_fold(iterable, plain) if is_last else None) is not None:
+            return fold(plain is all)
         if _is_vector(iterable):
             return bool_of((np.any if plain is any else np.all)(iterable))
         if isinstance(iterable, TracedIterator) or not isinstance(iterable, Iterable):
@@ -322,7 +383,8 @@ REDIRECTS: dict[Any, Callable] = {
     bool: bool_of, isinstance: _isinstance, len: _len, type: _type, hasattr: _hasattr,
     min: _define_extremum(builtins.min, operator.lt), max: _define_extremum(builtins.max, operator.gt),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
-    sum: _sum, ord: ord_of, chr: chr_of, sys.exit: exit_program,
+    sum: _sum, folded.add: _add_kinds, folded.finish_sum: _finish_sum, list: _list, ord: ord_of, chr: chr_of,
+    sys.exit: exit_program,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,
     **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED}}

@@ -187,9 +187,14 @@ class Mixed(WithoutValue, CompoundHandle):
     # -- its types -------------------------------------------------------------------------------------------
     def narrow(self) -> Any:
         """The number, for what None cannot do. Where it is None, plain Python says what comes of that."""
+        if self.kinds[0] == NONE:
+            fail(self.is_kind(0), TypeError("None where a number is needed"))
+        return self.as_number()
+
+    def as_number(self) -> Any:
+        """What it is where it is not None."""
         if self.kinds[0] != NONE:
             return self
-        fail(self.is_kind(0), TypeError("None where a number is needed"))
         if len(self.kinds) == 2:
             return self.value(1)
         return Mixed(self.kinds[1:], self.raw, lax.sub(self.tag, dtypes.int32.type(1)), self.whole)
