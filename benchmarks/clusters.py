@@ -48,19 +48,25 @@ def _make_options(da: Any, share: float) -> tuple:
     return tuple(da.random.random(count, chunks=count // 16) + 0.5 for _ in range(3))
 
 
+def _make_prices(da: Any, share: float) -> tuple:
+    count = int(6_000_000 * share)
+    spot, strike, price = (da.random.random(count, chunks=count // 20) for _ in range(3))
+    return spot + 0.5, strike + 0.5, price / 2
+
+
 def _make_points(da: Any, share: float) -> tuple:
-    side = int(2000 * share)
-    return tuple(da.random.random((side, side), chunks=(side // 8, side)) * 3 - 2 for _ in range(2))
+    side = int(4000 * share)
+    return tuple(da.random.random((side, side), chunks=(side // 20, side)) * 3 - 2 for _ in range(2))
 
 
 def _make_states(da: Any, share: float) -> tuple:
-    count = int(1_000_000 * share)
-    return tuple(da.random.random(count, chunks=count // 8) + 10 for _ in range(3))
+    count = int(4_000_000 * share)
+    return tuple(da.random.random(count, chunks=count // 20) + 10 for _ in range(3))
 
 
 def _make_samples(da: Any, share: float) -> tuple:
-    count = int(400_000 * share)
-    x = da.random.random((count, 64), chunks=(count // 16, 64))
+    count = int(1_000_000 * share)
+    x = da.random.random((count, 64), chunks=(count // 80, 64))
     rng = np.random.default_rng(0)
     return {"in": rng.normal(size=(64, 512)) / 8, "out": rng.normal(size=512)}, x, x[:, 0]
 
@@ -91,7 +97,7 @@ def _normal(x):
 
 @jit
 def count_rounds(x, y):
-    """Of the Mandelbrot set, 500 at most."""
+    """Of the Mandelbrot set, 2,000 at most."""
 
     def step(_, state):
         a, b, rounds = state
@@ -99,19 +105,34 @@ def count_rounds(x, y):
         return (jnp.where(stays, a * a - b * b + x, a), jnp.where(stays, 2 * a * b + y, b),
                 rounds + stays.astype(int))
 
-    return lax.fori_loop(0, 500, step, (x * 0, y * 0, (x * 0).astype(int)))[2]
+    return lax.fori_loop(0, 2000, step, (x * 0, y * 0, (x * 0).astype(int)))[2]
 
 
 @jit
 def integrate(x, y, z):
-    """2,000 steps of Lorenz' equations from many places."""
+    """8,000 steps of Lorenz' equations from many places."""
 
     def step(_, state):
         x, y, z = state
         return x + 0.05 * (y - x), y + 0.005 * (x * (28 - z) - y), z + 0.005 * (x * y - 8 / 3 * z)
 
-    x, y, z = lax.fori_loop(0, 2000, step, (x, y, z))
+    x, y, z = lax.fori_loop(0, 8000, step, (x, y, z))
     return jnp.sqrt(x * x + y * y + z * z)
+
+
+@jit
+def find_volatility(spot, strike, price):
+    """Of options, from their prices, by 200 bisections."""
+
+    def step(_, interval):
+        low, high = interval
+        middle = (low + high) / 2
+        d = jnp.log(spot / strike) / middle
+        is_low = spot * _normal(d + middle / 2) - strike * _normal(d - middle / 2) < price
+        return jnp.where(is_low, middle, low), jnp.where(is_low, high, middle)
+
+    low, high = lax.fori_loop(0, 200, step, (spot * 0 + 0.01, spot * 0 + 2))
+    return (low + high) / 2
 
 
 @jit
@@ -155,6 +176,7 @@ ROWS = {
     "option prices, mean and maximum": Row(_make_options, price, price_plain),
     "Mandelbrot set": Row(_make_points, count_rounds, by_blocks=True),
     "an ensemble of Lorenz' equations": Row(_make_states, integrate, by_blocks=True),
+    "implied volatilities": Row(_make_prices, find_volatility, by_blocks=True),
     "gradient of a loss": Row(_make_samples, descend),
     "standardized columns": Row(_make_grid, standardize, standardize_plain),
 }
