@@ -35,6 +35,8 @@ _CALLS = frozenset({"CALL", "CALL_FUNCTION_EX", "CALL_KW"})
 _WORK = _CALLS | {"BINARY_OP", "STORE_SUBSCR", "STORE_SLICE", "FOR_ITER"}
 #: Of co_flags: a function; variadic, a generator, a coroutine.
 _FUNCTION, _SPECIAL = 0x01 | 0x02, 0x04 | 0x08 | 0x20 | 0x80 | 0x200
+#: Code objects with loops that run where they are made, most of the time.
+_EXPRESSIONS = frozenset({"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"})
 #: Operations of a function without a loop, from which on its calls may be worth a program.
 _FEW_OPERATIONS = 4
 _OPERATIONS = _CALLS | {"BINARY_OP", "BINARY_SUBSCR", "BINARY_SLICE"}
@@ -323,9 +325,13 @@ def may_take_long(code: CodeType) -> bool:
     """Whether calls of a function may be worth a program: an entry costs each call some nanoseconds."""
     if not list_parameters(code):
         return False
-    raw = list(read_raw(code))
-    has_loop = any(item.target is not None and item.target <= item.offset for item in raw)
-    return has_loop or sum(item.name in _OPERATIONS for item in raw) >= _FEW_OPERATIONS
+    return _has_loop(code) or sum(item.name in _OPERATIONS for item in read_raw(code)) >= _FEW_OPERATIONS
+
+
+def _has_loop(code: CodeType) -> bool:
+    """Whether it has a loop, or a comprehension or generator expression, which have loops of their own."""
+    parts = [one for one in code.co_consts if isinstance(one, CodeType) and one.co_name in _EXPRESSIONS]
+    return bool(parts) or any(item.target is not None and item.target <= item.offset for item in read_raw(code))
 
 
 class _Writer:
