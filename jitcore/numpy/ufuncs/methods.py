@@ -95,6 +95,8 @@ def accumulate(self, a, axis: int = 0, dtype=None, out=None):
     a = ensure_array(name, a)
     a = a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
     axis = canonicalize_axis(axis, a.ndim)
+    if name in ("add", "multiply") and a.dtype == dtypes.bool_ and dtype is None:
+        a = convert_dtype(a, dtypes.canonicalize(int))  # as their reductions count
     if name in ACCUMULATIONS and a.dtype != dtypes.bool_:
         return getattr(lax, ACCUMULATIONS[name])(a, axis)
     one = lax.full((), 1, a.dtype)
@@ -125,12 +127,15 @@ def at(self, a, indices, b=None, /, *, inplace: bool = True):
         raise NotImplementedError("jnp ufuncs cannot modify arrays in-place: call at(..., inplace=False).")
     name = self.__name__
     a = ensure_array(name, a)
-    if name in UPDATES:
+    is_ordered = name in ("maximum", "minimum")
+    if name in UPDATES and a.dtype != dtypes.bool_ and not (is_ordered and dtypes.is_complex(a.dtype)):
         return update_item(a, indices, b, UPDATES[name])
+    b = asarray(b)
+    a = convert_dtype(a, self(lax.full((), 1, a.dtype), lax.full((), 1, b.dtype)).dtype)
     # places in the flat array; those of indices out of range lie behind its end, where updates are dropped
     places = read_with_mode(lax.reshape(lax.iota(dtypes.int32, a.size), a.shape), indices, mode="fill",
                             fill_value=a.size)
-    values = lax.reshape(broadcast_to(asarray(b), places.shape), (places.size,))
+    values = lax.reshape(broadcast_to(b, places.shape), (places.size,))
 
     def step(flat, update):
         place, value = update

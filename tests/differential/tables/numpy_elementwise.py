@@ -48,6 +48,18 @@ NUMPY.add("ldexp", "f32[3], i32.count[3]", "f64[3], i64.count[3]", "f16[3], 2", 
 NUMPY.binary("array_equal array_equiv allclose")
 NUMPY.add("array_equal", "f32.special[13], f32.special[13], equal_nan=True", "f32[3], f32[2]")
 
+# -- methods -----------------------------------------------------------------------------------------------------
+_METHODS = ("{f}.reduce({d}[2, 3])", "{f}.reduce({d}[2, 3], axis=1, keepdims=True)", "{f}.accumulate({d}[2, 3])", "{f}.accumulate({d}[2, 3], axis=1)",
+            "{f}.accumulate({d}[0, 3])", "{f}.outer({d}[2], {d}[3])", "{f}.at({d}[5], jnp.array([0, 3, 3]), {d}[3], inplace=False)",
+            "{f}.at({d}[2, 3], 1, {d}[3], inplace=False)", "{f}.reduceat({d}[5], jnp.array([0, 3, 1]))")
+NUMPY.add("add multiply", *_METHODS, d=ALL, ulps=8, of_largest=True)
+NUMPY.add("maximum minimum", *_METHODS, d=ALL)
+NUMPY.add("logical_and logical_or logical_xor", *_METHODS, d=ALL)
+NUMPY.add("bitwise_and bitwise_or bitwise_xor", *_METHODS, d=["b", *INTEGERS])
+NUMPY.add("logaddexp", "{f}.at({d}.positive[5], 1, {d}.positive[()], inplace=False)", "{f}.outer({d}.positive[2], {d}.positive[3])",
+          d=["b", "u8", "i32", *FLOATS], ulps=8)
+NUMPY.add("subtract arctan2 hypot divide", "{f}.outer({d}[2], {d}[3])", d=REAL, ulps=8)
+
 # -- of three arguments, and options --------------------------------------------------------------------------------
 NUMPY.add("clip", "{d}[2, 3], 0, 2", "{d}[3], {d}[3], {d}[3]", "{d}.special[13], 1, None", "{d}[3], max=1", d=ALL)
 NUMPY.add("clip", "f32[3], -0.5, 1.5", "i32[3], -0.5, 1.5", "i8[3], -300, 300", "f32[2, 3], f32[3], 1", "f32.special[13], nan", "f32[0], 0, 1",
