@@ -34,7 +34,7 @@ from jitcore.numpy_semantics.values.items import get_item, pick_item, set_item
 from jitcore.numpy_semantics.values.lists import Element, make_list
 from jitcore.numpy_semantics.values.mixed import (Mixed, apply_arithmetic, distribute, distributing,
                                                   find_operator, join_kinds, make_conversion, may_be_none,
-                                                  narrow, type_of)
+                                                  narrow, select, type_of)
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array
 from jitcore.numpy_semantics.values.number_lists import repeat_number
 from jitcore.numpy_semantics.values.numbers import Number, bound_int, follow_int, is_large, number_type
@@ -122,6 +122,9 @@ class NumpyMode(Mode):
 
     def pick(self, values: list | tuple, place: Handle) -> Any:
         return pick_item(values, place)
+
+    def select(self, predicate: Array, one: Any, other: Any) -> Any:
+        return select(predicate, one, other)
 
     def refuse(self, reason: str, value: Any = None) -> Exception:
         return not_traceable(reason) if value is None else NeedsValue(str(not_traceable(reason)), value)

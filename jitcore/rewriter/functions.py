@@ -141,7 +141,7 @@ def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.Function
     if _MARK in function.__dict__ or not (is_asked_for or is_user_code(function.__code__)):
         return function
     if current.mode is not None and is_generator(function.__code__):
-        return _hook(function)
+        return hook_generator(function)
     found = _find_template(function.__code__, function.__code__.co_filename)
     if isinstance(found, str):
         if current.mode is not None:
@@ -154,8 +154,8 @@ def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.Function
     return kept.made
 
 
-def _hook(function: types.FunctionType) -> types.FunctionType:
-    """A generator function with hooks."""
+def hook_generator(function: types.FunctionType) -> types.FunctionType:
+    """A generator function with hooks, under a mode."""
     code = function.__code__
     try:
         made = remake(function, _hook_generator(code, code.co_filename))

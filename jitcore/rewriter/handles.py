@@ -268,6 +268,10 @@ class Mode:
         """`values[place]`."""
         return values[place]
 
+    def select(self, predicate: Array, one: Any, other: Any) -> Any:
+        """`one if predicate else other` of values that cannot change."""
+        raise NotImplementedError
+
     def read_attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`."""
         return getattr(owner, name)

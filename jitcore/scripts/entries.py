@@ -330,8 +330,9 @@ def may_take_long(code: CodeType) -> bool:
 
 def _has_loop(code: CodeType) -> bool:
     """Whether it has a loop, or a comprehension or generator expression, which have loops of their own."""
-    parts = [one for one in code.co_consts if isinstance(one, CodeType) and one.co_name in _EXPRESSIONS]
-    return bool(parts) or any(item.target is not None and item.target <= item.offset for item in read_raw(code))
+    if any(isinstance(one, CodeType) and one.co_name in _EXPRESSIONS for one in code.co_consts):
+        return True
+    return any(item.target is not None and item.target <= item.offset for item in read_raw(code))
 
 
 class _Writer:

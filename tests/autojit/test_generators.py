@@ -84,6 +84,33 @@ def find_primes(n):
     return sum(1 for p in range(2, n) if all(p % d for d in range(2, int(p**0.5) + 1)))
 
 
+def find_by_key(x):
+    return (min(range(len(x)), key=lambda i: x[i]), max(x, key=abs), min(enumerate(x), key=lambda pair: pair[1]),
+            max((v for v in x if v < 2), key=lambda v: -v), min([x[0], x[1], x[2]], key=abs), max(x[0], x[1], key=abs),
+            min((v for v in x if v > 100), key=abs, default=1.5), max([3, 1, 2], key=lambda i: x[i]))
+
+
+def compare_tuples(x):
+    best = (x[0], 0)
+    for i in range(1, len(x)):
+        pair = x[i], i
+        if pair < best:
+            best = pair
+    return (best, max((abs(v), i) for i, v in enumerate(x)), min(zip(x, range(len(x)))), (x[0], 1) == (x[0], 1),
+            [x[0], x[1]] != [x[0], x[2]], (x[0], (x[1], 2)) <= (0.5, (x[2], 1)), (x[0],) < (x[0], 1), (1, x[0]) > (0, x[1]),
+            max((x[3], 1), (x[4], 0)), (x[0], 1) == (x[0], 1, 2))
+
+
+def apply_functions(x):
+    return (list(map(float, x)), sum(map(abs, x)), sum(filter(lambda v: v > 0, x)), list(map(lambda a, b: a * b, x, x[::-1])),
+            max(map(lambda i: x[i], range(len(x)))), list(filter(None, x)), any(map(lambda v: v > 2, x)),
+            [*map(float, [x[0], x[1]])], [*filter(lambda v: v > 1, [3, 1, 2])])
+
+
+def multiply(x):
+    return math.prod(v for v in x[:6]), math.prod(x[:5]), math.prod([x[0], 2], start=3), math.prod(range(1, 6)) * x[0]
+
+
 def unrolled(x):
     return sum(v for v in [x[0], x[1], x[2]] if v > 0), max(v * 2 for v in (x[3], x[4])), sum(v for v in [])
 
@@ -99,7 +126,8 @@ def spend(x):
 
 
 CASES = [sum_squares, sum_filtered, sum_pairs, sum_products, sum_rows, find_extrema, find_with_default, ask,
-         collect, use_variables_around, use_generator_function, nest, unrolled]
+         collect, find_by_key, compare_tuples, apply_functions, multiply, use_variables_around,
+         use_generator_function, nest, unrolled]
 
 
 @pytest.mark.parametrize("function", CASES)

@@ -29,7 +29,15 @@ class _Writer:
         """What a builtin makes of a generator."""
         condition = self.choose(["", f" if w > {name}", f" if {name} and w != {name}", " if j % 3"])
         element = self.choose(["w", "w * 2", f"w - {name}", "j", f"(w if w > {name} else j)"])
-        function = self.choose(["sum", "sum", "any", "all", "min", "max", "len"])
+        function = self.choose(["sum", "sum", "any", "all", "min", "max", "len", "key", "pairs", "map", "filter"])
+        values = self.choose(["x", "x[:7]", "x[:n]"])
+        if function == "key":
+            return f"{self.choose(['min', 'max'])}({values}, key=lambda w: abs(w - {name}), default=1)"
+        if function == "pairs":
+            return f"{self.choose(['min', 'max'])}(((w, j) for j, w in enumerate({values})), default=(1, 1))[{self.choose('01')}]"
+        if function in ("map", "filter"):
+            body = "w * 2" if function == "map" else f"w > {name}"
+            return f"sum({function}(lambda w: {body}, {values}))"
         loops = f"({element} for j, w in enumerate(x[:{self.choose(['i', 'n', '7'])}]){condition})"
         if function == "len":
             return f"len(list{loops})"
@@ -115,3 +123,10 @@ class _Writer:
 
 def write_program(seed: int) -> str:
     return _Writer(seed).write()
+
+
+def write_folds(seed: int) -> str:
+    """A function of what builtins make of generators, iterables and keys."""
+    writer = _Writer(seed)
+    folds = ", ".join(writer.folded(writer.choose(["v", "i", "k", "0.5"])) for _ in range(3))
+    return f"def f(x, n, k):\n    i, v = n // 2, x[n // 3] if n else 0\n    return {folds}\n"

@@ -1,7 +1,8 @@
-"""Random programs with numbers that may be None, compiled, against plain Python."""
+"""Random programs with numbers that may be None, and with generators, compiled, against plain Python."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import jitcore
 from jitcore.rewriter.control_flow.raising import is_refusal
-from tests.fuzz.optional_programs import write_program
+from tests.fuzz.optional_programs import write_folds, write_program
 
 ARGUMENTS = ((np.array([0.5, -1.0, 2.0, 0.25, 3.0, -0.5, 1.0, 0.125, 2.5, 1.5, -2.0, 0.0]), 12, 1),
              ([1, -2, 3, 0, 2, 1, 5, -1, 4, 2, 0, 3], 12, 0.5), (np.zeros(0), 0, 2))
@@ -24,9 +25,9 @@ def run(function: Any, arguments: tuple) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def compare(seed: int) -> int:
+def compare(seed: int, write: Callable = write_program) -> int:
     """How many calls were compiled."""
-    source = write_program(seed)
+    source = write(seed)
     names: dict[str, Any] = {}
     exec(compile(source, f"<program {seed}>", "exec"), names)
     compiled = jitcore.autojit(names["f"], strict=True)
@@ -43,8 +44,13 @@ def test_some_programs():
     assert sum(map(compare, range(40))) >= 25  # else nothing is compared
 
 
+def test_some_folds():
+    assert sum(compare(seed, write_folds) for seed in range(30)) >= 70
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(100, 2100, 100))
-def test_many_programs(start):
+@pytest.mark.parametrize("write", [write_program, write_folds])
+def test_many_programs(start, write):
     for seed in range(start, start + 100):
-        compare(seed)
+        compare(seed, write)

@@ -469,3 +469,19 @@ def mandelbrot(n):
         x, y = x * x - y * y + a, 2 * x * y + b
         k += 1
     return k
+
+
+@case((3.0, 1.0), (1.0, 3.0), (2.0, 2.0))
+def comparisons_of_tuples(x, y):
+    found = 0
+    if (x, 1) < (y, 0):
+        found += 1
+    if (x, 1) <= (y, 2):
+        found += 10
+    if (x, (y, 1)) == (y, (x, 1)):
+        found += 100
+    if [x, 1] != [y, 1]:
+        found += 1000
+    if (1, x) > (1, y, 2):
+        found += 10000
+    return found

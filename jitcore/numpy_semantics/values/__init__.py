@@ -8,6 +8,8 @@ Modules:
                   `sorted(x)`.
     equality      Which traced values are equal whatever they are, and which the current trace can use.
     items         Items of arrays: `x[index]` and `x[index] = value`.
+    iterating     Python's `map` and `filter`, and `min` and `max` of iterables, as loops that can be those of
+                  a program.
     letters       Texts that a program reads letter by letter: strs of the caller's as arrays of code points.
     lists         Lists whose length or elements a traced loop decides.
     mixed         Numbers whose type depends on the way that was taken: `0` on one side of a condition, `x[i]`

@@ -20,6 +20,7 @@ from jitcore import dtypes, lax
 from jitcore.numpy_semantics.errors import exit_program, needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
+from jitcore.numpy_semantics.values.iterating import find_best, is_loop, make_filter, make_map, multiply
 from jitcore.numpy_semantics.values.letters import Letter, TracedText, chr_of, int_of, ord_of
 from jitcore.numpy_semantics.values.lists import ListHandle
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
@@ -32,9 +33,10 @@ from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.sequences import for_handles
 from jitcore.rewriter.bytecode.versions import IS_SUM_COMPENSATED
 from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator
-from jitcore.rewriter.functions import find_fold
+from jitcore.rewriter.functions import HOOKS, find_fold
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import refuse_changes
+from jitcore.rewriter.operations.sequences import holds_traced
 from jitcore.rewriter.operations.texts import Text
 from jitcore.rewriter.writing import folded
 
@@ -160,12 +162,13 @@ def select(condition: Any, one: Any, other: Any) -> Any:
 _NOT_GIVEN = object()
 
 
-def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
+def _define_extremum(plain: Callable, is_better: Any) -> Callable:
     def choose(*values, **options):
-        if len(values) == 1 and not options.keys() - {"default"}:
-            fold = find_fold(values[0], plain)
-            if fold is not None:
-                return _find_best(plain, fold(None), options.get("default", _NOT_GIVEN))
+        key, default = options.get("key"), options.get("default", _NOT_GIVEN)
+        given = values[0] if len(values) == 1 else values
+        fold = find_fold(given, plain) if key is None else None
+        if fold is not None or is_loop(given, key):
+            return _find_best(plain, find_best(plain, given, key) if fold is None else fold(None), default)
         if len(values) == 1 and isinstance(values[0], ListHandle) and not options:
             find = np.min if plain is builtins.min else np.max
 
@@ -178,13 +181,13 @@ def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
         items = values
         if len(values) == 1:
             items = tuple(values[0]) if isinstance(values[0], (list, tuple, NDArray)) else values[0]
-        if not isinstance(items, (list, tuple)) or not any(map(_is_handle, items)):
+        if not isinstance(items, (list, tuple)) or not holds_traced(items):
             return plain(*values, **options)
-        if options:
+        if options.keys() - {"default"}:
             raise not_traceable(f"{plain.__name__}() of traced values with options")
         if len(values) == 1 and _is_vector(values[0]):
             return _extremum_of_array(plain, values[0])
-        return functools.reduce(lambda best, x: select(_as_truth(is_better(x, best)), x, best), items)
+        return functools.reduce(lambda best, x: select(_as_truth(is_better @ (x, best)), x, best), items)
 
     choose.__name__ = plain.__name__
     return choose
@@ -381,9 +384,11 @@ def _define_dtype_call(kind: type) -> Callable:
 REDIRECTS: dict[Any, Callable] = {
     int: _define_conversion(int, to_int), float: _define_conversion(float, to_float), complex: _complex_of,
     bool: bool_of, isinstance: _isinstance, len: _len, type: _type, hasattr: _hasattr,
-    min: _define_extremum(builtins.min, operator.lt), max: _define_extremum(builtins.max, operator.gt),
+    min: _define_extremum(builtins.min, HOOKS.compare("<")),
+    max: _define_extremum(builtins.max, HOOKS.compare(">")),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
-    sum: _sum, folded.add: _add_kinds, folded.finish_sum: _finish_sum, list: _list, ord: ord_of, chr: chr_of,
+    sum: _sum, folded.add: _add_kinds, folded.finish_sum: _finish_sum, math.prod: multiply, list: _list,
+    map: make_map, filter: make_filter, ord: ord_of, chr: chr_of,
     sys.exit: exit_program,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,

@@ -74,8 +74,8 @@ LOADS_WITH_NULL: frozenset[str] = (
 LOOP_ENDS: tuple[str, ...] = {
     (3, 11): (), (3, 12): ("END_FOR",), (3, 13): ("END_FOR", "POP_TOP")}.get(VERSION, ("END_FOR", "POP_ITER"))
 
-#: BINARY_OP's arguments for `+`, `@` and `-`, and those for `%` and `%=`.
-ADD, MATRIX_MULTIPLY, SUBTRACT = 0, 4, 10
+#: BINARY_OP's arguments for `+`, `@`, `*` and `-`, and those for `%` and `%=`.
+ADD, MATRIX_MULTIPLY, MULTIPLY, SUBTRACT = 0, 4, 5, 10
 REMAINDER, REMAINDER_IN_PLACE = 6, 19
 
 #: Whether `sum` of floats carries along what additions lose.

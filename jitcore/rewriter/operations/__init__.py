@@ -8,5 +8,6 @@ Modules:
     matching   Patterns of `match`: what a value is asked, which may be traced, or a stand-in of another type.
     redirects  Redirects: functions of Python's that rewritten code calls in another form, for traced
                arguments.
+    sequences  Comparisons of tuples and lists with traced elements: by the first two that differ.
     texts      Texts of traced values: `f"{x:.3f}"`, `"%d of %d" % (i, n)`, `str(x)`.
 """

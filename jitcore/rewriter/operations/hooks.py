@@ -30,6 +30,7 @@ from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, CellLoca
                                       ItemLocation, Location, change, logs, record)
 from jitcore.rewriter.objects import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.operations.matching import Matching
+from jitcore.rewriter.operations.sequences import are_traced_sequences, compare_sequences
 from jitcore.rewriter.operations.texts import find_converter, find_formatter, join_parts, remainder
 from jitcore.rewriter.values import (Poison, as_predicate, find_recording, is_traced, is_undecided,
                                      wrap_predicate)
@@ -41,6 +42,7 @@ _KEYWORDS = ("and", "or")
 #: Names of comparisons, and of those with the operands swapped.
 _COMPARISONS = {"<": ("lt", "gt"), "<=": ("le", "ge"), "==": ("eq", "eq"), "!=": ("ne", "ne"),
                 ">": ("gt", "lt"), ">=": ("ge", "le")}
+_TEXTS = {name: text for text, (name, _) in _COMPARISONS.items()}
 
 
 class SpecialMethods:
@@ -79,6 +81,8 @@ class SpecialMethods:
 
         def compare(pair: tuple) -> Any:
             one, other = pair
+            if are_traced_sequences(one, other):
+                return compare_sequences(name, one, other, self._compare)
             if type(one) in LIBRARY_CLASSES and type(other) in LIBRARY_CLASSES or not _has_users(pair):
                 return plain(one, other)
             if name == "ne" and not find_special(one, "__ne__") and find_special(one, "__eq__"):
@@ -87,6 +91,9 @@ class SpecialMethods:
             return self._ask_both(one, other, name, swapped, plain)
 
         return compare
+
+    def _compare(self, name: str, one: Any, other: Any) -> Any:
+        return self.define_comparison(_TEXTS[name])((one, other))
 
     def _ask_both(self, one: Any, other: Any, name: str, swapped: str, plain: Callable) -> Any:
         """As Python asks: the second operand first where its class is derived from the first one's, and has a

@@ -8,6 +8,7 @@ branches; in the place of each yield stands what the builtin does with one eleme
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from jitcore.rewriter.bytecode.assembler import Assembler, BlockWriter, Handler, Label
 from jitcore.rewriter.bytecode.graph import Block, Graph, apply_to_stack, find_reachable, is_site
 from jitcore.rewriter.bytecode.instructions import Unsupported, count_arguments, find_first_position
-from jitcore.rewriter.bytecode.versions import ADD, IS_SUM_COMPENSATED
+from jitcore.rewriter.bytecode.versions import ADD, IS_SUM_COMPENSATED, MULTIPLY
 
 _OPTIMIZED, _VARIADIC, _OPTIONS, _GENERATOR = 0x01 | 0x02, 0x04, 0x08, 0x20
 _RESULT, _ELEMENT, _LOST = "<result>", "<element>", "<lost>"
@@ -111,14 +112,18 @@ def finish_sum(total: Any, lost: Any) -> Any:
     raise NotImplementedError
 
 
-def _add(out: Assembler, depth: int) -> None:
-    out.store(_ELEMENT)
-    if not IS_SUM_COMPENSATED:
+def _combine(operation: int) -> Callable[[Assembler, int], None]:
+    def combine(out: Assembler, depth: int) -> None:
         out.load(_RESULT)
-        out.load(_ELEMENT)
-        out.emit("BINARY_OP", ADD)
+        out.swap()
+        out.emit("BINARY_OP", operation)
         out.store(_RESULT)
-        return
+
+    return combine
+
+
+def _add_compensated(out: Assembler, depth: int) -> None:
+    out.store(_ELEMENT)
     out.push_callee(add)
     for name in (_RESULT, _LOST, _ELEMENT):
         out.load(name)
@@ -169,4 +174,5 @@ def _choose(choose: Callable) -> Callable[[Assembler, int], None]:
 
 
 FOLDS: dict[Callable, Callable[[Assembler, int], None]] = {
-    sum: _add, list: _append, any: _stop_at(True), all: _stop_at(False), min: _choose(min), max: _choose(max)}
+    sum: _add_compensated if IS_SUM_COMPENSATED else _combine(ADD), math.prod: _combine(MULTIPLY),
+    list: _append, any: _stop_at(True), all: _stop_at(False), min: _choose(min), max: _choose(max)}
