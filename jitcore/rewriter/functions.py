@@ -175,7 +175,8 @@ def find_fold(generator: Any, consumer: Callable) -> Callable[[Any], Any] | None
     if type(generator) is not types.GeneratorType:
         return None
     functions = [one for one in gc.get_referents(generator) if type(one) is types.FunctionType]
-    function = functions[0].__dict__.get(_HOOKED) if functions else None
+    own = [one for one in functions if one.__code__ is generator.gi_code]
+    function = own[0].__dict__.get(_HOOKED) if own else None
     if function is None or inspect.getgeneratorstate(generator) != inspect.GEN_CREATED:
         return None
     code, given = function.__code__, generator.gi_frame.f_locals
