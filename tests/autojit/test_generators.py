@@ -107,6 +107,14 @@ def apply_functions(x):
             [*map(float, [x[0], x[1]])], [*filter(lambda v: v > 1, [3, 1, 2])])
 
 
+def find_first(x):
+    later = 0
+    for i in range(len(x)):
+        later += next((j for j in range(i, len(x)) if x[j] > x[i]), -1)
+    return (next(v for v in x if v > 2), next((i for i, v in enumerate(x) if v > 100), -1),
+            next((i for i, v in enumerate(x) if v > 2), None), next((v for v in x if v > 100), None) is None, later)
+
+
 def multiply(x):
     return math.prod(v for v in x[:6]), math.prod(x[:5]), math.prod([x[0], 2], start=3), math.prod(range(1, 6)) * x[0]
 
@@ -126,7 +134,7 @@ def spend(x):
 
 
 CASES = [sum_squares, sum_filtered, sum_pairs, sum_products, sum_rows, find_extrema, find_with_default, ask,
-         collect, find_by_key, compare_tuples, apply_functions, multiply, use_variables_around,
+         collect, find_by_key, compare_tuples, apply_functions, find_first, multiply, use_variables_around,
          use_generator_function, nest, unrolled]
 
 
@@ -147,7 +155,12 @@ def test_loops_stay_loops(function):
     assert abs(sizes[0] - sizes[1]) < 100
 
 
-@pytest.mark.parametrize("function", [held, spend])
+def ask_again(x):
+    large = (v for v in x[:8] if v > 0.3)
+    return next(large), next(large), next(large, None)
+
+
+@pytest.mark.parametrize("function", [held, spend, ask_again])
 def test_generators_that_are_used_twice(function):
     """What is left behind the element that decides is still there."""
     assert jitcore.autojit(function)(X) == function(X)
@@ -157,6 +170,13 @@ def test_nothing_to_choose_from():
     compiled = jitcore.autojit(lambda x: max(v for v in x if v > 100))
     for x in (X, X[:0]):
         with pytest.raises(ValueError, match="empty"):
+            compiled(x)
+
+
+def test_no_first():
+    compiled = jitcore.autojit(lambda x: next(v for v in x if v > 100))
+    for x in (X, X[:0]):
+        with pytest.raises(StopIteration):
             compiled(x)
 
 

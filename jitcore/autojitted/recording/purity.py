@@ -37,7 +37,7 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.mapping import find_vectorized
 from jitcore.numpy_semantics.functions.streams import Stream
 from jitcore.numpy_semantics.mode import Redirects
-from jitcore.numpy_semantics.values.conversions import type_of
+from jitcore.numpy_semantics.values.conversions import define_next, type_of
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.process.streams import is_generator
 from jitcore.rewriter.control_flow.arms import make_final
@@ -214,6 +214,7 @@ class Callables:
             vars: attributes.list_variables, hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
                for function, name in _OF_SPECIAL_METHODS.items()}}
+        self._own[next] = define_next(self._own[next])
 
     def get(self, callee: Any, default: Any = None) -> Any:
         self._captures.effects.check()

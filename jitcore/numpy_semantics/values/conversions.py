@@ -288,13 +288,14 @@ def _list(*args, **kwargs):
     return list(*args, **kwargs) if fold is None else fold(None)
 
 
-#: References that a call of a function has of an argument that nobody else has, when rewritten code calls it.
-_ONLY_PASSED = (lambda x: sys.getrefcount(x))(object()) + 1
+#: References of an argument that nobody but the call of a function has: what is left of a generator, behind
+#: the element that decides, is not asked for.
+_ONLY_PASSED = (lambda x: sys.getrefcount(x))(object())
 
 
 def _define_quantifier(plain: Callable, joint: Callable) -> Callable:
     def call(iterable):
-        is_last = sys.getrefcount(iterable) <= _ONLY_PASSED  # nobody goes on behind what decides
+        is_last = sys.getrefcount(iterable) <= _ONLY_PASSED + 1  # one more: of `distributing`
         if (fold := find_fold(iterable, plain) if is_last else None) is not None:
             return fold(plain is all)
         if _is_vector(iterable):
@@ -310,6 +311,29 @@ def _define_quantifier(plain: Callable, joint: Callable) -> Callable:
         return plain is all
 
     call.__name__ = plain.__name__
+    return call
+
+
+def define_next(otherwise: Callable) -> Callable:
+    """`next`: the first element of a generator is found by a loop that ends there. otherwise: for generators
+    of which more is asked for, and all else."""
+
+    def call(iterator, default=_NOT_GIVEN, /):
+        is_last = sys.getrefcount(iterator) <= _ONLY_PASSED
+        fold = find_fold(iterator, next) if is_last else None
+        if fold is None:
+            return otherwise(iterator) if default is _NOT_GIVEN else otherwise(iterator, default)
+        if default is not _NOT_GIVEN:
+            return fold(default)
+        found = fold(None)
+        if found is None:
+            raise StopIteration
+        if mixed.may_be_none(found):
+            fail(Number(bool, found.is_kind(0)), StopIteration())
+            return found.as_number()
+        return found
+
+    call.__name__ = "next"
     return call
 
 
@@ -388,10 +412,10 @@ REDIRECTS: dict[Any, Callable] = {
     max: _define_extremum(builtins.max, HOOKS.compare(">")),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
     sum: _sum, folded.add: _add_kinds, folded.finish_sum: _finish_sum, math.prod: multiply, list: _list,
-    map: make_map, filter: make_filter, ord: ord_of, chr: chr_of,
+    map: make_map, filter: make_filter, next: define_next(next), ord: ord_of, chr: chr_of,
     sys.exit: exit_program,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,
     **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED}}
 
-__all__ = ["REDIRECTS", "bool_of", "round_handle", "select", "to_python", "type_of"]
+__all__ = ["REDIRECTS", "bool_of", "define_next", "round_handle", "select", "to_python", "type_of"]

@@ -151,6 +151,13 @@ def _stop_at(answer: bool) -> Callable[[Assembler, int], None]:
     return ask
 
 
+def _return(out: Assembler, depth: int) -> None:
+    for _ in range(depth):
+        out.swap()
+        out.pop()
+    out.emit("RETURN_VALUE")
+
+
 def _choose(choose: Callable) -> Callable[[Assembler, int], None]:
     """The first element is better than None."""
 
@@ -175,4 +182,5 @@ def _choose(choose: Callable) -> Callable[[Assembler, int], None]:
 
 FOLDS: dict[Callable, Callable[[Assembler, int], None]] = {
     sum: _add_compensated if IS_SUM_COMPENSATED else _combine(ADD), math.prod: _combine(MULTIPLY),
-    list: _append, any: _stop_at(True), all: _stop_at(False), min: _choose(min), max: _choose(max)}
+    list: _append, any: _stop_at(True), all: _stop_at(False), next: _return, min: _choose(min),
+    max: _choose(max)}
