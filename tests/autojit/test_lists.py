@@ -102,3 +102,83 @@ def test_words_chosen_for_each_element_are_refused_by_name(size):
         jitcore.autojit(name_signs, strict=True)(x)
     with pytest.warns(AutojitWarning, match="'more'"):
         assert jitcore.autojit(name_signs)(x) == name_signs(x)
+
+
+# -- lists of traced length ---------------------------------------------------------------------------------------
+DRAWS = np.random.default_rng(0).normal(size=120)
+
+
+def positive(x):
+    return [v for v in x if v > 0]
+
+
+def pairs(x):
+    found = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            found.append((int(x[i] * 3) % 4, float(x[i])))
+    return found
+
+
+def cut(x):
+    found = positive(x)
+    n = len(found)
+    return (found[:2], found[::2], found[1:], found[-3:], found[5:2:-1], found[::-2], found[1000:], found[-1000:3],
+            found[10:5], found[: n // 2], found[n // 2 :], found[-n:], found[n - 3 : -1], found[:])
+
+
+def arrange(x):
+    found = positive(x)
+    found.sort()
+    down = sorted(found, reverse=True)
+    kept = list(found)
+    kept.append(x[0])
+    return found[0], found[len(found) // 2], down[:3], len(found), len(kept), kept[-1]
+
+
+def arrange_pairs(x):
+    found = pairs(x)
+    found.sort()
+    return found, sorted(found, reverse=True)[:5], max(found), min(found, key=lambda pair: pair[1]), [k for k, _ in found]
+
+
+def join(x):
+    found = positive(x)
+    found += positive(-x)[:5]
+    found.extend(found[:3])
+    return found + positive(x - 1), found + [x[0], x[1]], [x[2]] + found, len(found)
+
+
+def search(x):
+    found = [int(v * 10) for v in x if v > 0]
+    return 3 in found, 1000 in found, found.index(found[4]), found.index(found[-1])
+
+
+def walk(x):
+    found = positive(x)
+    return [a * b for a, b in zip(found, found[1:])], sum(found[:5]), max(found[2:7]), np.array(found[3:6])
+
+
+@pytest.mark.parametrize("function", [cut, arrange, arrange_pairs, join, search, walk])
+def test_lists_of_traced_length(function):
+    check(function, DRAWS)
+
+
+def test_sorts_keep_the_order_of_equal_elements():
+    def arrange_zeros(x):
+        return sorted(v for v in x if v < 1), sorted([v for v in x if v < 1], reverse=True)
+
+    x = np.array([0.5, -0.0, 0.0, -0.0, 2.0, -1.0, 0.0] * 5)
+    assert repr(jitcore.autojit(arrange_zeros)(x)) == repr(arrange_zeros(x))
+
+
+def test_what_depends_on_nan_is_left_to_python():
+    x = np.where(np.arange(40) % 7 == 3, np.nan, DRAWS[:40])
+    for function in (lambda x: sorted([v for v in x if not v < 0]), lambda x: x[3] in [v for v in x if not v < 0]):
+        assert repr(jitcore.autojit(function)(x)) == repr(function(x))
+
+
+def test_errors_of_searches():
+    compiled = jitcore.autojit(lambda x: [int(v) for v in x if v > 0].index(7))
+    with pytest.raises(ValueError, match="not in list"):
+        compiled(DRAWS)

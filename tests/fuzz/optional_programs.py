@@ -29,12 +29,17 @@ class _Writer:
         """What a builtin makes of a generator."""
         condition = self.choose(["", f" if w > {name}", f" if {name} and w != {name}", " if j % 3"])
         element = self.choose(["w", "w * 2", f"w - {name}", "j", f"(w if w > {name} else j)"])
-        function = self.choose(["sum", "sum", "any", "all", "min", "max", "len", "key", "pairs", "map", "filter"])
+        function = self.choose(["sum", "sum", "any", "all", "min", "max", "len", "key", "pairs", "map", "filter", "list"])
         values = self.choose(["x", "x[:7]", "x[:n]"])
         if function == "key":
             return f"{self.choose(['min', 'max'])}({values}, key=lambda w: abs(w - {name}), default=1)"
         if function == "pairs":
             return f"{self.choose(['min', 'max'])}(((w, j) for j, w in enumerate({values})), default=(1, 1))[{self.choose('01')}]"
+        if function == "list":
+            items = f"[{self.choose(['w', '(w, j)'])} for j, w in enumerate({values}) if w > {name}]"
+            items = self.choose([items, f"sorted({items}, reverse={self.choose(['True', 'False'])})", f"({items} + {items})"])
+            part = self.choose(["[1:]", "[:i]", "[-3:]", "[::-1]", "[i::2]", "[4:i:-1]", "[:-2]", ""])
+            return f"{items}{part}"
         if function in ("map", "filter"):
             body = "w * 2" if function == "map" else f"w > {name}"
             return f"sum({function}(lambda w: {body}, {values}))"

@@ -22,7 +22,7 @@ from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.iterating import find_best, is_loop, make_filter, make_map, multiply
 from jitcore.numpy_semantics.values.letters import Letter, TracedText, chr_of, int_of, ord_of
-from jitcore.numpy_semantics.values.lists import ListHandle
+from jitcore.numpy_semantics.values.lists import ListHandle, TracedList
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
 from jitcore.numpy_semantics.values.number_lists import NumberList
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
@@ -169,7 +169,7 @@ def _define_extremum(plain: Callable, is_better: Any) -> Callable:
         fold = find_fold(given, plain) if key is None else None
         if fold is not None or is_loop(given, key):
             return _find_best(plain, find_best(plain, given, key) if fold is None else fold(None), default)
-        if len(values) == 1 and isinstance(values[0], ListHandle) and not options:
+        if isinstance(given, ListHandle) and not options:
             find = np.min if plain is builtins.min else np.max
 
             def reduce(array):
@@ -284,6 +284,8 @@ def _finish_sum(total: Any, lost: Any) -> Any:
 
 def _list(*args, **kwargs):
     """`list(x)`."""
+    if len(args) == 1 and isinstance(args[0], TracedList):
+        return args[0].copy()
     fold = find_fold(args[0], list) if len(args) == 1 and not kwargs else None
     return list(*args, **kwargs) if fold is None else fold(None)
 
@@ -371,6 +373,10 @@ _MAX_SORTED = 256
 
 def _sorted(iterable, /, *, key=None, reverse=False):
     """`sorted`, of numbers of one type: what it does with NaN depends on where they stand."""
+    if isinstance(iterable, TracedList):
+        found = iterable.copy()
+        found.sort(key=key, reverse=reverse)
+        return found
     is_array = isinstance(iterable, NDArray)
     items = iterable if is_array else list(iterable)
     if not is_array and not any(map(_is_handle, items)):

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from jitcore.numpy_semantics.values.lists import TracedList
 from jitcore.rewriter.control_flow.iterators import (JointIterator, TracedIterable, TracedIterator,
                                                      as_traced_iterator)
 from jitcore.rewriter.functions import find_fold, hook_generator, resolve, rewrite_source
@@ -25,18 +26,22 @@ def find_best(plain: Callable, given: Iterable, key: Callable | None) -> Any:
     """What `min(given, key=key)`, or `max`, gives; None where there is no element."""
     fold = find_fold(given, list)
     given = given if fold is None else fold(None)
-    return rewrite_source(_find_least if plain is min else _find_greatest)(given, key)
+    find, best, value = rewrite_source(_find_least if plain is min else _find_greatest), None, None
+    if isinstance(given, TracedList) and given.is_nested:  # a variable is no tuple or None
+        best = given[0]
+        value = best if key is None else resolve(key)(best)
+    return find(given, key, best, value)
 
 
 def is_loop(given: Any, key: Callable | None) -> bool:
     """Whether `min` and `max` of it have to be done by rewritten code."""
     if key is None:
-        return isinstance(given, (TracedIterable, TracedIterator))
+        is_nested = isinstance(given, TracedList) and given.is_nested
+        return is_nested or isinstance(given, (TracedIterable, TracedIterator))
     return not (isinstance(given, (list, tuple, dict, set, frozenset, str)) and len(given) > _MANY)
 
 
-def _find_least(iterable: Iterable, key: Callable | None) -> Any:
-    best = least = None
+def _find_least(iterable: Iterable, key: Callable | None, best: Any, least: Any) -> Any:
     for x in iterable:
         value = x if key is None else key(x)
         if least is None or value < least:
@@ -44,8 +49,7 @@ def _find_least(iterable: Iterable, key: Callable | None) -> Any:
     return best
 
 
-def _find_greatest(iterable: Iterable, key: Callable | None) -> Any:
-    best = greatest = None
+def _find_greatest(iterable: Iterable, key: Callable | None, best: Any, greatest: Any) -> Any:
     for x in iterable:
         value = x if key is None else key(x)
         if greatest is None or value > greatest:

@@ -148,6 +148,11 @@ class TracedList(ListHandle):
         """The number of elements, as of an array: `for` goes through them."""
         return (self._read_count(),)
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether its elements are tuples."""
+        return self.template.structure != "*"
+
     def _read_count(self) -> Any:
         return bound_int(self.count[()].item(), 0, self.capacity)
 
@@ -162,8 +167,16 @@ class TracedList(ListHandle):
         self.count[()] = place + 1
 
     def extend(self, items: Iterable, /) -> None:
-        for item in items:
-            self.append(item)
+        if not isinstance(items, TracedList):
+            for item in items:
+                self.append(item)
+            return
+        joined = self + items
+        count = joined._read_count()
+        fail(count > self.capacity, OverflowError("a list of traced length outgrows its memory"))
+        for frame, other in zip(self.frames, joined.frames):
+            frame[:] = other[: self.capacity]
+        self.count[()] = count
 
     def pop(self, index: int = -1, /) -> Any:
         if not isinstance(index, int) or index != -1:
@@ -179,23 +192,113 @@ class TracedList(ListHandle):
 
     def reverse(self) -> None:
         last = self._read_count() - 1
-        places = np.maximum(last - np.arange(self.capacity), 0)
+        self._rearrange(np.maximum(last - np.arange(self.capacity), 0))
+
+    def sort(self, *, key: Any = None, reverse: Any = False) -> None:
+        if key is not None or not isinstance(reverse, (bool, int)):
+            self.refuse("list.sort with a key of")
+        if any(frame.dtype.kind == "c" for frame in self.frames):
+            raise TypeError("'<' not supported between instances of 'complex' and 'complex'")
+        if reverse:
+            self.reverse()  # so that equal elements keep their order
+        is_behind = np.arange(self.capacity) >= self._read_count()
+        places = lax.iota(dtypes.int64, self.capacity)
+        operands = [is_behind.read(), *map(self._read_key, self.frames), places]
+        self._rearrange(new_array(lax.sort(operands, num_keys=len(operands) - 1)[-1]))
+        if reverse:
+            self.reverse()
+
+    def _read_key(self, frame: NDArray) -> Array:
+        """What is compared: both zeros are equal, and the order of NaN depends on how Python sorts."""
+        if frame.dtype.kind != "f":
+            return frame.read()
+        is_nan = np.isnan(frame) & (np.arange(self.capacity) < self._read_count())
+        fail(is_nan.any(), ValueError("a list with NaN is sorted"))
+        return (frame + 0.0).read()
+
+    def _rearrange(self, places: NDArray) -> None:
         for frame in self.frames:
             frame[:] = frame[places]
 
     def copy(self) -> TracedList:
-        found = TracedList((), self.template, self.types, self.capacity)
-        for one, other in zip([*found.frames, found.count], [*self.frames, self.count]):
-            one.write(other.read())
+        return self._take(np.arange(self.capacity), self._read_count())
+
+    def _take(self, places: Any, count: Any) -> TracedList:
+        """A list of so many elements: those at the first of these places."""
+        found = TracedList((), self.template, self.types, len(places))
+        for one, other in zip(found.frames, self.frames):
+            one[:] = other[places]
+        found.count[()] = count
         return found
+
+    def __add__(self, other: Any) -> TracedList:
+        items = other if isinstance(other, TracedList) else self._adopt(other)
+        is_alike = items.template.structure == self.template.structure and items.types == self.types
+        capacity = self.capacity + items.capacity
+        if not is_alike or capacity > MAX_CAPACITY:
+            self.refuse("a sum with")
+        count = self._read_count()
+        places = np.arange(capacity)
+        found = TracedList((), self.template, self.types, capacity)
+        for one, own, others in zip(found.frames, self.frames, items.frames):
+            first = own[np.minimum(places, self.capacity - 1)]
+            rest = others[np.clip(places - count, 0, items.capacity - 1)]
+            one[:] = np.where(places < count, first, rest)
+        found.count[()] = count + items._read_count()
+        return found
+
+    def __radd__(self, other: Any) -> TracedList:
+        return self._adopt(other) + self
+
+    def __iadd__(self, other: Any) -> TracedList:
+        self.extend(other)
+        return self
+
+    def _adopt(self, items: Any) -> TracedList:
+        """A list whose elements are known as one of traced length."""
+        if type(items) is not list:
+            self.refuse("a sum with")
+        return TracedList(items, self.template, self.types, max(len(items), 1))
+
+    def holds(self, value: Any) -> Any:
+        """`value in self`, as a predicate."""
+        return (self.to_array() == self._as_element(value)).any().as_predicate()
+
+    def index(self, value: Any, /) -> Any:
+        is_equal = self.to_array() == self._as_element(value)
+        fail(~is_equal.any(), ValueError("it is not in list"))
+        return bound_int(np.argmax(is_equal).item(), 0, self.capacity - 1)
+
+    def _as_element(self, value: Any) -> Any:
+        """A number that is looked for. NaN is found by which object it is, which is not known."""
+        if not isinstance(value, (Number, Scalar, int, float, np.generic)):
+            self.refuse("a search of something that is no number in")
+        fail(value != value, ValueError("NaN is looked for in a list"))
+        return value
+
+    def _cut(self, part: slice) -> TracedList:
+        step = 1 if part.step is None else part.step
+        if not isinstance(step, int) or not step:
+            self.refuse("a part of")
+        count, is_up = self._read_count(), step > 0
+        low, high = (0, count) if is_up else (-1, count - 1)
+        first, last = (low, high) if is_up else (high, low)
+
+        def bound(given: Any, default: Any) -> Any:
+            if given is None:
+                return default
+            if not isinstance(given, (int, Number)):
+                self.refuse("a part of")
+            return np.clip(np.where(given < 0, given + count, given), low, high)
+
+        start, stop = bound(part.start, first), bound(part.stop, last)
+        size = np.maximum((stop - start + step - (1 if is_up else -1)) // step, 0)
+        places = np.clip(start + step * np.arange(self.capacity), 0, self.capacity - 1)
+        return self._take(places, size)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            if index != slice(None, None, -1):
-                raise not_traceable("a part of a list of traced length")
-            found = self.copy()
-            found.reverse()
-            return found
+            return self._cut(index)
         count = self._read_count()
         is_negative = index < 0
         if isinstance(is_negative, Handle):
@@ -214,7 +317,7 @@ class TracedList(ListHandle):
     def to_array(self, *, is_index: bool = False) -> NDArray:
         """`np.array` of it. Without elements NumPy's has floats, or is an index as any other."""
         count = self._read_count()
-        if len(self.frames) == 1 and self.template.structure == "*":
+        if not self.is_nested:
             if self.frames[0].dtype != dtypes.float64 and not is_index:
                 fail(count == 0, ValueError("an array of a list without elements"))
             return new_array(self.frames[0].read())[:count]
