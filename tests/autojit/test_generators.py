@@ -242,3 +242,53 @@ def test_generators_that_handle_exceptions_run_as_they_are():
 
     for x in ([1, 2, 0, 4], [0.5, 0.25]):
         assert jitcore.autojit(total)(x) == total(x)
+
+
+# -- loops that are some from their second iteration on ---------------------------------------------------------------
+def nearest_pair(x):
+    best = None
+    for i in range(len(x)):
+        for j in range(i + 1, len(x)):
+            distance = abs(x[i] - x[j])
+            if best is None or distance < best[0]:
+                best = (distance, i, j)
+    return best
+
+
+def both_ends(x):
+    low = high = None
+    for i, v in enumerate(x):
+        if low is None:
+            low = high = (v, i)
+        elif v < low[0]:
+            low = (v, i)
+        elif v > high[0]:
+            high = (v, i)
+    return low, high
+
+
+def largest_step(x):
+    before, largest = None, 0.0
+    for row in x.reshape(-1, 4):
+        if before is not None:
+            largest = max(largest, np.abs(row - before).max())
+        before = row.copy()
+    return largest
+
+
+@pytest.mark.parametrize("function", [nearest_pair, both_ends, largest_step, find_by_key, compare_tuples])
+def test_what_is_none_before_the_first_iteration(function):
+    check(function, X)
+    check(function, X[:8])
+    sizes = [len(str(jitcore.make_jaxpr(jitcore.autojit(function))(np.resize(X, n)))) for n in (200, 400)]
+    assert abs(sizes[0] - sizes[1]) < 100
+
+
+def test_no_iteration():
+    def find(x):
+        best = None
+        for v in x[:0]:
+            best = (v, 2)
+        return best, x[0]
+
+    check(find, X)

@@ -373,6 +373,8 @@ _MAX_SORTED = 256
 
 def _sorted(iterable, /, *, key=None, reverse=False):
     """`sorted`, of numbers of one type: what it does with NaN depends on where they stand."""
+    fold = find_fold(iterable, list)
+    iterable = iterable if fold is None else fold(None)
     if isinstance(iterable, TracedList):
         found = iterable.copy()
         found.sort(key=key, reverse=reverse)

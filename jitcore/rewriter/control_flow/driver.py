@@ -297,6 +297,9 @@ class Driver:
             rolled = self._try_loop(site, state, region) if is_tried else None
             if rolled is not None:
                 return rolled
+            if is_tried and iterator.is_new and any(state.get(name, name) is None for name in loop.stored):
+                body = self.point(site.block.terminator.body)  # tried again when these are no None any more
+                return self.drive(body, self.enter_body(site, body, state, iterator), region)
             state = {**state, self.top_slot(site): iterator.read()}
             return self.drive(site, state, region, is_inside=True)
         try:

@@ -34,6 +34,12 @@ class TracedIterator(Compound):
     def __iter__(self):
         return self
 
+    @property
+    def is_new(self) -> bool:
+        """Whether it stands before its first element, and has one."""
+        is_at_first = all(isinstance(place, int) and place == 0 for place in self.children())
+        return is_at_first and self.has_next() is True
+
     def has_next(self):
         raise NotImplementedError
 
