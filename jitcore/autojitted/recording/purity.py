@@ -214,7 +214,6 @@ class Callables:
             vars: attributes.list_variables, hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
                for function, name in _OF_SPECIAL_METHODS.items()}}
-        self._own[next] = define_next(self._own[next])
 
     def get(self, callee: Any, default: Any = None) -> Any:
         self._captures.effects.check()
@@ -227,6 +226,8 @@ class Callables:
             found = self._find_reader(callee) or self._own.get(callee) or self._redirects.get(callee)
             if callee in _HIGHER_ORDER:
                 return functools.partial(self._call_with_functions, found or callee)
+            if callee is next:
+                return define_next(found)
         except TypeError:  # not hashable
             found = None
         if found is not None:

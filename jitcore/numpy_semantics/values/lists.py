@@ -264,7 +264,9 @@ class TracedList(ListHandle):
         """`value in self`, as a predicate."""
         return (self.to_array() == self._as_element(value)).any().as_predicate()
 
-    def index(self, value: Any, /) -> Any:
+    def index(self, value: Any, /, *bounds: Any) -> Any:
+        if bounds:
+            self.refuse("list.index between bounds of")
         is_equal = self.to_array() == self._as_element(value)
         fail(~is_equal.any(), ValueError("it is not in list"))
         return bound_int(np.argmax(is_equal).item(), 0, self.capacity - 1)

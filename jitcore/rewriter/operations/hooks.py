@@ -30,7 +30,7 @@ from jitcore.rewriter.journal import (ArrayLocation, AttributeLocation, CellLoca
                                       ItemLocation, Location, change, logs, record)
 from jitcore.rewriter.objects import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 from jitcore.rewriter.operations.matching import Matching
-from jitcore.rewriter.operations.sequences import are_traced_sequences, compare_sequences
+from jitcore.rewriter.operations.sequences import compare_sequences, holds_traced
 from jitcore.rewriter.operations.texts import find_converter, find_formatter, join_parts, remainder
 from jitcore.rewriter.values import (Poison, as_predicate, find_recording, is_traced, is_undecided,
                                      wrap_predicate)
@@ -42,6 +42,7 @@ _KEYWORDS = ("and", "or")
 #: Names of comparisons, and of those with the operands swapped.
 _COMPARISONS = {"<": ("lt", "gt"), "<=": ("le", "ge"), "==": ("eq", "eq"), "!=": ("ne", "ne"),
                 ">": ("gt", "lt"), ">=": ("ge", "le")}
+_SEQUENCES = (tuple, list)
 _TEXTS = {name: text for text, (name, _) in _COMPARISONS.items()}
 
 
@@ -81,7 +82,7 @@ class SpecialMethods:
 
         def compare(pair: tuple) -> Any:
             one, other = pair
-            if are_traced_sequences(one, other):
+            if type(one) in _SEQUENCES and type(one) is type(other) and holds_traced((one, other)):
                 return compare_sequences(name, one, other, self._compare)
             if type(one) in LIBRARY_CLASSES and type(other) in LIBRARY_CLASSES or not _has_users(pair):
                 return plain(one, other)

@@ -21,12 +21,6 @@ def holds_traced(value: Any) -> bool:
     return any(holds_traced(part) if type(part) in _SEQUENCES else is_traced(part) for part in value)
 
 
-def are_traced_sequences(one: Any, other: Any) -> bool:
-    """Whether two values are sequences that Python would compare, and cannot."""
-    is_pair = type(one) is type(other) and type(one) in _SEQUENCES
-    return is_pair and (holds_traced(one) or holds_traced(other))
-
-
 def compare_sequences(name: str, one: Sequence, other: Sequence, compare: Callable) -> Any:
     """Args: name: of the comparison, "lt"; compare: (name, x, y) does the same for elements."""
     is_order = name not in ("eq", "ne")
