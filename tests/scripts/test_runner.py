@@ -117,7 +117,7 @@ def test_a_script_with_loops_loads_no_slow_module(tmp_path):
     write(tmp_path, script=script)
     for _ in range(2):  # the first one writes the record that the second one reads
         found = run("-m", "jitcore", "run", str(tmp_path / "script.py"))
-    assert found.stdout == "[]\n", found.stderr
+    assert found.stdout == run(str(tmp_path / "script.py")).stdout, found.stderr  # what `site` loads is Python's affair
 
 
 @pytest.mark.parametrize("text", [
