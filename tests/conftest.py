@@ -68,12 +68,14 @@ def pytest_runtest_setup(item):
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
     """Bounds the memory of test processes: JAX, the reference of many tests, keeps about a megabyte for each
-    of its thousands of operations and shapes."""
+    of its thousands of operations and shapes; and what was frozen while it was needed is not collected."""
     global _most_resident
     if nextitem is None or nextitem.path != item.path:
         freeze()
-    if "jax" in sys.modules and _STATM.exists() and count_resident() > _most_resident:
-        sys.modules["jax"].clear_caches()
+    if _STATM.exists() and count_resident() > _most_resident:
+        if "jax" in sys.modules:
+            sys.modules["jax"].clear_caches()
+        gc.unfreeze()
         gc.collect()
         if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
             libc.malloc_trim(0)
