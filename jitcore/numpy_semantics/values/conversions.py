@@ -20,7 +20,8 @@ from jitcore import dtypes, lax
 from jitcore.numpy_semantics.errors import exit_program, needs_value, not_traceable
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
-from jitcore.numpy_semantics.values.iterating import find_best, is_loop, make_filter, make_map, multiply
+from jitcore.numpy_semantics.values.iterating import (find_best, gather, is_loop, make_filter, make_map,
+                                                        multiply)
 from jitcore.numpy_semantics.values.letters import Letter, TracedText, chr_of, int_of, ord_of
 from jitcore.numpy_semantics.values.lists import ListHandle, TracedList
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
@@ -284,10 +285,12 @@ def _finish_sum(total: Any, lost: Any) -> Any:
 
 def _list(*args, **kwargs):
     """`list(x)`."""
-    if len(args) == 1 and isinstance(args[0], TracedList):
+    if len(args) != 1 or kwargs:
+        return list(*args, **kwargs)
+    if isinstance(args[0], TracedList):
         return args[0].copy()
-    fold = find_fold(args[0], list) if len(args) == 1 and not kwargs else None
-    return list(*args, **kwargs) if fold is None else fold(None)
+    found = gather(args[0])
+    return found if found is not args[0] else list(found)
 
 
 #: References of an argument that nobody but the call of a function has: what is left of a generator, behind
@@ -373,8 +376,7 @@ _MAX_SORTED = 256
 
 def _sorted(iterable, /, *, key=None, reverse=False):
     """`sorted`, of numbers of one type: what it does with NaN depends on where they stand."""
-    fold = find_fold(iterable, list)
-    iterable = iterable if fold is None else fold(None)
+    iterable = gather(iterable)
     if isinstance(iterable, TracedList):
         found = iterable.copy()
         found.sort(key=key, reverse=reverse)
@@ -420,7 +422,7 @@ REDIRECTS: dict[Any, Callable] = {
     max: _define_extremum(builtins.max, HOOKS.compare(">")),
     any: _define_quantifier(builtins.any, operator.or_), all: _define_quantifier(builtins.all, operator.and_),
     sum: _sum, folded.add: _add_kinds, folded.finish_sum: _finish_sum, math.prod: multiply, list: _list,
-    map: make_map, filter: make_filter, next: define_next(next), ord: ord_of, chr: chr_of,
+    map: make_map, filter: make_filter, ord: ord_of, chr: chr_of,
     sys.exit: exit_program,
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     hash: _refuse(hash), sorted: _sorted,

@@ -22,10 +22,15 @@ from jitcore.rewriter.values import is_traced
 _MANY = 256
 
 
+def gather(iterable: Any) -> Any:
+    """A generator as the list of its elements, where its loops are to be the program's; all else as it is."""
+    fold = find_fold(iterable, list)
+    return iterable if fold is None else fold(None)
+
+
 def find_best(plain: Callable, given: Iterable, key: Callable | None) -> Any:
     """What `min(given, key=key)`, or `max`, gives; None where there is no element."""
-    fold = find_fold(given, list)
-    given = given if fold is None else fold(None)
+    given = gather(given)
     find, best, value = rewrite_source(_find_least if plain is min else _find_greatest), None, None
     if isinstance(given, TracedList) and given.is_nested:  # a variable is no tuple or None
         best = given[0]
