@@ -21,7 +21,7 @@ from jitcore.numpy_semantics.errors import exit_program, needs_value, not_tracea
 from jitcore.numpy_semantics.values import arithmetic, mixed
 from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
 from jitcore.numpy_semantics.values.iterating import (find_best, gather, is_loop, make_filter, make_map,
-                                                        multiply)
+                                                      multiply)
 from jitcore.numpy_semantics.values.letters import Letter, TracedText, chr_of, int_of, ord_of
 from jitcore.numpy_semantics.values.lists import ListHandle, TracedList
 from jitcore.numpy_semantics.values.ndarray import FlatArray, NDArray
