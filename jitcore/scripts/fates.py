@@ -6,7 +6,7 @@ In: programs, and reasons why there are none. Out: the state of the unit.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from jitcore.scripts.units import State, Unit
 
 if TYPE_CHECKING:
     from jitcore.scripts.learned import Names
-    from jitcore.scripts.regions import FromDisk
     from jitcore.scripts.workshop import Workshop
 
 __all__ = ["AGAIN", "ENTRY", "SHORT", "TRIALS", "FEW_ENTRIES", "Fate", "FrameFate"]
@@ -61,7 +60,8 @@ class Fate:
         self.workshop, self.unit = workshop, unit
         self._state, self.reason, self.misses = State.COLD, "", 0
         self.region: Region | None = None
-        self.others: list[Region | tuple[FromDisk, Names]] = []
+        self.others: list[Region | tuple[bytes, Names]] = []
+        self._arrived: tuple[bytes, Callable[[str, Any], Any], Names] | None = None
         self._until, self._n_vain, self._gained, self._renewed = 0, 0, 0.0, 0.0
         self._kept: Region | None = None
         self.entries, self.seconds, self._entries_before = 0, 0.0, 0
@@ -82,9 +82,9 @@ class Fate:
             self._take_up(self.region)
             self.pace = lesson.pace
 
-    def _load(self, program: FromDisk, names: Names) -> Region:
+    def _load(self, packed: bytes, names: Names) -> Region:
         find = functools.partial(names.find, self.workshop.sampler.restore)
-        region = Region(program, self.list_places(), find, names)
+        region = Region(packed, self.list_places(), find, names)
         region.is_proven = True
         return region
 
@@ -149,7 +149,7 @@ class Fate:
                 return True
         return False
 
-    def _open(self, other: Region | tuple[FromDisk, Names]) -> Region | None:
+    def _open(self, other: Region | tuple[bytes, Names]) -> Region | None:
         """One of the other programs; None where what it refers to is gone."""
         try:
             return self._load(*other) if isinstance(other, tuple) else other
@@ -166,10 +166,26 @@ class Fate:
         self.is_new = not region.is_proven
         self.untried = 0 if region.is_proven or region.is_tried else TRIALS
 
-    def take(self, region: Region) -> None:
-        """Takes over a program."""
-        self.region, self.state, self.reason = region, State.READY, ""
+    def take(self, packed: bytes, find: Callable[[str, Any], Any], names: Names) -> None:
+        """Notes a program that was compiled, as `Region` takes it."""
+        self._arrived, self.state, self.reason = (packed, find, names), State.READY, ""
         self.workshop.sampler.has_learned = True
+        self.unit.gate.open()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether what was compiled is worth loading now."""
+        return True
+
+    def load(self) -> None:
+        """Loads what was compiled, if it is not loaded yet."""
+        if self._arrived is None:
+            return
+        (packed, find, names), self._arrived = self._arrived, None
+        try:
+            self.region = Region(packed, self.list_places(), find, names)
+        except (LookupError, ValueError) as error:
+            self.give_up(f"its program cannot be taken over: {error}")
 
     def give_up(self, reason: str) -> None:
         self.unit.gate.close()
@@ -200,13 +216,17 @@ class Fate:
         if self.state == State.COMPILING:
             return Lesson(None, None, "", late=self.unit.late, maker=self.workshop.helper.maker)
         region, others = self.region, [one for one in self.others if isinstance(one, tuple) or one.is_proven]
-        told = [one if isinstance(one, tuple) else (one.program, one.names) for one in (region, *others)
+        told = [one if isinstance(one, tuple) else (one.packed, one.names) for one in (region, *others)
                 if isinstance(one, tuple) or one is not None and one.is_named]
+        if self._arrived is not None:
+            packed, _, names = self._arrived
+            told.insert(0, (packed, names))
         if not told:
             until = self._until if self.state == State.RESTING else 0
             return Lesson(None, None, self.reason, until=until) if self.reason else None
         seconds = self.unit.seconds + self.replaced
-        is_checked = region is None or region.is_proven or self.entries > self._entries_before
+        is_checked = self._arrived is None and (
+            region is None or region.is_proven or self.entries > self._entries_before)
         return Lesson(*told[0], "", is_checked, self.pace, seconds, others=tuple(told[1:]))
 
 
@@ -217,10 +237,6 @@ class FrameFate(Fate):
         self.loop: Loop = unit.loop
         self.lists: dict[str, list] = {}
         super().__init__(workshop, unit)
-
-    def take(self, region: Region) -> None:
-        super().take(region)
-        self.unit.gate.open()
 
     def name_lists(self, lists: Iterable[list]) -> None:
         """Notes the lists of comprehensions in a frame that stands at the head."""

@@ -79,6 +79,7 @@ class FunctionFate(Fate):
         if self._plain is None:
             code = self.workshop.sampler.restore(self.unit.prepared.original)
             self._plain = FunctionType(code, frame.f_globals)
+        self.load()
         if self.region is not None:
             return self._try(values) if self.untried or self.checks else self._time(values)
         if self.state != State.COLD:
@@ -105,10 +106,11 @@ class FunctionFate(Fate):
             self.workshop.submit_call(self, find_function(self.unit.prepared, frame.f_globals), values)
         return result
 
-    def take(self, region: Region) -> None:
-        super().take(region)
-        self._in_python, self._compiled = region.in_python, region.compiled
-        self.unit.gate.open()
+    def load(self) -> None:
+        was_loaded = self._arrived is None
+        super().load()
+        if not was_loaded and self.region is not None:
+            self._in_python, self._compiled = self.region.in_python, self.region.compiled
 
     # -- the first calls -------------------------------------------------------------------------------------
     def _try(self, values: tuple) -> Any:

@@ -83,9 +83,9 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
 
 class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds late maker others until",
                         defaults=(True, 0.0, 0.0, 0, None, (), 0))):
-    """About one loop. program: a `FromDisk`, or None; names: of what it refers to; others: pairs of these for
-    values of other kinds; reason: why there is none, "" where it was not tried; late: ticks in which it did
-    not come to its head.
+    """About one loop. program: the pickle of a `FromDisk`, or None; names: of what it refers to; others: pairs
+    of these for values of other kinds; reason: why there is none, "" where it was not tried; late: ticks in
+    which it did not come to its head.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
     Python, or 0; seconds: that Python took for all of it, or would have. maker: (number of the process that
     compiles it still, when that has ended at the latest), or None. until: ticks from which on it is tried
@@ -235,8 +235,8 @@ def store_lessons(key: bytes, lessons: dict[tuple[int, int], Lesson]) -> None:
     cache.add(key, marshal.dumps((_stamp_folders(), reasons, data)))
 
 
-def add_lesson(note: Note, program: Any) -> None:
-    """Keeps a program, or the text that says why there is none."""
+def add_lesson(note: Note, program: bytes | str) -> None:
+    """Keeps the pickle of a program, or the text that says why there is none."""
     lesson = Lesson(program, note.names, "", False, 0.0, note.seconds)
     if isinstance(program, str):
         lesson = Lesson(None, None, program)

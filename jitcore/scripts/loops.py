@@ -23,7 +23,7 @@ from jitcore.scripts.frames import write_variables
 from jitcore.scripts.gates import HEAD, WATCH
 from jitcore.scripts.iterators import ANY_STEP, ROOM, Ahead, look_ahead
 from jitcore.scripts.trial import Trial
-from jitcore.scripts.units import State, Unit
+from jitcore.scripts.units import State, Unit, find_loading_time
 
 if TYPE_CHECKING:
     from jitcore.scripts.workshop import Workshop
@@ -71,6 +71,7 @@ class LoopFate(FrameFate):
     def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
         """A frame stands at the head. was_stopped: where it was in the loop for a tick at least."""
         now = perf_counter()
+        self.load()
         if self.region is None:
             if self.state == State.COLD and is_recursive(frame):
                 self.give_up("its function calls itself")
@@ -265,6 +266,17 @@ class LoopFate(FrameFate):
         self.unit.n_passing = max(0, count - 1)
         self._begun = key, perf_counter(), left, count
         return True
+
+    @property
+    def is_due(self) -> bool:
+        """Not where what is left of the loop that was to be compiled takes less than loading the program."""
+        if self._arrived is None or self._mark is None or self._mark[0] is None or self.checks:
+            return True
+        iterator, start, left_then = self._mark
+        left = length_hint(iterator)
+        if not 0 < left < left_then:
+            return True
+        return (perf_counter() - start) / (left_then - left) * left > find_loading_time()
 
     def _use_mark(self, iterator: Any, ahead: Ahead) -> None:
         """Finds out the time of an iteration since it was marked."""

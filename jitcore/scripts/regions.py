@@ -1,12 +1,13 @@
 """Compiled loops of a script, as the process that runs it sees them: without a compiler.
 
-In: a `FromDisk`, which a process that compiles wrote. Out: a `Region`: the function of a loop's variables,
-and `resume`, which the handler of the loop's head asks.
+In: the pickle of a `FromDisk`, which a process that compiles wrote. Out: a `Region`: the function of a loop's
+variables.
 """
 
 from __future__ import annotations
 
 import functools
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -102,18 +103,20 @@ _NAMED = re.compile(r"c\d+(?:\[|\.get\()'(\w+)'")
 
 
 class Region:
-    """Args: the program; offsets of places behind it; what persistent ids in its constants stand for; how
-        another process finds these.
+    """Args: the program's pickle; offsets of places behind it; what persistent ids in its constants stand
+        for; how another process finds these.
 
     Attributes:
+        packed, program: the pickle, and what it is of.
         call: the function of its inputs. is_proven: whether it was compared with Python, and is faster;
             is_tried: whether that was tried. in_python, compiled: seconds of calls that were timed.
     """
 
     is_proven = is_tried = False
 
-    def __init__(self, program: FromDisk, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
-        self.program, self.find, self.names = program, find, names
+    def __init__(self, packed: bytes, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
+        self.packed, self.find, self.names = packed, find, names
+        self.program = program = pickle.loads(packed)
         numbers = {HEAD: HEAD} | {offset: number for number, offset in enumerate(places)}
         self.exits = [find_first(numbers, offsets) for offsets in program.exits]
         self.in_python: list[float] = []

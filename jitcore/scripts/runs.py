@@ -50,6 +50,7 @@ class RunFate(FrameFate):
         """A frame stands at its beginning."""
         if self.state == State.COLD and len(self._in_python) < TIMED:
             return self._watch(frame)
+        self.load()
         if self.region is None:
             self._submit(frame)
             return HEAD, None

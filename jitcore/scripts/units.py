@@ -24,8 +24,13 @@ __all__ = ["State", "Unit"]
 
 #: Seconds of processor time between two ticks.
 TICK = 0.01
-#: Seconds that loading the program of an earlier run takes; with NumPy, where the script does without.
+#: Seconds that loading a program takes; with NumPy, where the script does without.
 LOADING, WITH_NUMPY = 0.04, 0.14
+
+
+def find_loading_time() -> float:
+    """Seconds that loading a program takes in this process."""
+    return LOADING if "numpy" in sys.modules else WITH_NUMPY
 
 
 class State:
@@ -113,11 +118,13 @@ class Unit:
 
     @property
     def earns(self) -> bool:
-        """Whether it is time to load what an earlier run has compiled: it took Python twice as long there, or
-        has taken that long here."""
-        if self.fate is not None or self.lesson is None:
+        """Whether it is time to load what was compiled: in an earlier run it took Python twice as long, or it
+        has taken that long in this one."""
+        if self.fate is not None:
+            return self.fate.is_due
+        if self.lesson is None:
             return True
-        needed = LOADING if "numpy" in sys.modules else WITH_NUMPY
+        needed = find_loading_time()
         return self.lesson.seconds >= 2 * needed or self.seconds >= needed
 
     def describe(self) -> Lesson | None:

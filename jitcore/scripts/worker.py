@@ -1,8 +1,8 @@
 """The process that compiles for one that runs a script: jobs come in, programs go out.
 
 In, on the standard input: a message for each `Job`. Out, on what was the standard output: for each the
-`FromDisk`, or a text that says why there is none. A message is the number of its bytes and a pickle. The
-process ends with its input.
+pickle of its `FromDisk`, or a text that says why there is none. A message is the number of its bytes and a
+pickle. The process ends with its input.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> None:
     while (job := read_message(jobs)) is not None:
         limit_processor_time(jobs)
         try:
-            answer = compile_loop(job)
+            answer: bytes | str = pickle.dumps(compile_loop(job), 5)
         except Refused as error:
             answer = str(error)
         except Exception as error:
@@ -83,7 +83,7 @@ def tell(answers: BinaryIO, message: Any) -> bool:
     return True
 
 
-def leave(jobs: BinaryIO, answer: Any) -> None:
+def leave(jobs: BinaryIO, answer: bytes | str) -> None:
     """Keeps an answer for later runs of the script."""
     note = read_message(jobs)
     if isinstance(note, Note):

@@ -22,7 +22,7 @@ from jitcore.scripts.interrupts import Waiting
 from jitcore.scripts.iterators import ROOM, Ahead
 from jitcore.scripts.learned import Note, name_all
 from jitcore.scripts.loops import LoopFate
-from jitcore.scripts.regions import Job, Region
+from jitcore.scripts.regions import Job
 from jitcore.scripts.runs import RunFate
 from jitcore.scripts.units import State, Unit
 
@@ -197,10 +197,7 @@ class Workshop:
             fate.give_up(answer)
             return
         described, names = self._told
-        try:
-            fate.take(Region(answer, fate.list_places(), described.find, names))
-        except (LookupError, ValueError) as error:
-            fate.give_up(f"its program cannot be taken over: {error}")
+        fate.take(answer, described.find, names)
 
 
 def find_opaque_name(names: Iterable[str], values: dict[str, Any]) -> str:

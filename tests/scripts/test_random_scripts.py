@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from jitcore.scripts import loops, runs
+from jitcore.scripts.units import State
 from jitcore.scripts.workshop import Workshop
 from tests.scripts.test_scripts import run, run_sampled
 
@@ -21,11 +22,12 @@ def at_once(monkeypatch):
     def submit(self, fate, frame, iterator):
         right(self, fate, frame, iterator)
         self.look_after(frame)
-        if fate.region is not None:
+        if fate.state == State.READY:
             self.arm(frame, fate.unit)
 
     right = Workshop.submit_loop
     monkeypatch.setattr(Workshop, "submit_loop", submit)
+    monkeypatch.setattr(loops, "find_loading_time", lambda: 0.0)
     monkeypatch.setattr(loops, "FEW", 1)
     monkeypatch.setattr(loops, "MANY", 1)
     monkeypatch.setattr(runs, "TIMED", 1)

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import io
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from types import ModuleType
 
 import pytest
 
+import jitcore
 from jitcore.backends.cpu.machine import host
 from jitcore.config import config
 from jitcore.scripts import learned, loops, sampling, workshop
@@ -38,7 +40,7 @@ class Inline:
     def submit(self, job):
         self.jobs.append(job)
         try:
-            self.answer = compile_loop(job)
+            self.answer = pickle.dumps(compile_loop(job), 5)
         except Refused as error:
             self.answer = str(error)
 
@@ -58,6 +60,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(sampling, "HOT", 1)
     monkeypatch.setattr(sampling, "DEBUG", True)
     monkeypatch.setattr(loops, "PART", 1e-4)
+    monkeypatch.setattr(loops, "find_loading_time", lambda: 0.0)
 
 
 def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tuple[dict, str]:
@@ -791,7 +794,7 @@ def test_what_an_ended_run_still_has_compiled_is_waited_for(tmp_path):
         first.leave()
         *_, second = run_sampled(source)
         assert len(slow.jobs) == 1 and not second.workshop.helper.jobs and second.units[0].state == State.COLD
-        add_lesson(slow.note, compile_loop(slow.jobs[0]))
+        add_lesson(slow.note, pickle.dumps(compile_loop(slow.jobs[0])))
         maker.communicate(b"\n")
         *_, third = run_sampled(source)
         assert not third.workshop.helper.jobs and third.units[0].fate.entries == 1
@@ -799,6 +802,33 @@ def test_what_an_ended_run_still_has_compiled_is_waited_for(tmp_path):
         first.keep()  # as if whoever compiled it had told nothing
         *_, fourth = run_sampled(source)
         assert len(fourth.workshop.helper.jobs) == 1 and fourth.units[0].fate.entries == 1
+
+
+def test_a_program_that_comes_too_late_is_kept_for_the_next_pass_and_for_later_runs(tmp_path, monkeypatch):
+    """Loading it takes longer than Python takes for what is left of the loop."""
+    monkeypatch.setattr(loops, "find_loading_time", lambda: 1e9)
+    source = textwrap.dedent(SCRIPTS["sums of a module"])
+    with config.override(cache_dir=str(tmp_path)):
+        names, _, first = run_sampled(source)
+        first.keep()
+        *_, second = run_sampled(source)
+    (unit,) = first.units
+    assert names == run(source)[0]
+    assert unit.state == State.READY and unit.fate.region is None and not unit.fate.entries
+    assert not second.workshop.helper.jobs and second.units[0].fate.entries
+    source = TOTAL + "found = [total(400_000)]\nfound += [total(300_000)]\n"
+    names, _, third = run_sampled(source)
+    assert names["found"] == run(source)[0]["found"]
+    assert [unit.fate.entries for unit in third.units if not unit.is_function and unit.fate] == [1]
+
+
+def test_jitcore_s_own_modules_are_not_the_script_s():
+    """In a work tree its backends are a link to a folder beside it, where scripts may stand, too."""
+    root = os.path.dirname(os.path.dirname(jitcore.__file__))
+    hook = Hook([root], None)
+    for folder in (os.path.join(root, "jitcore"), os.path.join(root, "jitcore", "backends", "cpu")):
+        assert not hook._is_own(os.path.realpath(folder), set())
+    assert hook._is_own(os.path.join(root, "examples"), set())
 
 
 def test_a_wrong_program_is_found_out(monkeypatch):

@@ -35,8 +35,9 @@ class Hook:
         whole = {resolve(folder) for folder in folders}
         self._folders = [folder for folder in whole if os.path.dirname(folder) != folder]
         self._before = {one: resolve(one) for one in sys.path if isinstance(one, str)}
-        root = os.path.dirname(jitcore.__file__)
-        self._others = [resolve(one) for one in (os.path.dirname(os.__file__), root)]
+        own = os.path.dirname(jitcore.__file__)  # in a work tree, backends stand beside it
+        others = (os.path.dirname(os.__file__), own, os.path.join(own, "backends"))
+        self._others = [resolve(one) for one in others]
 
         class Loader(SourceFileLoader):
             """Loads a module of the script. Source, compiled file, name and place are as always."""
