@@ -83,9 +83,9 @@ def find_by_name(names: dict[str, Any], name: str) -> Any:
 
 class Lesson(namedtuple("Lesson", "program names reason is_checked pace seconds late maker others until",
                         defaults=(True, 0.0, 0.0, 0, None, (), 0))):
-    """About one loop. program: the pickle of a `FromDisk`, or None; names: of what it refers to; others: pairs
-    of these for values of other kinds; reason: why there is none, "" where it was not tried; late: ticks in
-    which it did not come to its head.
+    """About one loop. program: the pickle of a `FromDisk`, or None; names: of what it refers to; others:
+    pairs of these for values of other kinds; reason: why there is none, "" where it was not tried; late:
+    ticks in which it did not come to its head.
     is_checked: whether what it does was compared with what Python does; pace: seconds of an iteration in
     Python, or 0; seconds: that Python took for all of it, or would have. maker: (number of the process that
     compiles it still, when that has ended at the latest), or None. until: ticks from which on it is tried

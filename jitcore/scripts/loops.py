@@ -73,9 +73,7 @@ class LoopFate(FrameFate):
         now = perf_counter()
         self.load()
         if self.region is None:
-            if self.state == State.COLD and is_recursive(frame):
-                self.give_up("its function calls itself")
-            elif self.state == State.COLD and not was_stopped and self._is_short(frame, iterator):
+            if self.state == State.COLD and not was_stopped and self._is_short(frame, iterator):
                 return WATCH, iterator
             self.unit.gate.close()
             if self.state == State.COLD:
@@ -361,9 +359,3 @@ def measure_asking() -> float:
     return min(ask() for _ in range(5))
 
 
-def is_recursive(frame: FrameType) -> bool:
-    """Whether one that it returns to runs the same code."""
-    code, around = frame.f_code, frame.f_back
-    while around is not None and around.f_code is not code:
-        around = around.f_back
-    return around is not None

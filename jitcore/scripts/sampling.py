@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _signal  # of which `signal` makes enumerations, which takes long to load
 import functools
+import sys
 from _thread import get_ident
 from types import CodeType, FrameType
 
@@ -111,7 +112,7 @@ class Sampler:
         """Keeps what was found out for later runs."""
         for text in self.texts if self.has_learned else ():
             lessons = [(unit.key, unit.describe()) for unit in text.units]
-            if any(unit.fate is not None or unit.late for unit in text.units):
+            if any(unit.fate or unit.lesson or unit.late for unit in text.units):
                 store_lessons(text.key, {key: lesson for key, lesson in lessons if lesson is not None})
         self.has_learned = False
 
@@ -219,6 +220,9 @@ class Sampler:
                 if unit.state == State.COMPILING:
                     return True
                 is_hot = unit.state == State.COLD and unit.ticks >= HOT and self._is_free
+                if is_hot and (reason := find_recursion(frame, around)):
+                    unit.give_up(reason)
+                    continue
                 if is_hot or unit.state == State.READY and unit.earns:
                     self.workshop.arm(around, unit)
                     return True
@@ -262,3 +266,23 @@ class Sampler:
                 if units:
                     yield frame, units
             frame = frame.f_back
+
+
+def find_recursion(inner: FrameType | None, frame: FrameType) -> str:
+    """What of the frames that run speaks against a program for a loop in one of them, in words; "" if nothing
+    does: Python's own recursion is no loop. With arrays, functions that call themselves may be traced."""
+    seen: set[int] = set()
+    while inner is not None and inner is not frame:
+        if id(inner.f_code) in seen and "numpy" not in sys.modules:
+            return "a function that it calls calls itself"
+        seen.add(id(inner.f_code))
+        inner = inner.f_back
+    return "its function calls itself" if is_recursive(frame) else ""
+
+
+def is_recursive(frame: FrameType) -> bool:
+    """Whether one that it returns to runs the same code."""
+    code, around = frame.f_code, frame.f_back
+    while around is not None and around.f_code is not code:
+        around = around.f_back
+    return around is not None

@@ -111,6 +111,13 @@ class Unit:
         self.learn(load_lessons(self.text.key).get(self.key, self.lesson)._replace(maker=None))
         return False
 
+    def give_up(self, reason: str) -> None:
+        """Is left to Python, for what is seen without loading more."""
+        if self.fate is not None:
+            self.fate.give_up(reason)
+        else:
+            self.lesson, self.sampler.has_learned = Lesson(None, None, reason), True
+
     @property
     def seconds(self) -> float:
         """Of processor time that it has had."""

@@ -831,6 +831,41 @@ def test_jitcore_s_own_modules_are_not_the_script_s():
     assert hook._is_own(os.path.join(root, "examples"), set())
 
 
+@pytest.mark.parametrize("source", [
+    """
+    def count(n):
+        found = 0
+        for k in range(n):
+            found += count(k) + 1
+        return found
+    found = count(21)
+    """,
+    """
+    def depth(n):
+        return 1 + depth(n - 1) if n else 0
+    found = 0
+    for k in range(40_000):
+        found += depth(60)
+    """,
+])
+def test_recursion_is_left_to_python_without_a_helper(source):
+    """Where nothing has loaded NumPy: asked in another process."""
+    code = textwrap.dedent(source)
+    told = textwrap.dedent(f"""
+        from jitcore.scripts.sampling import Sampler
+        from jitcore.scripts.texts import write_record
+        source = {code!r}
+        sampler = Sampler([])
+        code = sampler.add(write_record(compile(source, "script.py", "exec"), source.encode()))
+        sampler.start()
+        exec(code, {{"__name__": "__main__"}})
+        sampler.pause()
+        print(*(unit.lesson.reason for unit in sampler.units if unit.lesson), "workshop" in vars(sampler))
+        """)
+    found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True)
+    assert re.fullmatch(r"(a function that it calls|its function) calls itself False\n", found.stdout), found
+
+
 def test_a_wrong_program_is_found_out(monkeypatch):
     """Its first use is compared with what Python does."""
     from jitcore.scripts.regions import Region

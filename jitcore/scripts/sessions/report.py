@@ -60,7 +60,7 @@ def list_regions(sampler: Sampler | None) -> list[Region]:
             numbers = fate.entries, fate.seconds, fate.replaced, fate.cost
         calls, *seconds = numbers
         kind = "function" if unit.is_function else "loop"
-        tier = "compiled" if unit.state == State.READY else "python"
+        tier = "compiled" if unit.state == State.READY and not is_late(unit) else "python"
         path, ticks = unit.text.code.co_filename, unit.seconds
         found.append(Region(path, *find_lines(unit), kind, tier, calls, ticks, *seconds, find_reason(unit)))
     return sorted(found, key=lambda one: (one.path, one.first, -one.last))
@@ -74,10 +74,17 @@ def find_lines(unit: Unit) -> tuple[int, int]:
     return unit.line, max(lines, default=unit.line)
 
 
+def is_late(unit: Unit) -> bool:
+    """Whether its program came so late that it was not loaded."""
+    return unit.state == State.READY and unit.fate is not None and unit.fate.region is None
+
+
 def find_reason(unit: Unit) -> str:
     """Why a unit runs in Python, in a line."""
     if unit.state == State.COMPILING:
         return "the run ended before its program was there"
+    if is_late(unit):
+        return "what was left of it took less than loading its program"
     known = unit.fate or unit.lesson
     return known.reason.partition("\n")[0] if known is not None else ""
 
