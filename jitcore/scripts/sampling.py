@@ -33,6 +33,9 @@ __all__ = ["Sampler"]
 #: Ticks after which a unit is hot; in which nothing is to be done, after which they come more rarely: each
 #: then stands for so many.
 HOT, IDLE, SPAN = 5, 10, 5
+#: Of loops in functions that call themselves, and of those that call such functions where there are no
+#: arrays: with arrays, these may be traced.
+RECURSION = "a function in it, or that it stands in, calls itself"
 
 
 class Sampler:
@@ -205,12 +208,13 @@ class Sampler:
         """Returns: whether there is something that is compiled, or may become so."""
         self.n_ticks += self._span
         running = list(self._list_running(frame))
-        for unit in {unit for _, units in running for unit in units}:
+        for unit, repeats in {unit: repeats for _, units, repeats in running for unit in units}.items():
             unit.ticks += self._span
+            unit.repeats |= repeats
         if "workshop" in self.__dict__ and self.workshop.look_after(frame):
             return True
         waits = False
-        for around, units in running:
+        for around, units, _ in running:
             for unit in units:
                 is_left = unit.state in (State.DEAD, State.RESTING)
                 if is_left or unit.fate is not None and unit.fate.misses:
@@ -220,8 +224,8 @@ class Sampler:
                 if unit.state == State.COMPILING:
                     return True
                 is_hot = unit.state == State.COLD and unit.ticks >= HOT and self._is_free
-                if is_hot and (reason := find_recursion(frame, around)):
-                    unit.give_up(reason)
+                if is_hot and (unit.repeats and "numpy" not in sys.modules or is_recursive(around)):
+                    unit.give_up(RECURSION)
                     continue
                 if is_hot or unit.state == State.READY and unit.earns:
                     self.workshop.arm(around, unit)
@@ -252,32 +256,23 @@ class Sampler:
             frame = frame.f_back
         return waits
 
-    def _list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[Unit]]]:
-        """(frame, loops that it is in, outer ones first), inner frames first; of a function that calls itself
-        the innermost one."""
-        seen: set[int] = set()
+    def _list_running(self, frame: FrameType | None) -> Iterator[tuple[FrameType, list[Unit], bool]]:
+        """(frame, loops that it is in, outer ones first, whether a function in there calls itself), inner
+        frames first; of a function that calls itself the innermost one."""
+        counts: dict[int, int] = {}
+        repeats = False
         while frame is not None:
-            prepared = None if id(frame.f_code) in seen else self.find(frame.f_code)
+            number = id(frame.f_code)
+            counts[number] = count = counts.get(number, 0) + 1
+            repeats |= count > 2  # a decorator may stand around two of them
+            prepared = self.find(frame.f_code) if count == 1 else None
             if prepared is not None:
-                seen.add(id(frame.f_code))
                 offset = prepared.locate(frame.f_lasti)
                 heads = [loop.head for loop in prepared.loops if offset in loop.span]
-                units = [self._units[id(frame.f_code), head] for head in heads]
+                units = [self._units[number, head] for head in heads]
                 if units:
-                    yield frame, units
+                    yield frame, units, repeats
             frame = frame.f_back
-
-
-def find_recursion(inner: FrameType | None, frame: FrameType) -> str:
-    """What of the frames that run speaks against a program for a loop in one of them, in words; "" if nothing
-    does: Python's own recursion is no loop. With arrays, functions that call themselves may be traced."""
-    seen: set[int] = set()
-    while inner is not None and inner is not frame:
-        if id(inner.f_code) in seen and "numpy" not in sys.modules:
-            return "a function that it calls calls itself"
-        seen.add(id(inner.f_code))
-        inner = inner.f_back
-    return "its function calls itself" if is_recursive(frame) else ""
 
 
 def is_recursive(frame: FrameType) -> bool:

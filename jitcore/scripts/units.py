@@ -55,6 +55,7 @@ class Unit:
         gate, slot: see `gates`.
         n_passing: how often its head is still to be passed.
         ticks: that it has had; late: those in which it was to be stopped at its head and did not come there.
+        repeats: whether one of them met a function in it that calls itself.
         fate: what becomes of it, when it is hot; lesson: what an earlier run found out.
     """
 
@@ -63,6 +64,7 @@ class Unit:
         self.slot = Slot() if head < 0 else None
         self.gate = Gate() if self.slot is None else self.slot.gate
         self.n_passing = self.ticks = self.late = 0
+        self.repeats = False
         self.fate: Fate | None = None
         self.lesson: Lesson | None = None
         if self.slot is not None:

@@ -7,6 +7,7 @@ pickle. The process ends with its input.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import os
@@ -57,11 +58,15 @@ def main() -> None:
     gc.enable()
     config.update("announce_compiles", False)  # nobody waits
     config.update("default_backend", "cpu")  # whose programs lie on disk
-    is_left = not tell(answers, "ready")
-    while (job := read_message(jobs)) is not None:
+    tell(answers, "ready")
+    answer: bytes | str = ""
+    while (message := read_message(jobs)) is not None:
+        if isinstance(message, Note):  # the script may have ended with the answer unread
+            add_lesson(message, answer)
+            break
         limit_processor_time(jobs)
         try:
-            answer: bytes | str = pickle.dumps(compile_loop(job), 5)
+            answer = pickle.dumps(compile_loop(message), 5)
         except Refused as error:
             answer = str(error)
         except Exception as error:
@@ -70,24 +75,21 @@ def main() -> None:
 
                 traceback.print_exc()
             answer = f"{type(error).__name__}: {error}"
-        if is_left or not tell(answers, answer):
-            leave(jobs, answer)
+        tell(answers, answer)
+    os._exit(0)
 
 
-def tell(answers: BinaryIO, message: Any) -> bool:
-    """Whether the script is still there."""
-    try:
+def tell(answers: BinaryIO, message: Any) -> None:
+    """Tells the script, if it is still there."""
+    with contextlib.suppress(BrokenPipeError):
         write_message(answers, message)
-    except BrokenPipeError:
-        return False
-    return True
 
 
-def leave(jobs: BinaryIO, answer: bytes | str) -> None:
-    """Keeps an answer for later runs of the script."""
+def give_up(jobs: BinaryIO) -> None:
+    """Keeps for later runs of the script that its last job takes too long."""
     note = read_message(jobs)
     if isinstance(note, Note):
-        add_lesson(note, answer)
+        add_lesson(note, "compiling it takes too long")
     os._exit(0)
 
 
@@ -96,7 +98,7 @@ def limit_processor_time(jobs: BinaryIO) -> None:
     if resource is None:
         return
     used = time.process_time() + 2 * LONGEST
-    signal.signal(signal.SIGXCPU, lambda *_: leave(jobs, "compiling it takes too long"))
+    signal.signal(signal.SIGXCPU, lambda *_: give_up(jobs))
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(used), hard))
 

@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from jitcore.backends.cpu.machine import host
 from jitcore.config import config
 from jitcore.scripts import learned, loops, sampling, workshop
 from jitcore.scripts.compiling import Refused, compile_loop
-from jitcore.scripts.learned import add_lesson
+from jitcore.scripts.helper import Helper
+from jitcore.scripts.learned import Note, add_lesson
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.sampling import Sampler
 from jitcore.scripts.sessions.imports import Hook
@@ -831,6 +833,26 @@ def test_jitcore_s_own_modules_are_not_the_script_s():
     assert hook._is_own(os.path.join(root, "examples"), set())
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_answers_that_an_ended_run_has_not_read_are_kept(is_there, tmp_path, monkeypatch):
+    """is_there: whether the answer lies in the pipe when the run ends."""
+    monkeypatch.setenv("JITCORE_CACHE_DIR", str(tmp_path))
+    with config.override(cache_dir=str(tmp_path)):
+        *_, sampler = run_sampled(textwrap.dedent(SCRIPTS["sums of a module"]))
+        (job,), (unit,) = sampler.workshop.helper.jobs, sampler.units
+        helper = Helper(sys.path[:])
+        helper.submit(job)
+        pid, answers = helper._process, helper._answers
+        if is_there:
+            select.select([answers], [], [])
+            os.read(answers, len(pickle.dumps("ready", 5)) + 8)
+            select.select([answers], [], [])
+        helper.leave(Note(b"k" * 32, unit.key, ((), (), ()), 1.0))
+        os.waitpid(pid, 0)
+        (lesson,) = learned.load_lessons(b"k" * 32).values()
+    assert pickle.loads(lesson.program).parameters
+
+
 @pytest.mark.parametrize("source", [
     """
     def count(n):
@@ -863,7 +885,7 @@ def test_recursion_is_left_to_python_without_a_helper(source):
         print(*(unit.lesson.reason for unit in sampler.units if unit.lesson), "workshop" in vars(sampler))
         """)
     found = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True)
-    assert re.fullmatch(r"(a function that it calls|its function) calls itself False\n", found.stdout), found
+    assert re.fullmatch(r".* calls itself False\n", found.stdout), found
 
 
 def test_a_wrong_program_is_found_out(monkeypatch):
