@@ -110,11 +110,11 @@ def stamp_sources(root: str) -> list[tuple[str, int, int]]:
     stamps, folders = [], [root]
     for folder in folders:
         for item in os.scandir(folder):
-            if item.is_dir():
-                folders.append(item.path)
-            elif item.name.endswith(".py"):
+            if item.name.endswith(".py"):
                 state = item.stat()
                 stamps.append((item.name, state.st_size, state.st_mtime_ns))
+            elif item.name != "__pycache__" and item.is_dir():
+                folders.append(item.path)
     return sorted(stamps)
 
 

@@ -17,10 +17,11 @@ import marshal
 import pickle
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jitcore.process import lists, streams
+from jitcore.process import lists, streams, versions
 from jitcore.process.lazy import LazyModule
 from jitcore.rewriter.bytecode.instructions import read_raw
 
@@ -236,10 +237,21 @@ def read_state(value: Any) -> dict[str, Any]:
     """The variables of an object that functions of its class assign. Its `__dict__` is not asked for: up to
     3.12 it would be made by that, and all that reads the object be slower from then on."""
     kind = type(value)
+    version = versions.read_version(kind).value if versions.HAS_VERSIONS else 0
+    then, names = _own_names.get(kind, (0, []))
+    if not version or version != then:
+        _, names = _own_names[kind] = version, _list_own_names(kind)
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+
+
+#: What `read_state` looks for in objects of a class, and the version that the class had.
+_own_names: weakref.WeakKeyDictionary[type, tuple[int, list[str]]] = weakref.WeakKeyDictionary()
+
+
+def _list_own_names(kind: type) -> list[str]:
     names = [name for base in reversed(kind.__mro__) for name in _list_stored_attributes(base)]
     of_class = {name for base in kind.__mro__ for name in vars(base)}
-    own = [name for name in dict.fromkeys(names) if name not in of_class and hasattr(value, name)]
-    return {name: getattr(value, name) for name in own}
+    return [name for name in dict.fromkeys(names) if name not in of_class]
 
 
 def _list_stored_attributes(kind: type) -> list[str]:
@@ -326,9 +338,10 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
     hidden: names of `__main__` that count as not defined. restore: gives the code as the script has it.
     """
     described = Described()
+    walker = _Pickler(io.BytesIO(), described)  # numbers what it meets, and goes through nothing twice
     for function in functions:
         described.functions.number(function)
-    _dump(dict(values), described)  # numbers what they reach
+    walker.dump(dict(values))
     told: dict[int, tuple] = {}
     names: dict[int, dict[str, Any]] = {}
     contents_of: dict[int, dict[str, Any]] = {}
@@ -337,8 +350,10 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
     def add_names(module: int, wanted: Iterable[str]) -> None:
         own, names_of = names.setdefault(module, {}), described.modules[module]
         is_main = names_of.get("__name__") == "__main__"
-        new = [name for name in wanted if name in names_of and not (is_main and name in hidden)]
-        own.update({name: names_of[name] for name in new if name not in own})
+        new = {name: names_of[name] for name in wanted
+               if name in names_of and name not in own and not (is_main and name in hidden)}
+        own.update(new)
+        walker.dump(new)
 
     n_told = -1
     while n_told < (n_told := len(told) + len(contents_of) + sum(map(len, names.values()))):
@@ -346,7 +361,7 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
             kind = described.classes[number]
             contents_of[number] = {} if is_plain_enum(kind) else {
                 name: value for name, value in vars(kind).items() if name not in _MADE}
-            _dump((kind.__bases__, contents_of[number]), described)
+            walker.dump((kind.__bases__, contents_of[number]))
         for number in range(len(told), len(described.functions)):
             function = described.functions[number]
             module = described.modules.number(function.__globals__)
@@ -355,12 +370,12 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
             add_names(module, wanted)
             cells = [_read_cell(cell) for cell in function.__closure__ or ()]
             told[number] = (function.__defaults__, function.__kwdefaults__, cells)
-            _dump((told[number], names[module]), described)
+            walker.dump(told[number])
         for number in list(described.reached):  # of which functions elsewhere read something
             add_names(number, read)
-            _dump(names[number], described)
     contents = {number: names.get(number, {}) for number in range(len(described.modules))}
-    body = _dump((dict(values), told, contents, contents_of), described)  # what is one object stays one
+    body = io.BytesIO()  # in which what is one object stays one
+    _Pickler(body, described).dump((dict(values), told, contents, contents_of))
     shells = [(marshal.dumps(restore(one.__code__)), described.modules.number(one.__globals__), one.__name__,
                one.__qualname__, one.__module__, len(one.__closure__ or ())) for one in described.functions]
     modules = [names.get("__name__", "?") for names in described.modules]
@@ -368,13 +383,7 @@ def describe(values: Mapping[str, Any], functions: Iterable[types.FunctionType] 
                 tell_enum(one) if is_plain_enum(one) else
                 [described.classes.number(base) for base in one.__bases__ if base is not object])
                for one in described.classes]
-    return pickle.dumps((modules, shells, classes, body), 5), described
-
-
-def _dump(value: Any, described: Described) -> bytes:
-    file = io.BytesIO()
-    _Pickler(file, described).dump(value)
-    return file.getvalue()
+    return pickle.dumps((modules, shells, classes, body.getvalue()), 5), described
 
 
 def _read_cell(cell: types.CellType) -> Any:

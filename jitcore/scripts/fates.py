@@ -144,10 +144,14 @@ class Fate:
             if region is not None:
                 self._note_tried()
                 self.others.insert(0, self.region)
-                self.clear()
-                self._take_up(region)
+                self._turn_to(region)
                 return True
         return False
+
+    def _turn_to(self, region: Region) -> None:
+        """Goes on with another program in the place of its own."""
+        self.misses, self._entries_before = 0, self.entries
+        self._take_up(region)
 
     def _open(self, other: Region | tuple[bytes, Names]) -> Region | None:
         """One of the other programs; None where what it refers to is gone."""
@@ -171,6 +175,7 @@ class Fate:
         self._arrived, self.state, self.reason = (packed, find, names), State.READY, ""
         self.workshop.sampler.has_learned = True
         self.unit.gate.open()
+        self.unit.n_seen = self.unit.n_asked  # whose frame may be stopped at once
 
     @property
     def is_due(self) -> bool:

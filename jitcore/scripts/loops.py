@@ -26,6 +26,7 @@ from jitcore.scripts.trial import Trial
 from jitcore.scripts.units import State, Unit, find_loading_time
 
 if TYPE_CHECKING:
+    from jitcore.scripts.regions import Region
     from jitcore.scripts.workshop import Workshop
 
 __all__ = ["LoopFate"]
@@ -65,7 +66,8 @@ class LoopFate(FrameFate):
         self._form = ""
         self._n_checked = 1
         self._fixed = 0.0  # seconds of the shortest part that a program with lists has done
-        self._cost, self._done, self._known, self._trusted = 0.0, 0, 0.0, TRUSTED
+        self._cost, self._worth, self._done = 0.0, 0.0, 0  # seconds; of programs before; iterations
+        self._known, self._trusted = 0.0, TRUSTED
         self._n_series = SERIES
 
     def enter(self, frame: FrameType, iterator: Any, was_stopped: bool) -> tuple[int, Any]:
@@ -121,7 +123,7 @@ class LoopFate(FrameFate):
             self._cost += seconds + ENTRY
         if self.region is None or not self.pace:
             return
-        if self._cost > self._done * self.pace + SETTLING:
+        if self._cost > self.gained + SETTLING:
             self.rest(FEW_ENTRIES)
         elif self._cost > max(self._trusted, 2 * self.pace):  # iterations may have become shorter
             self._n_watched, self._n_series = max(1, min(FEW, int(LITTLE / self.pace))), SERIES
@@ -132,9 +134,9 @@ class LoopFate(FrameFate):
     def _renew_pace(self, pace: float) -> None:
         """Takes over what an iteration takes in Python now, and weighs what was done meanwhile."""
         self.pace = min(pace, self._known or pace)
-        if self._cost > self._done * self.pace + SETTLING:
+        if self._cost > self.gained + SETTLING:
             self.rest(FEW_ENTRIES)
-        self._gained, self._done, self._cost = self.replaced, 0, 0.0
+        self._gained, self._worth, self._done, self._cost = self.replaced, 0.0, 0, 0.0
         self._trusted *= 4 if self._known else 1
 
     def _look_ahead(self, iterator: Any) -> Ahead | None:
@@ -221,6 +223,7 @@ class LoopFate(FrameFate):
         variables get their types."""
         if self._n_turned < len(self.others) and self.turn():
             self._n_turned += 1
+            self._room = self._most = ROOM
             return WATCH, iterator
         self.miss()
         self._n_missed += 1
@@ -232,15 +235,25 @@ class LoopFate(FrameFate):
 
     @property
     def gained(self) -> float:
-        return self._done * (self.pace or self._known)
+        return self._worth + self._done * (self.pace or self._known)
 
     def clear(self) -> None:
         super().clear()
-        self._trial, self._watched, self._mark, self._begun = None, None, None, None
-        self._done, self._cost, self._fixed = 0, 0.0, 0.0
+        self._worth, self._cost, self._trusted = 0.0, 0.0, TRUSTED
         self._n_missed = self._n_short = 0
+        self._begin()
+
+    def _turn_to(self, region: Region) -> None:
+        self._worth, self.region.pace = self.gained, self.pace or self._known
+        super()._turn_to(region)
+        self._begin()
+        self.pace = region.pace
+
+    def _begin(self) -> None:
+        """Nothing is known of a program."""
+        self._trial, self._watched, self._mark, self._begun = None, None, None, None
         self._n_watched, self._n_series, self._paces, self._n_checked = FEW, SERIES, [], 1
-        self._known, self._trusted = 0.0, TRUSTED
+        self._done, self._fixed, self._known = 0, 0.0, 0.0
 
     # -- time ------------------------------------------------------------------------------------------------
     def _is_short(self, frame: FrameType, iterator: Any) -> bool:
@@ -349,6 +362,7 @@ def without_asking(seconds: float) -> float:
 def measure_asking() -> float:
     """Seconds that an iteration takes to ask while it is watched."""
     unit, count = object.__new__(Unit), 50
+    unit.n_asked = 0
 
     def ask() -> float:
         unit.n_passing, start = count, perf_counter()

@@ -108,11 +108,13 @@ class Region:
 
     Attributes:
         packed, program: the pickle, and what it is of.
-        call: the function of its inputs. is_proven: whether it was compared with Python, and is faster;
-            is_tried: whether that was tried. in_python, compiled: seconds of calls that were timed.
+        call: the function of its inputs. pace: seconds of an iteration in Python, or 0.
+        is_proven: whether it was compared with Python, and is faster; is_tried: whether that was tried.
+        in_python, compiled: seconds of calls that were timed.
     """
 
     is_proven = is_tried = False
+    pace = 0.0
 
     def __init__(self, packed: bytes, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
         self.packed, self.find, self.names = packed, find, names

@@ -53,7 +53,8 @@ class Unit:
     Attributes:
         key: number and head; text: where it stands.
         gate, slot: see `gates`.
-        n_passing: how often its head is still to be passed.
+        n_passing: how often its head is still to be passed. n_asked: how often its entry has asked; n_seen:
+            how often that was at the last tick that was to stop it.
         ticks: that it has had; late: those in which it was to be stopped at its head and did not come there.
         repeats: whether one of them met a function in it that calls itself.
         fate: what becomes of it, when it is hot; lesson: what an earlier run found out.
@@ -64,6 +65,7 @@ class Unit:
         self.slot = Slot() if head < 0 else None
         self.gate = Gate() if self.slot is None else self.slot.gate
         self.n_passing = self.ticks = self.late = 0
+        self.n_asked = self.n_seen = 0
         self.repeats = False
         self.fate: Fate | None = None
         self.lesson: Lesson | None = None
@@ -144,6 +146,7 @@ class Unit:
 
     def resume(self, iterator: Any, *lists: list) -> tuple[int, Any]:
         """Asked by the loop's entry, see `entries`. lists: those that comprehensions make."""
+        self.n_asked += 1
         if iterator is OVER:
             self.sampler.workshop.finish(self, sys._getframe(1))
             return HEAD, None

@@ -88,7 +88,7 @@ class Workshop:
     def fate_of(self, unit: Unit) -> Any:
         if unit.fate is None:
             kind = FunctionFate if unit.is_function else RunFate if unit.loop.is_run else LoopFate
-            unit.fate = kind(self, unit)
+            unit.fate = self._quietly(kind, self, unit)  # which may load the program of an earlier run
         return unit.fate
 
     # -- frames that run -------------------------------------------------------------------------------------
@@ -112,16 +112,20 @@ class Workshop:
         return PATIENCE + SHARE * self.sampler.n_ticks - self._ticks_armed
 
     def arm(self, frame: FrameType, unit: Unit) -> None:
-        """Has a loop asked where it is begun next; and where that was so a tick ago, has a frame stopped at
-        its head."""
+        """Has a loop asked where it is begun next; and where it was not in a tick, has a frame stopped at its
+        head: all that it calls is slower until then."""
         self.disarm()
         if unit.waits():
             return
         if not unit.gate:
             unit.gate.open()
+            unit.n_seen = unit.n_asked
             return
         if unit.loop.is_run:  # whose beginning each iteration asks
             unit.late += 1
+            return
+        if unit.n_seen != unit.n_asked:
+            unit.n_seen = unit.n_asked
             return
         found = arm(frame, unit.prepared.heads[unit.loop.head])
         if found is not None:

@@ -118,7 +118,7 @@ def test_calls_of_functions_are_checked(monkeypatch):
             y = x * k
             return (y + 1).sum() + (y * y).sum()
         x = np.arange(5000.0)
-        results = [work(x, float(k)) for k in range(8000)]
+        results = list(map(work, [x] * 8000, map(float, range(8000))))
     """)
     monkeypatch.setattr(functions, "SHORT", 0.0)
     names, sampler = check(source)

@@ -79,9 +79,12 @@ def foresee(symbol: str) -> None:
 def find_in_process(symbol: str) -> int | None:
     """The address of a symbol of the libraries that this process shares with all: C's, the interpreter's."""
     try:
-        return ctypes.cast(ctypes.pythonapi[symbol], ctypes.c_void_p).value
-    except AttributeError:
+        return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, symbol))
+    except ValueError:
         return None
+
+
+provide("Py", find_in_process)  # asked for most often, so the first
 
 
 class Cells(ctypes.Structure):

@@ -191,7 +191,6 @@ def _load_lists() -> tuple[Callable[..., int], ...]:
 
 
 # A statically linked interpreter need not export its functions to LLVM.
-images.provide("Py", images.find_in_process)
 images.provide(NDARRAY, lambda _: id(np.ndarray))
 images.provide(GENERIC, lambda _: id(np.generic))
 images.provide(TRUE, lambda _: id(True))
