@@ -59,7 +59,7 @@ if sys.version_info >= (3, 12):
 
 else:
     #: Ticks in which frames may be watched, and the part of all others.
-    PATIENCE, SHARE = 5, 0.05
+    PATIENCE, SHARE = 3, 0.03
 
     class _Arming(Arming):
         def __init__(self, frame: FrameType, head: int):

@@ -254,6 +254,8 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     stored = program.executable.store() if hasattr(program.executable, "store") else None
     if stored is None:
         raise Refused("its program calls Python")
+    if rest is not None and len(program.traced.jaxpr.outvars) == 1 and not rest.results:
+        raise Refused("each of its iterations does something that is left to Python")
     arguments, lines, constants = entry.source
     n_consts = len(program.traced.consts)
     consts = tuple(program.const_values[i] for i in program.kept if i < n_consts)

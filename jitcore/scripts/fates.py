@@ -17,7 +17,7 @@ from jitcore.scripts.iterators import Ahead
 from jitcore.scripts.learned import Lesson
 from jitcore.scripts.regions import Region
 from jitcore.scripts.trial import Copies, Trial, Unchecked
-from jitcore.scripts.units import State, Unit
+from jitcore.scripts.units import State, Unit, find_loading_time
 
 if TYPE_CHECKING:
     from jitcore.scripts.learned import Names
@@ -32,6 +32,8 @@ AGAIN, MISSES, ANEW = 5, 20, 3
 MOST = 8
 #: How many times the ticks that a unit has had it must have had when it is tried again.
 RESTING = 4
+#: How many times what loading a program takes a unit must have run, where what is left of it is not known.
+FORETOLD = 4
 #: Entries at which a check is tried.
 TRIALS = 3
 #: Seconds that an entry in a frame takes beside; of Python from where a unit is begun, below which no program
@@ -39,6 +41,7 @@ TRIALS = 3
 ENTRY, SHORT = 3e-5, 5e-5
 FEW_ENTRIES = "its iterations are few, and entering its program takes longer than Python"
 OTHER_KINDS = "its values are of other kinds each time"
+OTHER_VALUES = "its program was not for the values that came"
 
 
 class Fate:
@@ -129,6 +132,7 @@ class Fate:
         """Another program is made, for values of another kind."""
         gained, self._renewed = self.replaced - self._renewed, self.replaced
         self._n_vain = 0 if gained > self.cost else self._n_vain + 1
+        self.reason = OTHER_VALUES if self.is_in_vain else self.reason
         self._note_tried()
         self.others = [one for one in (self.region, *self.others)
                        if isinstance(one, tuple) or one.is_proven or one.is_tried][:MOST]
@@ -179,8 +183,14 @@ class Fate:
 
     @property
     def is_due(self) -> bool:
-        """Whether what was compiled is worth loading now."""
-        return True
+        """Whether what was compiled is worth loading now: it may go on for as long as it has run."""
+        is_there = self._arrived is None or self.checks
+        return is_there or self.unit.seconds >= FORETOLD * find_loading_time()
+
+    @property
+    def is_attempt(self) -> bool:
+        """Whether what it does next may be in vain."""
+        return self.region is None and self._arrived is None
 
     def load(self) -> None:
         """Loads what was compiled, if it is not loaded yet."""
@@ -216,19 +226,28 @@ class Fate:
         if self.misses >= MISSES and self.often * self.misses > self.entries - self._entries_before:
             self.renew()
 
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether its program has refused all values so far."""
+        is_used = self.entries > self._entries_before or self.region is not None and self.region.is_proven
+        return self.region is not None and self.misses > 0 and not is_used
+
     def describe(self) -> Lesson | None:
         """What a later run is told; None where there is nothing."""
         if self.state == State.COMPILING:
             return Lesson(None, None, "", late=self.unit.late, maker=self.workshop.helper.maker)
-        region, others = self.region, [one for one in self.others if isinstance(one, tuple) or one.is_proven]
+        region = None if self.is_in_vain else self.region
+        others = [one for one in self.others if isinstance(one, tuple) or one.is_proven]
         told = [one if isinstance(one, tuple) else (one.packed, one.names) for one in (region, *others)
                 if isinstance(one, tuple) or one is not None and one.is_named]
         if self._arrived is not None:
             packed, _, names = self._arrived
             told.insert(0, (packed, names))
         if not told:
-            until = self._until if self.state == State.RESTING else 0
-            return Lesson(None, None, self.reason, until=until) if self.reason else None
+            reason = OTHER_VALUES if self.is_in_vain else self.reason
+            until = self._until if self.state == State.RESTING else RESTING * self.unit.ticks
+            until = 0 if self.state == State.DEAD else until
+            return Lesson(None, None, reason, until=until) if reason else None
         seconds = self.unit.seconds + self.replaced
         is_checked = self._arrived is None and (
             region is None or region.is_proven or self.entries > self._entries_before)
@@ -293,6 +312,8 @@ class FrameFate(Fate):
         except Unchecked:
             self.untried = 0
             return None
+        if found is None:
+            self.misses += 1
         if found is None or not self.ends(found[0]):
             return None
         lengths = {name: len(one) for name, one in lists.items()}

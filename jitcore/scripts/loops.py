@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from jitcore.rewriter.bytecode.instructions import INDEX, LIMIT
-from jitcore.scripts.fates import AGAIN, ENTRY, FEW_ENTRIES, SHORT, FrameFate
+from jitcore.scripts.fates import AGAIN, ENTRY, FEW_ENTRIES, SHORT, TRIALS, FrameFate
 from jitcore.scripts.frames import write_variables
 from jitcore.scripts.gates import HEAD, WATCH
 from jitcore.scripts.iterators import ANY_STEP, ROOM, Ahead, look_ahead
@@ -282,12 +282,16 @@ class LoopFate(FrameFate):
     def is_due(self) -> bool:
         """Not where what is left of the loop that was to be compiled takes less than loading the program."""
         if self._arrived is None or self._mark is None or self._mark[0] is None or self.checks:
-            return True
+            return super().is_due
         iterator, start, left_then = self._mark
         left = length_hint(iterator)
         if not 0 < left < left_then:
-            return True
+            return super().is_due
         return (perf_counter() - start) / (left_then - left) * left > find_loading_time()
+
+    @property
+    def is_attempt(self) -> bool:
+        return super().is_attempt or self._trial is None and 0 < self.untried < TRIALS
 
     def _use_mark(self, iterator: Any, ahead: Ahead) -> None:
         """Finds out the time of an iteration since it was marked."""

@@ -107,6 +107,11 @@ class Sampler:
         return code.replace(co_consts=consts)
 
     @property
+    def seconds(self) -> float:
+        """Of processor time that the script has run."""
+        return self.n_ticks * TICK
+
+    @property
     def differs(self) -> bool:
         """Whether a program did not do what Python does."""
         return any(unit.fate is not None and unit.fate.differs for unit in self.units)
@@ -212,6 +217,8 @@ class Sampler:
             unit.ticks += self._span
             unit.repeats |= repeats
         if "workshop" in self.__dict__ and self.workshop.look_after(frame):
+            return True
+        if "workshop" in self.__dict__ and not self.workshop.can_afford():
             return True
         waits = False
         for around, units, _ in running:

@@ -7,7 +7,7 @@ when the first unit is hot, or was in an earlier run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from time import monotonic
+from time import monotonic, perf_counter
 from types import CellType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from jitcore.scripts.entries import list_appended, list_assigned, list_parameter
 from jitcore.scripts.environment import describe, find_opaque
 from jitcore.scripts.fates import Fate, FrameFate
 from jitcore.scripts.functions import FunctionFate
-from jitcore.scripts.gates import RAISED
+from jitcore.scripts.gates import HEAD, RAISED
 from jitcore.scripts.helper import LONGEST, Helper
 from jitcore.scripts.interrupts import Waiting
 from jitcore.scripts.iterators import ROOM, Ahead
@@ -24,14 +24,18 @@ from jitcore.scripts.learned import Note, name_all
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.regions import Job
 from jitcore.scripts.runs import RunFate
-from jitcore.scripts.units import State, Unit
+from jitcore.scripts.units import TICK, State, Unit
 
 if TYPE_CHECKING:
     from jitcore.scripts.sampling import Sampler
 
 __all__ = ["Workshop"]
 
-
+#: Seconds that attempts may cost, less what programs have gained, and the part of what the script has run
+#: that they may cost besides.
+ALLOWANCE, PART = 0.03, 0.03
+#: What a tick costs in which a frame is on its way to a head: all that it calls is slower.
+ARMED = 0.5
 
 class Workshop:
     """Args: the sampler of the script; sys.path of the process that compiles.
@@ -39,12 +43,14 @@ class Workshop:
     Attributes:
         current: the fate of the unit that is compiled at the moment.
         waiting: the signals that wait, while a loop is entered.
+        spent: seconds that all of this took in the script's process.
     """
 
     def __init__(self, sampler: Sampler, path: list[str]):
         self.sampler, self.helper = sampler, Helper(path)
         self.current: Fate | None = None
         self.waiting: Waiting | None = None
+        self.spent = 0.0
         self._armed: tuple[Arming, Unit] | None = None
         self._ticks_armed = 0
         self._told: Any = None  # (`Described`, `Names`) of what is compiled
@@ -62,7 +68,11 @@ class Workshop:
         fate = self.fate_of(unit)
         fate.name_lists(lists)
         try:
-            found = self._quietly(fate.enter, frame, iterator, was_stopped)
+            if fate.is_attempt and not self.can_afford():
+                unit.gate.close()
+                found = HEAD, iterator
+            else:
+                found = self._quietly(fate.enter, frame, iterator, was_stopped)
         finally:
             fate.name_lists(())
             error, self.waiting = self.waiting.end(frame), before
@@ -78,12 +88,19 @@ class Workshop:
 
     def _quietly(self, do: Callable, *given: Any) -> Any:
         """Without ticks meanwhile."""
-        sampler = self.sampler
+        sampler, start = self.sampler, perf_counter()
         is_busy, sampler.is_busy = sampler.is_busy, True
         try:
             return do(*given)
         finally:
             sampler.is_busy = is_busy
+            self.spent += perf_counter() - start
+
+    def can_afford(self) -> bool:
+        """Whether attempts have cost little beside what the script has run, or programs have gained more."""
+        left = ALLOWANCE + PART * self.sampler.seconds - self.spent
+        return left > 0 or self.sampler.checks or left + sum(
+            unit.fate.replaced for unit in self.sampler.units if unit.fate is not None) > 0
 
     def fate_of(self, unit: Unit) -> Any:
         if unit.fate is None:
@@ -100,6 +117,7 @@ class Workshop:
         if self._armed is not None:
             self._armed[1].late += 1
             self._ticks_armed += 1
+            self.spent += ARMED * TICK
             if self.patience > 0 and is_running(self._armed[0].frame, frame):
                 return True
             self.disarm()

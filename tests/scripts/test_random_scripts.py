@@ -27,7 +27,6 @@ def at_once(monkeypatch):
 
     right = Workshop.submit_loop
     monkeypatch.setattr(Workshop, "submit_loop", submit)
-    monkeypatch.setattr(loops, "find_loading_time", lambda: 0.0)
     monkeypatch.setattr(loops, "FEW", 1)
     monkeypatch.setattr(loops, "MANY", 1)
     monkeypatch.setattr(runs, "TIMED", 1)

@@ -62,7 +62,6 @@ def quick(monkeypatch):
     monkeypatch.setattr(sampling, "HOT", 1)
     monkeypatch.setattr(sampling, "DEBUG", True)
     monkeypatch.setattr(loops, "PART", 1e-4)
-    monkeypatch.setattr(loops, "find_loading_time", lambda: 0.0)
 
 
 def run(source: str, sampler: Sampler | None = None, opens: bool = False) -> tuple[dict, str]:
