@@ -26,6 +26,7 @@ from jitcore.autojitted.options import Options
 from jitcore.autojitted.recording.purity import OWN_MODULES
 from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
+from jitcore.core.jaxpr import list_equations
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.generated_calls import ABSENT
 from jitcore.process import streams
@@ -254,7 +255,9 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     stored = program.executable.store() if hasattr(program.executable, "store") else None
     if stored is None:
         raise Refused("its program calls Python")
-    if rest is not None and len(program.traced.jaxpr.outvars) == 1 and not rest.results:
+    jaxpr = program.traced.jaxpr  # which may tell nothing but that it fails
+    primitives = {eqn.primitive.name for eqn in list_equations(jaxpr)}
+    if job.body and len(jaxpr.outvars) == 1 and primitives.isdisjoint(("while", "scan")):
         raise Refused("each of its iterations does something that is left to Python")
     arguments, lines, constants = entry.source
     n_consts = len(program.traced.consts)

@@ -19,7 +19,7 @@ import pytest
 import jitcore
 from jitcore.backends.cpu.machine import host
 from jitcore.config import config
-from jitcore.scripts import learned, loops, sampling, workshop
+from jitcore.scripts import environment, learned, loops, sampling, workshop
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.helper import Helper
 from jitcore.scripts.learned import Note, add_lesson
@@ -850,6 +850,71 @@ def test_answers_that_an_ended_run_has_not_read_are_kept(is_there, tmp_path, mon
         os.waitpid(pid, 0)
         (lesson,) = learned.load_lessons(b"k" * 32).values()
     assert pickle.loads(lesson.program).parameters
+
+
+def test_values_are_told_once():
+    """What many functions and variables lead to is gone through once, and classes are looked at once."""
+    source = textwrap.dedent("""
+        class Node:
+            def __init__(self, number, others):
+                self.number, self.others = number, others
+        nodes = []
+        for k in range(60):
+            nodes.append(Node(k, nodes[-20:]))
+    """) + "\n".join(f"def f{k}(): return nodes, {', '.join(f'f{j}' for j in range(k))}" for k in range(1, 40))
+    module = ModuleType("__main__")
+    before, sys.modules["__main__"] = sys.modules["__main__"], module
+    asked, right = [], environment.list_stored_names
+    try:
+        exec(source, module.__dict__)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(environment, "list_stored_names", lambda code: asked.append(code) or right(code))
+            patch.setattr(environment, "MAX_VALUES", 6_000)
+            data, _ = environment.describe({}, [module.f39])
+        assert len(asked) <= 2 and len(data) < 40_000
+    finally:
+        sys.modules["__main__"] = before
+
+
+def test_attempts_have_a_budget(monkeypatch):
+    """What they cost is little beside what the script has run, or what programs have gained."""
+    sampler = Sampler(sys.path[:])
+    shop = sampler.workshop
+    monkeypatch.setattr(workshop, "ALLOWANCE", 0.03)
+    assert shop.can_afford()
+    shop.spent = 1.0
+    assert not shop.can_afford()
+    sampler.n_ticks = 10_000_000
+    assert shop.can_afford()
+    sampler.n_ticks = 0
+
+    class Unit:
+        class fate:
+            replaced = 2.0
+
+    sampler.units = [Unit]
+    assert shop.can_afford()
+
+
+def test_a_program_that_would_leave_each_iteration_is_none():
+    source = textwrap.dedent("""
+        import array
+        class Box:
+            def __init__(self):
+                self.data, self.total = array.array("d", [1.0] * 10), 0.0
+            def add(self, k):
+                self.total += self.data[k % 10]
+        def work(box):
+            for k in range(300_000):
+                box.add(k)
+        box = Box()
+        work(box)
+        total = box.total
+    """)
+    names, _, sampler = run_sampled(source)
+    assert names["total"] == run(source)[0]["total"]
+    reasons = [unit.fate.reason for unit in sampler.units if unit.fate is not None]
+    assert "each of its iterations does something that is left to Python" in reasons, reasons
 
 
 @pytest.mark.parametrize("source", [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import io
 import os
 import runpy
@@ -177,6 +178,7 @@ def _become_main(path: str, arguments: Sequence[str]) -> ModuleType:
 
 
 def _run(session: Session | None, run: Callable[[], object]) -> None:
+    gc.freeze()  # the collector of garbage need not go through what was loaded here
     try:
         with session or contextlib.nullcontext():
             run()
