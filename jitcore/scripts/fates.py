@@ -205,6 +205,7 @@ class Fate:
     def give_up(self, reason: str) -> None:
         self.unit.gate.close()
         self.state, self.reason, self.region, self.others = State.DEAD, reason, None, []
+        self._arrived = None
         self.workshop.sampler.has_learned = True
 
     @property

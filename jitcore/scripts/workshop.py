@@ -37,6 +37,7 @@ ALLOWANCE, PART = 0.03, 0.03
 #: What a tick costs in which a frame is on its way to a head: all that it calls is slower.
 ARMED = 0.5
 
+
 class Workshop:
     """Args: the sampler of the script; sys.path of the process that compiles.
 

@@ -952,6 +952,16 @@ def test_recursion_is_left_to_python_without_a_helper(source):
     assert re.fullmatch(r".* calls itself False\n", found.stdout), found
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
+def test_a_process_that_has_ended_is_not_waited_for():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as maker:
+        lesson = learned.Lesson(None, None, "", maker=(maker.pid, time.time() + 100))
+        assert lesson.is_being_made
+        maker.stdin.close()
+        os.waitid(os.P_PID, maker.pid, os.WEXITED | os.WNOWAIT)
+        assert not lesson.is_being_made
+
+
 def test_a_wrong_program_is_found_out(monkeypatch):
     """Its first use is compared with what Python does."""
     from jitcore.scripts.regions import Region
