@@ -257,7 +257,8 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
         raise Refused("its program calls Python")
     jaxpr = program.traced.jaxpr  # which may tell nothing but that it fails
     primitives = {eqn.primitive.name for eqn in list_equations(jaxpr)}
-    if job.body and len(jaxpr.outvars) == 1 and primitives.isdisjoint(("while", "scan")):
+    is_flag = [out.aval.dtype for out in jaxpr.outvars] == [bool]
+    if rest is not None and not job.ends and is_flag and primitives.isdisjoint(("while", "scan")):
         raise Refused("each of its iterations does something that is left to Python")
     arguments, lines, constants = entry.source
     n_consts = len(program.traced.consts)
