@@ -218,8 +218,7 @@ class Sampler:
             unit.repeats |= repeats
         if "workshop" in self.__dict__ and self.workshop.look_after(frame):
             return True
-        if "workshop" in self.__dict__ and not self.workshop.can_afford():
-            return True
+        may_try = "workshop" not in self.__dict__ or self.workshop.can_afford()
         waits = False
         for around, units, _ in running:
             for unit in units:
@@ -230,16 +229,17 @@ class Sampler:
                     continue
                 if unit.state == State.COMPILING:
                     return True
-                is_hot = unit.state == State.COLD and unit.ticks >= HOT and self._is_free
+                is_hot = may_try and unit.state == State.COLD and unit.ticks >= HOT and self._is_free
                 if is_hot and (unit.repeats and "numpy" not in sys.modules or is_recursive(around)):
                     unit.give_up(RECURSION)
                     continue
-                if is_hot or unit.state == State.READY and unit.earns:
+                is_ready = unit.state == State.READY and unit.earns
+                if is_hot or is_ready and (may_try or unit.fate is None or not unit.fate.is_attempt):
                     self.workshop.arm(around, unit)
                     return True
                 waits = True
                 break
-        return self._look_at_functions(frame) or waits or not self._is_free
+        return not may_try or self._look_at_functions(frame) or waits or not self._is_free
 
     @property
     def _is_free(self) -> bool:
