@@ -107,9 +107,10 @@ class FunctionFate(Fate):
         return result
 
     def load(self) -> None:
-        was_loaded = self._arrived is None
+        if self._arrived is None:
+            return
         super().load()
-        if not was_loaded and self.region is not None:
+        if self.region is not None:
             self._in_python, self._compiled = self.region.in_python, self.region.compiled
 
     # -- the first calls -------------------------------------------------------------------------------------

@@ -375,5 +375,3 @@ def measure_asking() -> float:
         return (perf_counter() - start) / count
 
     return min(ask() for _ in range(5))
-
-

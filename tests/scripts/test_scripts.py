@@ -693,7 +693,7 @@ SCRIPTS = {
                 total += grid.values[(k + 1) % grid.n]
             return total
 
-        totals = [relax(Grid(n), 60_000) for n in (20, 30, 40, 20)]
+        totals = [relax(Grid(n), 250_000) for n in (20, 30, 40, 20)]
     """,
     "ranges of other steps": """
         def go(n):

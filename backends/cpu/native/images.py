@@ -84,7 +84,8 @@ def find_in_process(symbol: str) -> int | None:
         return None
 
 
-provide("Py", find_in_process)  # asked for most often, so the first
+# A statically linked interpreter need not export its functions to LLVM. Asked for most often, so the first.
+provide("Py", find_in_process)
 
 
 class Cells(ctypes.Structure):

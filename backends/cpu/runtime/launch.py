@@ -190,7 +190,6 @@ def _load_lists() -> tuple[Callable[..., int], ...]:
                   for name in ("pack_rows", "unpack_rows")])
 
 
-# A statically linked interpreter need not export its functions to LLVM.
 images.provide(NDARRAY, lambda _: id(np.ndarray))
 images.provide(GENERIC, lambda _: id(np.generic))
 images.provide(TRUE, lambda _: id(True))
