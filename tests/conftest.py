@@ -68,13 +68,15 @@ def pytest_runtest_setup(item):
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
     """Bounds the memory of test processes: JAX, the reference of many tests, keeps about a megabyte for each
-    of its thousands of operations and shapes; and what was frozen while it was needed is not collected."""
+    of its thousands of operations and shapes, and programs for the CUDA device in software take several; and
+    what was frozen while it was needed is not collected."""
     global _most_resident
     if nextitem is None or nextitem.path != item.path:
         freeze()
     if _STATM.exists() and count_resident() > _most_resident:
-        if "jax" in sys.modules:
-            sys.modules["jax"].clear_caches()
+        for name in ("jax", "jitcore"):
+            if name in sys.modules:
+                sys.modules[name].clear_caches()
         gc.unfreeze()
         gc.collect()
         if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):

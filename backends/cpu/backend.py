@@ -33,7 +33,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
 from jitcore.device import Device
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions, Executable, NativeCall
-from jitcore.dispatch.generated_calls import Scalars
+from jitcore.dispatch.call_facts import Scalars
 from jitcore.dispatch.tracing import has_symbolic_shapes, specialize_jaxpr
 from jitcore.events import publishing
 from jitcore.events.publishing import span

@@ -29,48 +29,52 @@ Run = Callable[["Frame"], None]
 
 
 class RenderedProgram:
-    """A loop program as kernels. module: of LLVM IR; functions: its kernels, by the id of their statement."""
+    """A loop program as kernels. llvm_ir: their text; kernels: how it refers to each; functions: by the id of
+    their statement."""
 
     def __init__(self, program: Program, options: RenderOptions):
-        self.program, self.module = program, TargetModule("jitcore", options.features)
+        self.program, self.options = program, options
         self.functions: dict[int, list[Function]] = {}
-        self.options = options
         self.scratch: dict[Buffer, int] = {}
         self.scratch_bytes = 0
+        module = TargetModule("jitcore", options.features)
         for step in program.steps:
-            self._render(step.body if isinstance(step, Native) else ())
+            self._render(module, step.body if isinstance(step, Native) else ())
+        self.llvm_ir = str(module)  # the module itself takes ten times as much memory
+        self.kernels = [f'{one.type} @"{one.name}"' for one in module.functions
+                        if one.calling_convention == "ptx_kernel"]
 
-    def _render(self, body: Sequence) -> None:
+    def _render(self, module: TargetModule, body: Sequence) -> None:
         for team, group in itertools.groupby(body, functools.partial(find_team, tuning=self.options.tuning)):
             statements = list(group)
             if team == 1 and len(statements) > 1:
-                self._render_together(statements, 1)
+                self._render_together(module, statements, 1)
             else:
                 for statement in statements:
-                    self._render_alone(statement, team)
+                    self._render_alone(module, statement, team)
 
-    def _render_together(self, statements: list, team: int) -> None:
+    def _render_together(self, module: TargetModule, statements: list, team: int) -> None:
         """Statements as one function."""
         self.functions |= {id(statement): [] for statement in statements}
         name, is_apart = f"k{len(self.functions) - 1}", not self.program.aliases
-        renderer = BlockRenderer(self.module, name, statements, team, self.options, is_apart)
+        renderer = BlockRenderer(module, name, statements, team, self.options, is_apart)
         self.functions[id(statements[0])] = renderer.render()
 
-    def _render_alone(self, statement, team: int) -> None:
+    def _render_alone(self, module: TargetModule, statement, team: int) -> None:
         name, is_apart = f"k{len(self.functions)}", not self.program.aliases
         if isinstance(statement, Call):
             routine = statement.routine
-            self.functions[id(statement)] = routine.render(self.module, name, statement, self.options)
+            self.functions[id(statement)] = routine.render(module, name, statement, self.options)
         elif isinstance(statement, Kernel):
             cut_pieces(statement, self.options.tuning)
-            renderer = KernelRenderer(self.module, name, statement, self.options, is_apart)
+            renderer = KernelRenderer(module, name, statement, self.options, is_apart)
             self.functions[id(statement)] = renderer.render()
             self._place_scratch(renderer.scratch)
         elif team:
-            self._render_together([statement], team)
+            self._render_together(module, [statement], team)
         else:
             for inner in statement.bodies:
-                self._render(inner)
+                self._render(module, inner)
 
     def _place_scratch(self, buffers: Sequence[Buffer]) -> None:
         """What one kernel's functions hand on to each other takes the same memory as that of the others."""

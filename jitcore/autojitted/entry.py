@@ -25,9 +25,9 @@ from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import config
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import Backend, find_backend
-from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, MISS, TAKEN, ArrayFacts, Scalars, SelfOverlaps,
-                                              any_overlap, is_silent, overlaps, read_state, settle, silent,
-                                              state_variable, tell_nothing)
+from jitcore.dispatch.call_facts import ABSENT, FLAGS, MISS, ArrayFacts, Scalars, tell_nothing
+from jitcore.dispatch.generated_calls import (TAKEN, SelfOverlaps, any_overlap, is_silent, overlaps,
+                                              read_state, settle, silent, state_variable)
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.process.concurrency import Lock, drop_oldest

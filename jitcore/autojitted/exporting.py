@@ -17,7 +17,7 @@ from jitcore.autojitted.inputs.reading import NumberPolicy, Reader, Unreadable
 from jitcore.autojitted.inputs.specs import ArraySpec, IdentitySpec, ScalarSpec, Spec, StaticSpec
 from jitcore.autojitted.recording.recorder import Recording, record_call
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.call_facts import ABSENT
 from jitcore.dispatch.program import Program
 from jitcore.jitted.numba_export import NativeCaller
 from jitcore.process.lazy import LazyModule

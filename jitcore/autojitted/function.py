@@ -28,7 +28,7 @@ from jitcore.autojitted.tiers.budget import (Account, Probe, find_hindrance, is_
 from jitcore.autojitted.tiers.report import Reason, Tier, find_reason, warn_of
 from jitcore.config import config
 from jitcore.core.source import filter_traceback, format_place, raise_interruption
-from jitcore.dispatch.generated_calls import MISS
+from jitcore.dispatch.call_facts import MISS
 from jitcore.events.publishing import compiling, publish, span
 from jitcore.numpy_semantics.errors import NotTraceable
 from jitcore.process.effort import CacheInfo, TooMuchEffort

@@ -23,7 +23,7 @@ from jitcore.autojitted.recording.recorder import is_traced_call
 from jitcore.autojitted.tiers import native
 from jitcore.autojitted.tiers.report import Reason, Tier
 from jitcore.config import config
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.call_facts import ABSENT
 from jitcore.process.generated import remake
 from jitcore.rewriter.bytecode.instructions import Unsupported
 from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION

@@ -5,11 +5,12 @@ Stage: the last but one; `api` puts the public names on top.
 
 Modules:
     backend          Backends: what one has to offer, and how the installed ones are found.
+    call_facts       Calls of compiled programs: what they answer, and what is known of their arguments.
     disk_cache       Compiled code on disk, for the processes to come.
     fast_call        Calls whose form is known: a function written for it reads the arguments, looks up and
                      runs.
     function         The caches of one jitted function, and what a call does when its signature is new.
-    generated_calls  What the code of generated calls names: answers, and what it asks of arrays.
+    generated_calls  What the code of generated calls asks of arrays.
     inner            The primitive `jit`: a jitted function called while another function is traced.
     options          The arguments of `jit`, checked and made hashable, and what they say of the parameters of
                      a function.

@@ -22,7 +22,7 @@ from jitcore.array import DeviceArray, DeviceForm
 from jitcore.backends import BACKENDS
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, ShapedArray
-from jitcore.dispatch.generated_calls import ArrayFacts, Scalars
+from jitcore.dispatch.call_facts import ArrayFacts, Scalars
 from jitcore.errors import BackendNotFoundError, arguments as argument_errors
 from jitcore.passes import Pass
 from jitcore.process.concurrency import Lock

@@ -26,7 +26,7 @@ from jitcore.array import ConcreteArray, DeviceArray, DeviceForm  # noqa: F401  
 from jitcore.config import config
 from jitcore.core.source import filter_traceback, raise_interruption  # noqa: F401  named by dispatchers
 from jitcore.core.trace import context, eval_trace  # noqa: F401  named by dispatchers
-from jitcore.dispatch.generated_calls import MISS
+from jitcore.dispatch.call_facts import MISS
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 from jitcore.process.concurrency import Lock, drop_oldest, stop_at_end
 from jitcore.process.generated import Constants, compile_function

@@ -1,4 +1,4 @@
-"""What the code of generated calls names: answers, and what it asks of arrays.
+"""What the code of generated calls asks of arrays.
 
 In: arguments of a call, and outputs of its program. Out: whether the program may have them, and outputs where
 they belong. No compiler is needed.
@@ -7,31 +7,9 @@ they belong. No compiler is needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
-
-
-class _Miss:
-    """The class of what there is one of: where it was pickled with a dispatcher, it is found by name."""
-
-    def __reduce__(self):
-        return "MISS"
-
-
-#: What a dispatcher returns for a call that it does not know.
-MISS = _Miss()
-
-
-class _Absent:
-    """What there is where a variable is not defined."""
-
-    def __repr__(self):
-        return "<not defined>"
-
-
-ABSENT = _Absent()
 
 try:
     from numpy._core._ufunc_config import _extobj_contextvar as state_variable
@@ -53,11 +31,6 @@ def is_silent() -> bool:
 
 
 is_silent()  # as it is by default, so that the first call need not look
-
-
-def tell_nothing(*arrays: np.ndarray) -> int:
-    """Stands for the check of a call by native code, where there is none."""
-    return 0
 
 
 #: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
@@ -116,44 +89,9 @@ def any_overlap(written: Sequence[np.ndarray], read: Sequence[np.ndarray]) -> bo
     return False
 
 
-class Scalars(NamedTuple):
-    """Numbers in the place of arrays of no axes: for each input and output of a program their type, or None
-    for an ndarray. takes: `float`, `int`, `bool`, `complex` or that of the input's dtype."""
-
-    takes: tuple[type | None, ...]
-    gives: tuple[type | None, ...]
-
-    def convert(self, run: Callable[..., list]) -> Callable[..., list]:
-        """A function of ndarrays as one of these."""
-        taken = [k for k, kind in enumerate(self.takes) if kind is not None]
-
-        def run_on_arrays(*values):
-            given = list(values)
-            for k in taken:
-                given[k] = np.array(given[k])
-            return [out if kind is None else out[()] if issubclass(kind, np.generic) else out.item()
-                    for out, kind in zip(run(*given), self.gives)]
-
-        return run_on_arrays
-
-
 #: Types whose objects hold a value where ndarrays hold the address of theirs; and all that programs take.
 HOLDING = frozenset({float, complex, *(np.dtype(code).type for code in "?bhilqBHILQefdFD")})
 TAKEN = HOLDING | {int, bool}
-
-
-#: Of the flags of an ndarray those that calls look at: its order, alignment, whether it may be written.
-FLAGS = 0x503
-
-
-class ArrayFacts(NamedTuple):
-    """What a call needs an ndarray to be, and whether it writes to it. flags: as `ndarray.flags.num` has
-    them."""
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    flags: int
-    is_written: bool
 
 
 def settle(outs: Sequence[np.ndarray], pairs: Sequence[tuple[int, np.ndarray]]) -> list[np.ndarray]:

@@ -22,8 +22,8 @@ from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, Literal, ShapedArray, count_primitives, find_read
 from jitcore.core.trace import Tracer, check_values, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
+from jitcore.dispatch.call_facts import Scalars
 from jitcore.dispatch.fast_call import make_rebuilder
-from jitcore.dispatch.generated_calls import Scalars
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, has_symbolic_shapes

@@ -28,7 +28,7 @@ from jitcore.autojitted.tiers.budget import Account, find_hindrance, uses_arrays
 from jitcore.autojitted.tiers.report import find_reason
 from jitcore.core.jaxpr import list_equations
 from jitcore.core.source import raise_interruption
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.call_facts import ABSENT
 from jitcore.process import streams
 from jitcore.process.lists import find_native, pack
 from jitcore.rewriter.bytecode.instructions import Unsupported

@@ -184,8 +184,9 @@ class Fate:
     @property
     def is_due(self) -> bool:
         """Whether what was compiled is worth loading now: it may go on for as long as it has run."""
-        is_there = self._arrived is None or self.checks
-        return is_there or self.unit.seconds >= FORETOLD * find_loading_time()
+        if self._arrived is None or self.checks:
+            return True
+        return self.unit.seconds >= FORETOLD * find_loading_time(self._arrived[0])
 
     @property
     def is_attempt(self) -> bool:

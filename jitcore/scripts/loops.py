@@ -199,9 +199,9 @@ class LoopFate(FrameFate):
                 per_iteration = 0.0
             if program.packs:  # what copying takes is no reason to do less
                 busy = thread_time() - begun
-                own = max(busy - self._fixed, busy / 16)
+                own = max(busy - self._fixed, busy / 64)
                 self._fixed = min(self._fixed or busy, busy)
-                most = 4 if own == busy else 64
+                quick, most = max(quick, self._fixed), 4 if own == busy else 64
             else:
                 own, most = seconds, 4
             if not quick <= own <= 4 * quick:
@@ -287,7 +287,7 @@ class LoopFate(FrameFate):
         left = length_hint(iterator)
         if not 0 < left < left_then:
             return super().is_due
-        return (perf_counter() - start) / (left_then - left) * left > find_loading_time()
+        return (perf_counter() - start) / (left_then - left) * left > find_loading_time(self._arrived[0])
 
     @property
     def is_attempt(self) -> bool:

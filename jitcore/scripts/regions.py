@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.process.lazy import LazyModule
-from jitcore.scripts.environment import load
+from jitcore.scripts.environment import MAX_ITEMS, load
 from jitcore.scripts.gates import DECLINED, HEAD
 
 if TYPE_CHECKING:
-    from jitcore.dispatch.generated_calls import ArrayFacts, Scalars
+    from jitcore.dispatch.call_facts import ArrayFacts, Scalars
 
-running = LazyModule("jitcore.scripts.running")  # which needs NumPy
+running = LazyModule("jitcore.scripts.running")  # which loads the run time of native code
 
 __all__ = ["FromDisk", "Job", "Region"]
 
@@ -88,8 +88,18 @@ class FromDisk(NamedTuple):
     renewed: frozenset[str] = frozenset()
     counter: str | None = None
 
+    def pack(self) -> bytes:
+        """Its pickle, behind a byte that tells whether it needs NumPy."""
+        return bytes([running.needs_numpy(self)]) + pickle.dumps(self, 5)
 
-_HOLDERS = (list, tuple)
+
+_HOLDERS, _NUMBERS = (list, tuple), (bool, int, float, complex)
+
+
+def list_held(value: Any) -> Sequence:
+    """What a list or tuple holds; nothing of long ones of numbers, in which there is no memory to share."""
+    is_of_numbers = type(value) not in _HOLDERS or len(value) > MAX_ITEMS and type(value[0]) in _NUMBERS
+    return () if is_of_numbers else value
 
 
 def may_share(one: Any, other: Any) -> bool:
@@ -118,7 +128,7 @@ class Region:
 
     def __init__(self, packed: bytes, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
         self.packed, self.find, self.names = packed, find, names
-        self.program = program = pickle.loads(packed)
+        self.program = program = pickle.loads(memoryview(packed)[1:])
         numbers = {HEAD: HEAD} | {offset: number for number, offset in enumerate(places)}
         self.exits = [find_first(numbers, offsets) for offsets in program.exits]
         self.in_python: list[float] = []
@@ -157,8 +167,10 @@ class Region:
         one of the sources of its iterations."""
         found = {name: variables.get(name) for name in self.program.grown}
         own = [*found.values(), *sources]
+        if not own:
+            return found
         variables = values[:len(self.program.parameters)]
-        read = [one for value in variables for one in (value, *(value if type(value) in _HOLDERS else ()))]
+        read = [one for value in variables for one in (value, *list_held(value))]
         is_shared = any(may_share(one, value) for one in read for value in own)
         are_lists = all(type(value) is list for value in found.values())
         return found if are_lists and not is_shared and len({*map(id, own)}) == len(own) else None

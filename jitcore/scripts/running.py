@@ -1,23 +1,30 @@
-"""The run time of compiled loops: what the code of a call names, and machine code from disk."""
+"""The run time of compiled loops: what the code of a call names, and machine code from disk.
+
+In: a program as it lies on disk. Out: its function. Programs of Python's numbers do without NumPy in a
+process that has not loaded it: that takes 70 ms.
+"""
 
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
-from jitcore.dispatch.generated_calls import (ABSENT, FLAGS, any_overlap, is_silent, overlaps, read_state,
-                                              settle, silent, state_variable, tell_nothing)
+from jitcore.dispatch.call_facts import ABSENT, FLAGS, tell_nothing
 from jitcore.process.generated import compile_function
+from jitcore.process.lazy import LazyModule
 from jitcore.process.versions import VersionGuard
 from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
 
-__all__ = ["ABSENT", "ClassGuard", "define"]
+np = LazyModule("numpy")
+generated_calls = LazyModule("jitcore.dispatch.generated_calls")  # which needs NumPy
+
+__all__ = ["ABSENT", "ClassGuard", "define", "needs_numpy"]
 
 
 def raise_interruption(error: BaseException) -> None:
@@ -30,10 +37,20 @@ def decline(*arguments: Any) -> Any:
     return DECLINED
 
 
-_NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "np": np, "ndarray": np.ndarray, "array": np.array,
-          "copyto": np.copyto, "new": object.__new__, "read_state": read_state, "silent": silent,
-          "is_silent": is_silent, "raise_interruption": raise_interruption, "overlaps": overlaps,
-          "any_overlap": any_overlap, "settle": settle, "plain": decline, "fail": decline}
+#: Stands for the state of NumPy's errors, where there is none.
+_state: ContextVar = ContextVar("jitcore.scripts.state", default=None)
+_NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "new": object.__new__, "read_state": _state.get,
+          "silent": [_state.get()], "raise_interruption": raise_interruption, "plain": decline,
+          "fail": decline}
+
+
+def list_names() -> dict[str, Any]:
+    """What the code of calls names in this process."""
+    if "numpy" not in sys.modules:
+        return _NAMES
+    names = "read_state", "silent", "is_silent", "overlaps", "any_overlap", "settle"
+    return {**_NAMES, "np": np, "ndarray": np.ndarray, "array": np.array, "copyto": np.copyto,
+            **{name: getattr(generated_calls, name) for name in names}}
 
 
 class ClassGuard(VersionGuard):
@@ -53,9 +70,21 @@ def _holds(kind: type, found: dict[str, Any]) -> bool:
     return now.keys() == found.keys() and all(now[name] is value for name, value in found.items())
 
 
+def needs_numpy(program: FromDisk) -> bool:
+    """Whether NumPy has to be there for it."""
+    has_arrays = program.arrays or program.consts or program.packs
+    return bool(has_arrays) or find_runtime(program).needs_numpy(program.stored, program.scalars)
+
+
+def find_runtime(program: FromDisk) -> Any:
+    return importlib.import_module(program.runtime)
+
+
 def define(program: FromDisk, constants: list) -> Callable:
     """The function of a program."""
-    names = {**_NAMES, "run": open_run(program), "is_known": make_check(program, constants)}
+    if needs_numpy(program):
+        importlib.import_module("numpy")
+    names = {**list_names(), "run": open_run(program), "is_known": make_check(program, constants)}
     body = "".join(f"        {line}\n" for line in program.lines)
     outer = "".join(f"{key}, " for key in names)
     numbered = "".join(f"c{k}, " for k in range(len(constants)))
@@ -65,19 +94,19 @@ def define(program: FromDisk, constants: list) -> Callable:
 
 def make_check(program: FromDisk, constants: list) -> Callable[..., int]:
     """What knows calls by native code."""
-    runtime = importlib.import_module(program.runtime)
+    state = _state if "numpy" not in sys.modules else generated_calls.state_variable
     codes = [(constants[function], constants[code]) for function, code in program.codes]
     own = [(function, code) for function, code in codes if type(function) is not FunctionType]
-    if state_variable is None or any(function.__code__ is not code for function, code in own):
+    if state is None or any(function.__code__ is not code for function, code in own):
         return tell_nothing
-    found = runtime.make_check(program.arrays, FLAGS, [one for one in codes if one not in own],
-                               (state_variable, silent))
+    found = find_runtime(program).make_check(program.arrays, FLAGS, [one for one in codes if one not in own],
+                                             (state, list_names()["silent"]))
     return found or tell_nothing
 
 
 def open_run(program: FromDisk) -> Callable:
     """The function of the program's inputs. Raises: LookupError."""
-    run = importlib.import_module(program.runtime).open_program(program.stored, program.scalars)
+    run = find_runtime(program).open_program(program.stored, program.scalars)
     if program.consts:
         run = partial(run, *program.consts)
     kept = program.kept

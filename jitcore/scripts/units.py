@@ -24,13 +24,14 @@ __all__ = ["State", "Unit"]
 
 #: Seconds of processor time between two ticks.
 TICK = 0.01
-#: Seconds that loading a program takes; with NumPy, where the script does without.
+#: Seconds that loading a program takes; with NumPy, where the script does without and the program does not.
 LOADING, WITH_NUMPY = 0.04, 0.14
 
 
-def find_loading_time() -> float:
-    """Seconds that loading a program takes in this process."""
-    return LOADING if "numpy" in sys.modules else WITH_NUMPY
+def find_loading_time(packed: bytes | None) -> float:
+    """Seconds that loading a program takes in this process. packed: as `FromDisk.pack` gives it, or None."""
+    needs_numpy = packed is not None and packed[0] and "numpy" not in sys.modules
+    return WITH_NUMPY if needs_numpy else LOADING
 
 
 class State:
@@ -135,7 +136,7 @@ class Unit:
             return self.fate.is_due
         if self.lesson is None:
             return True
-        needed = find_loading_time()
+        needed = find_loading_time(self.lesson.program)
         return self.lesson.seconds >= 2 * needed or self.seconds >= needed
 
     def describe(self) -> Lesson | None:

@@ -66,7 +66,7 @@ def main() -> None:
             break
         limit_processor_time(jobs)
         try:
-            answer = pickle.dumps(compile_loop(message), 5)
+            answer = compile_loop(message).pack()
         except Refused as error:
             answer = str(error)
         except Exception as error:

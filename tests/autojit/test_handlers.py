@@ -11,7 +11,7 @@ from jitcore.autojitted import function
 from jitcore.autojitted.recording import recorder
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch import program
-from jitcore.dispatch.generated_calls import MISS
+from jitcore.dispatch.call_facts import MISS
 from jitcore.dispatch.program import Program
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal")

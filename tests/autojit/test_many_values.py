@@ -12,7 +12,8 @@ from jitcore import autojit
 from jitcore.autojitted import function as autojit_functions
 from jitcore.dispatch import generated_calls
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.generated_calls import ArrayFacts, any_overlap
+from jitcore.dispatch.call_facts import ArrayFacts
+from jitcore.dispatch.generated_calls import any_overlap
 from tests.autojit.checking import check
 
 

@@ -9,4 +9,4 @@ from jitcore.scripts import fates, loops, workshop
 def affordable(monkeypatch):
     monkeypatch.setattr(workshop, "ALLOWANCE", 1e9)
     for room in (fates, loops):
-        monkeypatch.setattr(room, "find_loading_time", lambda: 0.0)
+        monkeypatch.setattr(room, "find_loading_time", lambda packed: 0.0)

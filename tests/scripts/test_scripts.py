@@ -24,6 +24,7 @@ from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.helper import Helper
 from jitcore.scripts.learned import Note, add_lesson
 from jitcore.scripts.loops import LoopFate
+from jitcore.scripts.regions import list_held
 from jitcore.scripts.sampling import Sampler
 from jitcore.scripts.sessions.imports import Hook
 from jitcore.scripts.sessions.runner import has_units
@@ -42,7 +43,7 @@ class Inline:
     def submit(self, job):
         self.jobs.append(job)
         try:
-            self.answer = pickle.dumps(compile_loop(job), 5)
+            self.answer = compile_loop(job).pack()
         except Refused as error:
             self.answer = str(error)
 
@@ -795,7 +796,7 @@ def test_what_an_ended_run_still_has_compiled_is_waited_for(tmp_path):
         first.leave()
         *_, second = run_sampled(source)
         assert len(slow.jobs) == 1 and not second.workshop.helper.jobs and second.units[0].state == State.COLD
-        add_lesson(slow.note, pickle.dumps(compile_loop(slow.jobs[0])))
+        add_lesson(slow.note, compile_loop(slow.jobs[0]).pack())
         maker.communicate(b"\n")
         *_, third = run_sampled(source)
         assert not third.workshop.helper.jobs and third.units[0].fate.entries == 1
@@ -807,7 +808,7 @@ def test_what_an_ended_run_still_has_compiled_is_waited_for(tmp_path):
 
 def test_a_program_that_comes_too_late_is_kept_for_the_next_pass_and_for_later_runs(tmp_path, monkeypatch):
     """Loading it takes longer than Python takes for what is left of the loop."""
-    monkeypatch.setattr(loops, "find_loading_time", lambda: 1e9)
+    monkeypatch.setattr(loops, "find_loading_time", lambda packed: 1e9)
     source = textwrap.dedent(SCRIPTS["sums of a module"])
     with config.override(cache_dir=str(tmp_path)):
         names, _, first = run_sampled(source)
@@ -849,7 +850,7 @@ def test_answers_that_an_ended_run_has_not_read_are_kept(is_there, tmp_path, mon
         helper.leave(Note(b"k" * 32, unit.key, ((), (), ()), 1.0))
         os.waitpid(pid, 0)
         (lesson,) = learned.load_lessons(b"k" * 32).values()
-    assert pickle.loads(lesson.program).parameters
+    assert pickle.loads(lesson.program[1:]).parameters
 
 
 def test_values_are_told_once():
@@ -1254,3 +1255,10 @@ def test_a_class_that_changes_before_the_first_call_is_compared():
         assert guard.version.value != guard.known[0]
         assert guard.check() is same
         Changed.rate = 1
+
+
+def test_long_lists_of_numbers_hold_nothing_to_share():
+    """What each entry of a program would go through otherwise."""
+    row = [1.0]
+    assert not list_held([0] * 100_000) and not list_held((1.0,) * 100_000) and not list_held(range(9))
+    assert list_held([row] * 100_000)[-1] is row and list_held([1, row])[1] is row and not list_held({1: row})

@@ -21,14 +21,13 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from jitcore import __version__
 from jitcore.backends.cpu.machine.tuning import Tuning
 from jitcore.backends.cpu.native import objects
 from jitcore.dispatch import disk_cache
 from jitcore.process.lazy import LazyModule
 
+np = LazyModule("numpy")  # scripts that do without it need not load it
 dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load
 
 _CACHE_FOLDER = "/sys/devices/system/cpu/cpu0/cache"

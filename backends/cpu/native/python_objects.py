@@ -4,8 +4,9 @@ with what this process has.
 In: nothing. Out: offsets in bytes, and names of symbols. Stage: run time.
 """
 
-#: The symbols of the type of ndarrays, of NumPy's scalars, and of `True`.
-NDARRAY, GENERIC, TRUE = "jitcore_ndarray_type", "jitcore_generic_type", "jitcore_true"
+#: The symbols of the type of ndarrays, of NumPy's scalars, of ctypes' numbers, and of `True`.
+NDARRAY, GENERIC = "jitcore_ndarray_type", "jitcore_generic_type"
+CELL, TRUE = "jitcore_cell_type", "jitcore_true"
 
 TYPE_OFFSET = 8  # PyObject.ob_type
 DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject, which is the value of a number

@@ -14,8 +14,10 @@ from jitcore.backends.cpu.runtime.launch import MAX_COMPARED
 __all__ = ["write_check"]
 
 
-def write_check(w: RuntimeWriter) -> None:
-    """`is_known(*arrays)`: 0 where they are others, 1 where they are right, 2 where they are, and no two of
+def write_check(w: RuntimeWriter, has_arrays: bool) -> None:
+    """has_arrays: whether there are some in this process.
+
+    `is_known(*arrays)`: 0 where they are others, 1 where they are right, 2 where they are, and no two of
     them meet in memory of which one is written.
 
     A table of int64 is its `self`: how many arrays, the mask of flags, a context variable, a list, whether 2
@@ -23,7 +25,6 @@ def write_check(w: RuntimeWriter) -> None:
     array its dtype, flags, bytes, whether it is written, number of axes, extents."""
     with w.function("ptr @is_known(ptr %self, ptr %args, i64 %nargs)", None):
         value, meets = w.variable("null", "ptr"), w.variable(0)
-        places = [w.let(f"alloca [{MAX_COMPARED} x i64]") for _ in range(3)]
         table = w.field("%self", DATA_OFFSET)
         count, mask, variable, right_values, compares, codes = (
             w.item(table, k, kind) for k, kind in enumerate(("i64", "i64", "ptr", "ptr", "i64", "i64")))
@@ -33,13 +34,8 @@ def write_check(w: RuntimeWriter) -> None:
             row = w.load(facts, "ptr")
             w.require(w.compare("eq", w.load(w.load(row, "ptr")), w.item(row, 1, "i64")), "fail")
             w.store(w.element(row, 2, "i64"), facts, "ptr")
-        are_few = w.compare("ule", count, MAX_COMPARED)
-        with w.loop(0, count) as k:
-            array, row = w.item("%args", k), w.load(facts, "ptr")
-            axes = _require_facts(w, array, row, mask)
-            w.store(w.element(row, w.add(5, axes), "i64"), facts, "ptr")
-            with w.when(are_few):
-                _compare_places(w, places, meets, k, array, row)
+        if has_arrays:
+            _check_arrays(w, count, mask, facts, meets)
         w.call("PyContextVar_Get", variable, "null", value)
         found = w.load(value, "ptr")
         w.call("Py_DecRef", found)
@@ -47,6 +43,17 @@ def write_check(w: RuntimeWriter) -> None:
         w.give_int(w.add(1, w.let(f"and i64 {compares}, {w.let(f'xor i64 {w.load(meets)}, 1')}")))
         w.start_block("fail")
         w.give_int(0)
+
+
+def _check_arrays(w: RuntimeWriter, count: str, mask: str, facts: str, meets: str) -> None:
+    places = [w.let(f"alloca [{MAX_COMPARED} x i64]") for _ in range(3)]
+    are_few = w.compare("ule", count, MAX_COMPARED)
+    with w.loop(0, count) as k:
+        array, row = w.item("%args", k), w.load(facts, "ptr")
+        axes = _require_facts(w, array, row, mask)
+        w.store(w.element(row, w.add(5, axes), "i64"), facts, "ptr")
+        with w.when(are_few):
+            _compare_places(w, places, meets, k, array, row)
 
 
 def _require_facts(w: RuntimeWriter, array: str, row: str, mask: str) -> str:

@@ -10,6 +10,7 @@ pointer from the array object itself, which takes a nanosecond where `array.ctyp
 Whether array objects are laid out as assumed is checked when the trampoline is made; if not, a slower one in
 Python takes its place. Beside it, in the same module: functions that know calls again (`make_check`), and
 that make small arrays and numbers. Numbers are passed as they are: a float is a buffer, too (see `Scalars`).
+Programs of numbers alone run in processes that have not loaded NumPy, which takes longer than many of them.
 """
 
 from __future__ import annotations
@@ -19,28 +20,33 @@ import functools
 import itertools
 import marshal
 import math
+import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitcore.backends.cpu import routines  # noqa: F401  provides symbols of native code on whole buffers
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.native import images, libraries
 from jitcore.backends.cpu.native.libraries import NativeProgram, find_program
-from jitcore.backends.cpu.native.python_objects import (CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET, FLAGS_OFFSET,
-                                                        GENERIC, ITEMS_OFFSET, NDARRAY, NDIM_OFFSET,
-                                                        SHAPE_OFFSET, SIZE_OFFSET, TRUE, TYPE_OFFSET)
+from jitcore.backends.cpu.native.python_objects import (CELL, CODE_OFFSET, DATA_OFFSET, DTYPE_OFFSET,
+                                                        FLAGS_OFFSET, GENERIC, ITEMS_OFFSET, NDARRAY,
+                                                        NDIM_OFFSET, SHAPE_OFFSET, SIZE_OFFSET, TRUE,
+                                                        TYPE_OFFSET)
 from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols of the pool
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
 from jitcore.dispatch import disk_cache
-from jitcore.dispatch.generated_calls import HOLDING, ArrayFacts, Scalars
+from jitcore.dispatch.call_facts import ArrayFacts, Scalars
 from jitcore.process import lists
 from jitcore.process.lazy import LazyModule
 
+if TYPE_CHECKING:
+    import numpy
+
+np = LazyModule("numpy")  # scripts that do without it need not load it
+generated_calls = LazyModule("jitcore.dispatch.generated_calls")  # which needs NumPy
 pickle = LazyModule("pickle")
 list_numbers = LazyModule("jitcore.backends.cpu.runtime.list_numbers")
 trampolines = LazyModule("jitcore.backends.cpu.runtime.trampolines")
@@ -60,6 +66,10 @@ ARRAY_TEXT = "launch() argument %zd must be a numpy.ndarray, not %R"
 _CONTIGUOUS = 3  # flags of an ndarray whose elements lie side by side, in one order or the other
 _NEW_ARRAY = 94  # PyArray_NewFromDescr in NumPy's table of functions
 _ALLOC = 47  # Py_tp_alloc among the slots of a type
+#: Types of Python's numbers; those of them whose objects hold a value; and what native code writes the others
+#: to where there is no NumPy, by dtype.
+_PLAIN, _HOLDING = frozenset((bool, int, float, complex)), frozenset((float, complex))
+_CELLS = {"bool": ctypes.c_bool, "int64": ctypes.c_int64}
 
 
 # -- launchers ----------------------------------------------------------------------------------------------
@@ -90,42 +100,67 @@ def open_launchers(count: int = 0) -> Launchers:
     """The process's launchers of calls with so many arrays; the first call loads them. Cost: 0.4 ms; 15 ms
     when they must be compiled."""
     with images.link_lock:
-        return _make_launchers(count <= MAX_ARRAYS)
+        return _make_launchers(count <= MAX_ARRAYS, there_are_arrays())
+
+
+def there_are_arrays() -> bool:
+    """Whether this process has loaded NumPy."""
+    return "numpy" in sys.modules
 
 
 @functools.cache
-def _make_launchers(has_few: bool) -> Launchers:
-    if has_few and layout_is_known():
-        return _make_native_launchers()
+def _make_launchers(has_few: bool, has_arrays: bool) -> Launchers:
+    if has_few and layout_is_known() and (not has_arrays or array_layout_is_known()):
+        return _make_native_launchers(has_arrays)
     return Launchers(_make_ctypes_launcher(ctypes.PYFUNCTYPE), _make_ctypes_launcher(ctypes.CFUNCTYPE),
                      "ctypes")
 
 
 def layout_is_known() -> bool:
-    """Do objects of this NumPy and CPython hold what native code reads where it looks?"""
-    probe, items = np.arange(24.0).reshape(4, 6)[1:3, 2:5], [object()]
-    read, read_int = ctypes.c_void_p.from_address, ctypes.c_int.from_address
-    number, scalar = float("1.5"), np.int32(7)
+    """Do objects of this CPython hold what native code reads where it looks?"""
+    items, cell, number = [object()], ctypes.c_int64(7), float("1.5")
+    read = ctypes.c_void_p.from_address
     return (
         ctypes.sizeof(ctypes.c_void_p) == 8
         and object.__basicsize__ == DATA_OFFSET
-        and read(id(probe) + TYPE_OFFSET).value == id(np.ndarray)
+        and read(id(layout_is_known) + CODE_OFFSET).value == id(layout_is_known.__code__)
+        and read(id(items) + SIZE_OFFSET).value == 1
+        and read(read(id(items) + ITEMS_OFFSET).value).value == id(items[0])
+        and read(id(cell) + DATA_OFFSET).value == ctypes.addressof(cell)
+        and ctypes.c_double.from_address(id(number) + DATA_OFFSET).value == number
+    )
+
+
+def array_layout_is_known() -> bool:
+    """The same of NumPy."""
+    probe, scalar = np.arange(24.0).reshape(4, 6)[1:3, 2:5], np.int32(7)
+    read, read_int = ctypes.c_void_p.from_address, ctypes.c_int.from_address
+    return (
+        read(id(probe) + TYPE_OFFSET).value == id(np.ndarray)
         and read(id(probe) + DATA_OFFSET).value == probe.ctypes.data
         and read_int(id(probe) + NDIM_OFFSET).value == 2
         and (ctypes.c_int64 * 2).from_address(read(id(probe) + SHAPE_OFFSET).value)[:] == [2, 3]
         and read(id(probe) + DTYPE_OFFSET).value == id(probe.dtype)
         and read_int(id(probe) + FLAGS_OFFSET).value == probe.flags.num
-        and read(id(layout_is_known) + CODE_OFFSET).value == id(layout_is_known.__code__)
-        and read(id(items) + SIZE_OFFSET).value == 1
-        and read(read(id(items) + ITEMS_OFFSET).value).value == id(items[0])
-        and ctypes.c_double.from_address(id(number) + DATA_OFFSET).value == number
         and read_int(id(scalar) + DATA_OFFSET).value == scalar
     )
 
 
 @functools.cache
-def _open_library() -> libraries.Library:
-    return libraries.find_or_compile("launch", "", lambda: trampolines.TRAMPOLINES)[0]
+def _open_library(has_arrays: bool) -> libraries.Library:
+    """Where there are no arrays in this process, one that links to nothing of NumPy."""
+    kind = "arrays" if has_arrays else "numbers"
+    return libraries.find_or_compile("launch", kind, lambda: trampolines.TRAMPOLINES[has_arrays])[0]
+
+
+def _make_table(numbers: Sequence[int]) -> ctypes.Array:
+    """What native code reads as int64."""
+    return (ctypes.c_int64 * len(numbers))(*numbers)
+
+
+def _make_builtin(name: str, symbol: str, doc: str, numbers: Sequence[int]) -> Callable:
+    """A function of the library, with a table of its own."""
+    return _open_library(there_are_arrays()).make_builtin(name, symbol, doc, _make_table(numbers))
 
 
 def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],
@@ -145,8 +180,7 @@ def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[Fu
         nbytes = math.prod(shape) * dtype.itemsize
         usual = np.dtype(dtype.type)  # pickles have others
         table += [id(usual if usual == dtype else dtype), flags, nbytes, is_written, len(shape), *shape]
-    return _open_library().make_builtin("is_known", "is_known", "is_known(*arrays) -> int",
-                                        np.array(table, np.int64))
+    return _make_builtin("is_known", "is_known", "is_known(*arrays) -> int", table)
 
 
 def takes_scalars(plan: CallPlan) -> bool:
@@ -155,32 +189,33 @@ def takes_scalars(plan: CallPlan) -> bool:
 
 
 def make_scalar_allocator(kind: type) -> Callable[[], Any]:
-    """A function that makes objects of a type of `HOLDING`, their values undefined."""
+    """A function that makes objects of a type that holds a value, which is undefined."""
     get_slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
-    table = np.array([get_slot(("PyType_GetSlot", ctypes.pythonapi))(kind, _ALLOC), id(kind)], np.int64)
-    return _open_library().make_builtin("new", "make_scalar", "new() -> number", table)
+    table = get_slot(("PyType_GetSlot", ctypes.pythonapi))(kind, _ALLOC), id(kind)
+    return _make_builtin("new", "make_scalar", "new() -> number", table)
 
 
-def make_allocator(shape: tuple[int, ...], dtype: np.dtype) -> Callable[[], np.ndarray] | None:
+def make_allocator(shape: tuple[int, ...], dtype: numpy.dtype) -> Callable[[], numpy.ndarray] | None:
     """A function that makes arrays of a shape and dtype, their elements undefined: NumPy's own, in half the
     time of `np.empty`, which has arguments to read. None where it would not be native."""
     numpy_table = find_numpy_table() if open_launchers().kind == "native" else None
     if numpy_table is None:
         return None
     kept = _dtypes.setdefault(dtype, dtype)
-    table = np.array([numpy_table[_NEW_ARRAY], id(kept), len(shape), *shape], np.int64)
-    return _open_library().make_builtin("empty", "make_empty", "empty() -> ndarray", table)
+    table = numpy_table[_NEW_ARRAY], id(kept), len(shape), *shape
+    return _make_builtin("empty", "make_empty", "empty() -> ndarray", table)
 
 
 #: Those that tables name.
-_dtypes: dict[np.dtype, np.dtype] = {}
+_dtypes: dict[numpy.dtype, numpy.dtype] = {}
 
 
-def _make_native_launchers() -> Launchers:
-    library, parameters = _open_library(), "(entry_address, dims_address, *arrays) -> status"
+def _make_native_launchers(has_arrays: bool) -> Launchers:
+    library, parameters = _open_library(has_arrays), "(entry_address, dims_address, *arrays) -> status"
     functions = (library.make_builtin(name, name, name + parameters)
                  for name in ("launch_holding", "launch_releasing"))
-    lists.loaders.append(_load_lists)
+    if has_arrays:
+        lists.loaders.append(_load_lists)
     return Launchers(*functions, "native")
 
 
@@ -192,6 +227,7 @@ def _load_lists() -> tuple[Callable[..., int], ...]:
 
 images.provide(NDARRAY, lambda _: id(np.ndarray))
 images.provide(GENERIC, lambda _: id(np.generic))
+images.provide(CELL, lambda _: id(ctypes.c_int64.__base__))
 images.provide(TRUE, lambda _: id(True))
 
 
@@ -221,7 +257,7 @@ def _make_ctypes_launcher(function_type) -> Callable[..., int]:
 
 
 # -- plans --------------------------------------------------------------------------------------------------
-Run = Callable[..., list[np.ndarray]]
+Run = Callable[..., list]
 
 
 class Output(NamedTuple):
@@ -229,7 +265,7 @@ class Output(NamedTuple):
 
     source: int
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: numpy.dtype
 
 
 class CallPlan(NamedTuple):
@@ -277,11 +313,13 @@ def encode_plan(plan: CallPlan, code_key: bytes | None) -> bytes:
     return marshal.dumps((code_key, *numbers, outputs, plan.parts, owners))
 
 
-def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
-    """Raises: ValueError for bytes that `encode_plan` did not make."""
+def decode_plan(stored: bytes, has_arrays: bool = True) -> tuple[CallPlan, bytes | None]:
+    """has_arrays: whether dtypes are NumPy's, or names. Raises: ValueError for bytes that `encode_plan` did
+    not make."""
+    find_dtype = _find_dtype if has_arrays else str
     try:
         code_key, num_inputs, dims, arena_bytes, releases, found, parts, pickled = marshal.loads(stored)
-        outputs = [Output(source, tuple(shape), _find_dtype(name)) for source, *shape, name in found]
+        outputs = [Output(source, tuple(shape), find_dtype(name)) for source, *shape, name in found]
         owners = pickle.loads(pickled) if pickled else ()
         for place, owner in owners:
             dims[place] = owner.address
@@ -290,7 +328,7 @@ def decode_plan(stored: bytes) -> tuple[CallPlan, bytes | None]:
     return CallPlan(num_inputs, tuple(outputs), tuple(dims), arena_bytes, releases, parts, owners), code_key
 
 
-def _find_dtype(name: str) -> np.dtype:
+def _find_dtype(name: str) -> numpy.dtype:
     try:
         return np.dtype(name)
     except TypeError:  # of another package, seldom met
@@ -302,16 +340,19 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
     allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs. gives: see
     `Scalars`; the program writes into a number that nobody knows yet, as into an array."""
-    launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
-    dims = np.array(plan.dims, dtype=np.int64)
+    launchers, has_arrays = open_launchers(plan.num_inputs + len(plan.outputs) + 1), there_are_arrays()
+    dims, holding = _make_table(plan.dims), generated_calls.HOLDING if has_arrays else _HOLDING
     launch = launchers.releasing if plan.releases else launchers.holding
     names = {"launch": launch, "dims": dims, "keep": (compiled, plan.owners), "__name__": __name__}
     inputs = [f"a{k}" for k in range(plan.num_inputs)]
     lines, given, outputs = [], list(inputs), []
     for k, (output, kind) in enumerate(itertools.zip_longest(plan.outputs, gives)):
-        is_number = output.source < 0 and kind in HOLDING
+        is_number = output.source < 0 and kind in holding
         name = f"o{k}" if output.source < 0 else inputs[output.source]
-        reading = "" if kind is None or is_number else "[()]" if issubclass(kind, np.generic) else ".item()"
+        is_cell = not is_number and not has_arrays
+        reading = ".value" if is_cell else "" if kind is None or is_number else ".item()"
+        if reading == ".item()" and issubclass(kind, np.generic):
+            reading = "[()]"
         outputs.append(f"{name}{reading}")
         if output.source >= 0:
             continue
@@ -322,6 +363,10 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
             names[f"make{k}"] = make_scalar_allocator(kind)
             lines.append(f"o{k} = make{k}()")
             continue
+        if is_cell:
+            names[f"make{k}"] = _CELLS[output.dtype]
+            lines.append(f"o{k} = make{k}()")
+            continue
         make = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
         own = make_allocator(output.shape, output.dtype) if make is np.empty else None
         names[f"make{k}"] = own or partial(make, output.shape, output.dtype)
@@ -330,7 +375,7 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
         lines.append(write_arena(plan.arena_bytes, names))
         given.append("arena")
     if compiled.addresses:
-        lines.append(f"launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
+        lines.append(f"launch({compiled.addresses[0]}, {ctypes.addressof(dims)}, {', '.join(given)})")
     lines.append(f"return [{', '.join(outputs)}]")
     parameters = ", ".join((*inputs, *(f"o{k}" for k in given_outputs)))
     source = f"def run({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
@@ -344,14 +389,23 @@ def store_program(plan: CallPlan, key: bytes | None) -> bytes | None:
     return None if identity is None else identity + encode_plan(plan, key)
 
 
+def needs_numpy(data: bytes, scalars: Scalars | None) -> bool:
+    """Whether a program that was stored works on more than Python's numbers."""
+    plan, _ = decode_plan(data[len(host.identify()) :], has_arrays=False)
+    if scalars is None or plan.arena_bytes or plan.owners or not _PLAIN.issuperset(scalars.takes):
+        return True
+    return any(output.source >= 0 or output.shape or not (kind in _HOLDING or output.dtype in _CELLS)
+               for output, kind in zip(plan.outputs, scalars.gives))
+
+
 def open_program(data: bytes, scalars: Scalars | None) -> Run:
-    """A program on disk, for processes that do without a compiler.
+    """A program on disk, for processes that do without a compiler; and without NumPy, where it need not.
 
     Raises: LookupError where its machine code is gone, or is for another processor or jitcore."""
     identity = host.identify()
     if identity is None or not data.startswith(identity):
         raise LookupError("a program was compiled for something else")
-    plan, key = decode_plan(data[len(identity) :])
+    plan, key = decode_plan(data[len(identity) :], there_are_arrays())
     compiled = NativeProgram() if key is None else find_program(key, libraries.DEFAULT_OPT_LEVEL)
     if compiled is None:
         raise LookupError("the machine code of a program is not on disk any more")

@@ -23,8 +23,6 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.machine.tuning import Runtime
 from jitcore.backends.cpu.native import images, libraries
@@ -32,8 +30,11 @@ from jitcore.backends.cpu.native.images import Cells
 from jitcore.process.lazy import LazyModule
 
 if TYPE_CHECKING:
+    import numpy
+
     from jitcore.backends.cpu.native.text_writer import RuntimeWriter
 
+np = LazyModule("numpy")  # scripts that do without it need not load it
 #: It is loaded where the code is not on disk.
 writing = LazyModule("jitcore.backends.cpu.native.text_writer")
 
@@ -79,7 +80,7 @@ class _Handler(ctypes.Structure):
 _cells, _handler = _Cells(), _Handler()
 
 
-def choose_allocator(nbytes: int) -> Callable[..., np.ndarray]:
+def choose_allocator(nbytes: int) -> Callable[..., numpy.ndarray]:
     """A function of shape and dtype that makes arrays of about this size, their elements undefined."""
     tuning = host.MACHINE.tuning.runtime
     return np.empty if nbytes < tuning.large_bytes else _open(tuning)[0]
@@ -104,7 +105,7 @@ def drop_blocks() -> None:
 
 
 @functools.cache
-def _open(tuning: Runtime) -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
+def _open(tuning: Runtime) -> tuple[Callable[..., numpy.ndarray], Callable[[], None]]:
     """(what makes arrays, what gives kept blocks back), NumPy's own where this process allows no other."""
     with images.link_lock:
         plain = np.empty, lambda: None
@@ -146,7 +147,7 @@ def _keep_for_ever(thing: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
-def _is_ours(array: np.ndarray) -> bool:
+def _is_ours(array: numpy.ndarray) -> bool:
     """Whether NumPy took the array's memory from here."""
     start = array.ctypes.data
     capacity = _INT64.from_address(start - _LINE).value

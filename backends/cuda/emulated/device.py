@@ -8,6 +8,7 @@ becomes of weakly ordered memory when blocks run at the same time. `races` says 
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,7 +36,7 @@ class EmulatedDevice:
         self.arch = arch
         self._memory = Memory(check_races)
         self._random = None if seed is None else np.random.default_rng(seed)
-        self._modules: dict[str, Module] = {}
+        self._modules: weakref.WeakValueDictionary[str, Module] = weakref.WeakValueDictionary()
         self._clock = 0
         self._lock = Lock()
 
@@ -67,9 +68,7 @@ class EmulatedDevice:
 
         Raises: DeviceError with the line that is not understood."""
         with self._lock:
-            if ptx not in self._modules:
-                self._modules[ptx] = Module(ptx, self._memory)
-            return self._modules[ptx]
+            return self._modules.get(ptx) or self._modules.setdefault(ptx, Module(ptx, self._memory))
 
     def launch(self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], arguments: np.ndarray,
                shared_bytes: int = 0) -> None:

@@ -63,7 +63,7 @@ class Memory:
     def free(self, start: int) -> None:
         if start not in self._allocations:
             raise DeviceError(f"free of {start:#x}, where no allocation begins, {self.describe(start)}")
-        self._freed.append(self._allocations.pop(start))
+        self._freed.append(self._allocations.pop(start)._replace(cells=None))
         while sum(each.size for each in self._freed) > _KEPT_BYTES:
             self._freed.popleft()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from jitcore.backends.cuda.emulated.translate import RUNTIME, Body, Layout
 from jitcore.process.concurrency import Lock
 
 _lock = Lock()
-_programs: dict[str, _Program] = {}
+#: Those that somebody has loaded; each takes some megabytes.
+_programs: weakref.WeakValueDictionary[str, _Program] = weakref.WeakValueDictionary()
 
 
 class _Program:
@@ -42,19 +44,22 @@ class Kernel(NamedTuple):
 
 
 class Module:
-    """PTX that a device has loaded. Attributes: kernels: their names; addresses: of variables."""
+    """PTX that a device has loaded, for as long as somebody has it or one of its kernels.
+
+    Attributes: kernels: their names; addresses: of variables."""
 
     def __init__(self, text: str, memory: Memory):
         with _lock:
-            if text not in _programs:
-                _programs[text] = _Program(text)
-        self._program = program = _programs[text]
+            program = _programs.get(text) or _programs.setdefault(text, _Program(text))
+        self._program = program
         self.kernels = [name for name, function in program.assembly.functions.items() if function.is_kernel]
         self.lines, self.local_bytes = program.assembly.lines, program.layout.local_bytes
         variables = [program.assembly.variables[name] for name in program.layout.variables]
         names = [f"variable {each.name} of {each.size} bytes" for each in variables]
         places = [memory.allocate(each.size, name, each.space) for each, name in zip(variables, names)]
         self.addresses = np.array(places, np.int64)
+        for place in places:
+            weakref.finalize(self, memory.free, place).atexit = False
         for variable, place in zip(variables, places):
             content = b"".join(self._encode(*value) for value in variable.initial)
             ctypes.memmove(place, content.ljust(variable.size, b"\0"), variable.size)

@@ -1,15 +1,14 @@
 """PTX by Numba's own code generator for CUDA, below its front end: `compiler_options={"codegen": "numba"}`.
 
-In: a module of kernels. Out: PTX. Numba hands the module to NVVM, whose dialect of LLVM IR is older than
-llvmlite's: what it lacks is written in other words first.
+In: the text of a module of kernels. Out: PTX. Numba hands it to NVVM, whose dialect of LLVM IR is older than
+llvmlite's: what that lacks is written in other words first.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-
-from llvmlite import ir
+from collections.abc import Sequence
 
 from jitcore.process.concurrency import Lock
 
@@ -24,8 +23,9 @@ _OTHER_NAMES = {
 _EXTREMES = {"smin": "slt", "smax": "sgt", "umin": "ult", "umax": "ugt"}
 
 
-def make_ptx(module: ir.Module, arch: str) -> str:
-    """Raises: ImportError naming what to install; RuntimeError for what NVVM refuses."""
+def make_ptx(text: str, kernels: Sequence[str], arch: str) -> str:
+    """text: of a module; kernels: how it refers to each. Raises: ImportError naming what to install;
+    RuntimeError for what NVVM refuses."""
     try:
         from numba.cuda import codegen
 
@@ -40,7 +40,7 @@ def make_ptx(module: ir.Module, arch: str) -> str:
         library = generator.create_library("jitcore", entry_name="k0", nvvm_options={"opt": 3})
         head = f'target triple = "nvptx64-nvidia-cuda"\ntarget datalayout = "{nvvm.data_layout}"\n'
         tail = f"\n!nvvmir.version = !{{!1000000}}\n!1000000 = !{{{version}}}\n"
-        library.add_ir_module(_Text(head + _translate(module, number) + tail))
+        library.add_ir_module(_Text(head + _translate(text, kernels, number) + tail))
         library.finalize()
         return library.get_asm_str(cc=divmod(number, 10))
 
@@ -55,9 +55,9 @@ class _Text:
         return self.text
 
 
-def _translate(module: ir.Module, arch: int) -> str:
-    """The text of a module in NVVM's dialect: that of LLVM 7 for architectures before sm_100."""
-    lines = [line for line in str(module).splitlines() if not line.startswith("target ")]
+def _translate(text: str, kernels: Sequence[str], arch: int) -> str:
+    """The text in NVVM's dialect: that of LLVM 7 for architectures before sm_100."""
+    lines = [line for line in text.splitlines() if not line.startswith("target ")]
     text = "\n".join(lines)
     if arch < 100:
         text = _NEGATION.sub(_write_negation, text)
@@ -78,12 +78,10 @@ def _translate(module: ir.Module, arch: int) -> str:
             full = f'@"llvm.{name}.i{bits}"'
             text = text.replace(f"declare i{bits} {full}", _define_extreme(name, relation, bits))
             text = text.replace(full, f'@"jitcore.{name}.i{bits}"')
-    kernels = [one for one in module.functions if one.calling_convention == "ptx_kernel"]
     if arch < 100:
         text = text.replace("define ptx_kernel void", "define void")
     first = 1_000_001  # behind the numbers of the module's own notes
-    notes = [f'!{number} = !{{{kernel.type} @"{kernel.name}", !"kernel", i32 1}}'
-             for number, kernel in enumerate(kernels, first)]
+    notes = [f'!{number} = !{{{kernel}, !"kernel", i32 1}}' for number, kernel in enumerate(kernels, first)]
     names = ", ".join(f"!{number}" for number in range(first, first + len(kernels)))
     return "\n".join([text, f"!nvvm.annotations = !{{{names}}}", *notes])
 

@@ -1,7 +1,7 @@
 """From LLVM IR to PTX.
 
-In: a module of kernels, and the architecture. Out: PTX, by LLVM's own NVPTX target, which llvmlite brings. No
-driver and no GPU is asked. PTX of one text is made once, and kept on disk.
+In: the text of a module of kernels, and the architecture. Out: PTX, by LLVM's own NVPTX target, which comes
+with llvmlite. No driver and no GPU is asked. PTX of one text is made once, and kept on disk.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import OrderedDict
 
 import llvmlite
 import llvmlite.binding as llvm
-from llvmlite import ir
 
 from jitcore.backends.cuda.architectures import ARCHITECTURES
 from jitcore.config import config
@@ -29,9 +28,9 @@ _made: OrderedDict[bytes, str] = OrderedDict()
 OLDER = {"sm_103": "sm_100", "sm_121": "sm_120"} if llvm.llvm_version_info < (21,) else {}
 
 
-def make_ptx(module: ir.Module, arch: str, opt_level: int | None = None) -> str:
-    """Raises: RuntimeError where LLVM refuses the module (a defect of jitcore)."""
-    text, level, arch = str(module), 2 if opt_level is None else opt_level, OLDER.get(arch, arch)
+def make_ptx(text: str, arch: str, opt_level: int | None = None) -> str:
+    """text: of a module. Raises: RuntimeError where LLVM refuses it (a defect of jitcore)."""
+    level, arch = 2 if opt_level is None else opt_level, OLDER.get(arch, arch)
     key = hashlib.sha256(f"{llvmlite.__version__} {arch} {level}\n{text}".encode()).digest()
     with _lock:
         found = _made.get(key)

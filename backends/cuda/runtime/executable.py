@@ -58,9 +58,9 @@ class CudaExecutable:
             has_tensor_cores=is_llvm and facts.has_tensor_cores, tuning=facts.tuning)
         self._latest = RenderedProgram(program, rendered_for)
         if options.codegen == "numba":
-            self._ptx = nvvm.make_ptx(self._latest.module, self.arch)
+            self._ptx = nvvm.make_ptx(self._latest.llvm_ir, self._latest.kernels, self.arch)
         else:
-            self._ptx = ptx.make_ptx(self._latest.module, self.arch, options.opt_level)
+            self._ptx = ptx.make_ptx(self._latest.llvm_ir, self.arch, options.opt_level)
         self.compiles += 1
         if self.runtime is None:
             return self._refuse
@@ -80,7 +80,7 @@ class CudaExecutable:
         return {"loop program": lambda: show_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
                 "numba.cuda": lambda: source.write_file(self._read_plain(), arguments).text,
-                "kernel": lambda: str(self.read_latest().module),
+                "kernel": lambda: self.read_latest().llvm_ir,
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self.find_resources().items()),
                 "sass": lambda: disassemble(self._read_ptx(), self.arch),
                 "ptx": self._read_ptx}

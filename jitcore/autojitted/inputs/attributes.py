@@ -20,7 +20,7 @@ import numpy as np
 
 from jitcore.autojitted.inputs.captures import Captures, Namespace
 from jitcore.autojitted.inputs.specs import Unread
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.call_facts import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.conversions import type_of
 from jitcore.numpy_semantics.values.object_lists import Element

@@ -21,7 +21,7 @@ from jitcore.array import ConcreteArray
 from jitcore.autojitted.inputs.guards import Guards, Watch, list_names
 from jitcore.autojitted.inputs.reading import Unreadable
 from jitcore.autojitted.inputs.specs import IdentitySpec, Spec
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.call_facts import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.joining import has_part, join_parts
 from jitcore.numpy_semantics.values.ndarray import new_array

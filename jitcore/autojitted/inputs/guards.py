@@ -24,7 +24,7 @@ import numpy as np
 
 from jitcore.autojitted.inputs.reading import Reader, Unreadable
 from jitcore.autojitted.inputs.specs import IdentitySpec, Spec, StaticSpec
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.call_facts import ABSENT
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.process.versions import VersionGuard
 from jitcore.rewriter.bytecode.instructions import read_raw

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.inputs.specs import ArraySpec, PackedSpec, Spec, UnreadSpec
-from jitcore.dispatch.generated_calls import FLAGS
+from jitcore.dispatch.call_facts import FLAGS
 from jitcore.numpy_semantics.values.object_lists import Arrays, Constant, ObjectList, Tuples
 from jitcore.process import objects
 

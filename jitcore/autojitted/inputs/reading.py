@@ -26,7 +26,7 @@ from jitcore.autojitted.inputs.specs import (TRACED_INTS, ArraySpec, DictSpec, E
                                              ScalarSpec, SequenceSpec, Spec, StaticSpec, TextSpec, Unreadable,
                                              UnreadSpec, is_constant_key, list_key_types)
 from jitcore.config import config
-from jitcore.dispatch.generated_calls import ABSENT, FLAGS
+from jitcore.dispatch.call_facts import ABSENT, FLAGS
 from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES
 from jitcore.numpy_semantics.values.storage import describe_order
 from jitcore.process.concurrency import drop_oldest

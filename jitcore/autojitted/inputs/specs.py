@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.dispatch.generated_calls import FLAGS
+from jitcore.dispatch.call_facts import FLAGS
 from jitcore.numpy_semantics.functions.streams import make_stream
 from jitcore.numpy_semantics.values.letters import Letters
 from jitcore.numpy_semantics.values.number_lists import NumberList

@@ -19,7 +19,7 @@ from jitcore.autojitted.inputs.captures import ModuleView, Namespace
 from jitcore.autojitted.inputs.specs import is_constant_key
 from jitcore.autojitted.recording.replaying import Replay
 from jitcore.core.trace import Tracer
-from jitcore.dispatch.generated_calls import ABSENT
+from jitcore.dispatch.call_facts import ABSENT
 from jitcore.numpy_semantics.dynamic_extents.joining import pack
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.equality import is_visible

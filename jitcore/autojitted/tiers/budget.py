@@ -37,7 +37,7 @@ from jitcore.autojitted.tiers.native import copy_values
 from jitcore.autojitted.tiers.tuning import Tuning
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.core.source import raise_interruption
-from jitcore.dispatch.generated_calls import MISS
+from jitcore.dispatch.call_facts import MISS
 from jitcore.process.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
 from jitcore.rewriter.bytecode.instructions import read_raw
 from jitcore.rewriter.objects import is_library_file, is_user_class, walk

@@ -326,7 +326,7 @@ def test_launch_keeps_reference_counts(open_launcher, sums):
 
 def test_launch_falls_back_where_the_layout_is_unknown(monkeypatch, sums):
     monkeypatch.setattr(launch, "layout_is_known", lambda: False)
-    launchers = launch._make_launchers.__wrapped__(True)
+    launchers = launch._make_launchers.__wrapped__(True, True)
     assert launchers.kind == "ctypes"
     assert launchers.holding(sums.address("ignore"), 0, np.zeros(1)) == 0
 
