@@ -100,9 +100,9 @@ class LoopFate(FrameFate):
             return WATCH, iterator
         if self.region is None:
             return HEAD, iterator
-        start = perf_counter()
+        start, is_first = perf_counter(), not self.entries
         found = self._run(frame, iterator, ahead)
-        self._weigh(perf_counter() - start)
+        self._weigh(perf_counter() - start, is_first)
         return found
 
     def _submit(self, frame: FrameType, iterator: Any) -> None:
@@ -117,9 +117,10 @@ class LoopFate(FrameFate):
         self._mark = iterator, perf_counter(), ahead.left
         self.workshop.submit_loop(self, frame, ahead)
 
-    def _weigh(self, seconds: float) -> None:
-        """Gives up where entries take longer than the iterations that they do would in Python."""
-        if self.entries > 1:  # the first one loads this and that
+    def _weigh(self, seconds: float, is_first: bool) -> None:
+        """Gives up where entries take longer than the iterations that they do would in Python. is_first: the
+        first one loads this and that."""
+        if not is_first:
             self._cost += seconds + ENTRY
         if self.region is None or not self.pace:
             return
@@ -153,10 +154,10 @@ class LoopFate(FrameFate):
         program, end = self.region.program, self.loop.end
         per_iteration, entries = self.pace if self.is_new else 0.0, self.entries
         part, longest, quick = PART, math.inf, QUICK * (4 if program.packs else 1)
-        number = HEAD
+        number, entered = HEAD, perf_counter()
         while True:
-            if program.packs and self.pace and ahead.left * self.pace < self._fixed:  # copying takes longer
-                break
+            if program.packs and self.pace and min(ahead.most, ahead.left) * self.pace < self._fixed:
+                break  # copying takes longer
             count = min(ahead.most, ahead.left, self._most)
             if program.grown:
                 count = min(count, self._room)
@@ -214,6 +215,9 @@ class LoopFate(FrameFate):
                 ahead = self._look_ahead(iterator)
             if waits or ahead is None:  # the next element may be one of another type
                 number = WATCH
+                break
+            lost = self._cost + perf_counter() - entered - self.gained
+            if self.pace and not per_iteration and lost > SETTLING + SERIES * self._fixed:
                 break
         self.unit.gate.open()
         return number, iterator

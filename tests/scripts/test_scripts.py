@@ -1262,3 +1262,27 @@ def test_long_lists_of_numbers_hold_nothing_to_share():
     row = [1.0]
     assert not list_held([0] * 100_000) and not list_held((1.0,) * 100_000) and not list_held(range(9))
     assert list_held([row] * 100_000)[-1] is row and list_held([1, row])[1] is row and not list_held({1: row})
+
+
+def test_entries_that_do_nothing_are_weighed(monkeypatch):
+    """After the first one, to copy the list takes longer than Python takes for the loop."""
+    run_once = LoopFate._run
+
+    def run_and_forget(self, *given):
+        found = run_once(self, *given)
+        self._fixed, self._done = 1e9, 0
+        return found
+
+    monkeypatch.setattr(LoopFate, "_run", run_and_forget)
+    source = """
+def add(table, n):
+    for i in range(n):
+        table[i] += 1
+table = [0] * 20_000
+for _ in range(4000):
+    add(table, 20_000 if _ < 100 else 5)
+print(table[0], table[-1])
+"""
+    _, written, sampler = run_sampled(source, opens=True)
+    unit = next(unit for unit in sampler.units if unit.loop is not None and unit.line == 3)
+    assert written == "4000 100\n" and unit.fate.entries and unit.n_asked < 2500

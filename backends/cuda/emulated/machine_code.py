@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+
 import llvmlite.binding as llvm
 
 from jitcore.backends.cuda.emulated.races import access
 
 
-def compile_text(text: str):
-    """The engine that has the machine code; keep it for as long as that may run.
+def compile_text(text: str, owner: object):
+    """The engine that has the machine code, which goes with its owner.
 
     Cost: 15 ms for a softmax; twice that with LLVM's level 1 of passes, four times with its code generator's.
     """
@@ -29,6 +31,12 @@ def compile_text(text: str):
     slots.run(module, builder)
     builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, machine)  # to which both belong from here on
-    engine.context = context  # what has been made in it may not outlive it
     engine.finalize_object()
+    weakref.finalize(owner, _close, engine, context).atexit = False
     return engine
+
+
+def _close(engine: llvm.ExecutionEngine, context: llvm.ContextRef) -> None:
+    """In this order, which a collection of garbage would not keep."""
+    engine.close()
+    context.close()

@@ -31,7 +31,7 @@ class _Program:
         texts = [body.translate() for body in self.bodies.values()]
         declarations = set().union(*(body.declarations for body in self.bodies.values()))
         self.llvm_ir = "\n".join([RUNTIME, *sorted(declarations), *texts])
-        self.engine = compile_text(self.llvm_ir)
+        self.engine = compile_text(self.llvm_ir, self)
 
 
 class Kernel(NamedTuple):

@@ -174,9 +174,14 @@ def test_variables_of_a_module():
   mov.u64 %d2, counter; sub.u64 %d3, %d1, %d2; st.global.u32 [%p0+16], %d3; ld.global.u16 %r2, [bytes];
   cvt.u32.u16 %r3, %d2; sub.u32 %r3, %r3, %r2; st.global.u32 [%p0+20], %r3;"""
     device, ptx = EmulatedDevice(), write_kernel(body, 1, outside=outside.replace("align 1 ", "align 2 "))
+    module = device.load(ptx)
     for count, where in ((5, device), (6, device), (5, EmulatedDevice())):
         got = launch(ptx, [np.zeros(6, "u4")], block=1, device=where)[0]
         assert got[:2].view("f8") == [2.5] and got[2:].tolist() == [count, 0xFFFF6968, 4, 0]
+    assert device.load(ptx) is module
+    del module  # with what it has, as soon as nobody else has it
+    got = launch(ptx, [np.zeros(6, "u4")], block=1, device=device)[0]
+    assert got[2] == 5
 
 
 def test_asynchronous_copies():
@@ -263,10 +268,10 @@ def test_texts_are_translated_once(monkeypatch):
     monkeypatch.setattr(
         module,
         "compile_text",
-        lambda text, compile_text=module.compile_text: compiled.append(text) or compile_text(text),
+        lambda text, owner, compile_text=module.compile_text: compiled.append(text) or compile_text(text, owner),
     )
     first = EmulatedDevice()
-    assert first.load(ptx) is first.load(ptx) and EmulatedDevice().load(ptx) is not first.load(ptx)
+    assert first.load(ptx) is (found := first.load(ptx)) and EmulatedDevice().load(ptx) is not found
     assert len(compiled) == 1
 
 
