@@ -43,6 +43,11 @@ class Ahead:
     rest: range | None = None
     sources: Sequence = ()
 
+    @property
+    def step(self) -> int:
+        """Of a range; 1 of all else."""
+        return 1 if self.rest is None else self.rest.step
+
     def list_values(self, count: int) -> tuple:
         """What a program is told to do so many iterations."""
         return (count,)

@@ -111,7 +111,8 @@ class LoopFate(FrameFate):
         except TypeError as error:
             self.give_up(str(error))
             return
-        if self._n_vain and self._form not in ("", ahead.form):
+        is_known = ahead.step in (1, *self.unit.prepared.original.co_consts)
+        if not is_known or self._n_vain and self._form not in ("", ahead.form):
             ahead.take_any_step()
         self._form = ahead.form
         self._mark = iterator, perf_counter(), ahead.left

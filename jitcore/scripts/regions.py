@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jitcore.process.lazy import LazyModule
 from jitcore.scripts.environment import MAX_ITEMS, load
 from jitcore.scripts.gates import DECLINED, HEAD
+from jitcore.scripts.units import Uncollected
 
 if TYPE_CHECKING:
     from jitcore.dispatch.call_facts import ArrayFacts, Scalars
@@ -128,13 +129,14 @@ class Region:
 
     def __init__(self, packed: bytes, places: Sequence[int], find: Callable[[str, Any], Any], names: Any):
         self.packed, self.find, self.names = packed, find, names
-        self.program = program = pickle.loads(memoryview(packed)[1:])
-        numbers = {HEAD: HEAD} | {offset: number for number, offset in enumerate(places)}
-        self.exits = [find_first(numbers, offsets) for offsets in program.exits]
         self.in_python: list[float] = []
         self.compiled: list[float] = []
         self._referred: set[tuple[str, int]] = set()
-        self.call = self.define(self._note)
+        with Uncollected():
+            self.program = program = pickle.loads(memoryview(packed)[1:])
+            numbers = {HEAD: HEAD} | {offset: number for number, offset in enumerate(places)}
+            self.exits = [find_first(numbers, offsets) for offsets in program.exits]
+            self.call = self.define(self._note)
 
     def _note(self, kind: str, number: Any) -> Any:
         self._referred.add((kind, number))

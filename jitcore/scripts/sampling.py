@@ -20,7 +20,7 @@ from jitcore.scripts.interrupts import Waiting, interrupt, is_plain_interrupt
 from jitcore.scripts.learned import load_lessons, store_lessons
 from jitcore.scripts.texts import DEBUG, Text
 from jitcore.scripts.tracers import is_traced, watch
-from jitcore.scripts.units import TICK, State, Unit
+from jitcore.scripts.units import TICK, State, Uncollected, Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ class Sampler:
     def workshop(self) -> Workshop:
         is_busy, self.is_busy = self.is_busy, True  # a tick meanwhile would find half of the module
         try:
-            from jitcore.scripts.workshop import Workshop  # takes 10 ms to load
+            with Uncollected():
+                from jitcore.scripts.workshop import Workshop  # takes 10 ms to load
 
-            return Workshop(self, self.path)
+                return Workshop(self, self.path)
         finally:
             self.is_busy = is_busy
 

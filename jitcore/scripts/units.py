@@ -7,6 +7,7 @@ first unit is hot.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from jitcore.scripts.gates import DECLINED, HEAD, OVER, WATCH, Gate, Loop, Prepared, Slot
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from jitcore.scripts.sampling import Sampler
     from jitcore.scripts.texts import Text
 
-__all__ = ["State", "Unit"]
+__all__ = ["State", "Uncollected", "Unit"]
 
 #: Seconds of processor time between two ticks.
 TICK = 0.01
@@ -32,6 +33,19 @@ def find_loading_time(packed: bytes | None) -> float:
     """Seconds that loading a program takes in this process. packed: as `FromDisk.pack` gives it, or None."""
     needs_numpy = packed is not None and packed[0] and "numpy" not in sys.modules
     return WITH_NUMPY if needs_numpy else LOADING
+
+
+class Uncollected:
+    """With it the collector of garbage rests while something is loaded, which stays: it would go through the
+    script's lists again and again, of which one may have millions of items."""
+
+    def __enter__(self) -> None:
+        self._was_enabled = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *error: object) -> None:
+        if self._was_enabled:
+            gc.enable()
 
 
 class State:

@@ -24,7 +24,7 @@ from jitcore.scripts.learned import Note, name_all
 from jitcore.scripts.loops import LoopFate
 from jitcore.scripts.regions import Job
 from jitcore.scripts.runs import RunFate
-from jitcore.scripts.units import TICK, State, Unit
+from jitcore.scripts.units import TICK, State, Uncollected, Unit
 
 if TYPE_CHECKING:
     from jitcore.scripts.sampling import Sampler
@@ -198,8 +198,9 @@ class Workshop:
         if self.current is not None:
             return
         try:
-            data, described = describe(values, [function], hidden, self.sampler.restore)
-            self._told = described, name_all(described, self.sampler.restore)
+            with Uncollected():
+                data, described = describe(values, [function], hidden, self.sampler.restore)
+                self._told = described, name_all(described, self.sampler.restore)
         except Exception as error:
             fate.give_up(f"it cannot be told to another process: {error}")
             return
