@@ -181,8 +181,9 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
         lines += [*part, *(f"if {one}: {plain}" for one in wrong), *writes]
     lines += [*effects.result, *effects.writes, f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
-    entry.arrays = [ArrayFacts(spec.dtype, spec.shape, spec.flags, place in effects.written)
-                    for place, spec in enumerate(matcher.places) if isinstance(spec, ArraySpec)]
+    written = {f"x{place}" for place in effects.written}
+    entry.arrays = [ArrayFacts(spec.dtype, spec.shape, spec.flags, x in written)
+                    for x, spec in matcher.arrays.items()]
     entry.codes = [(owner, spec.value) for owner, spec in codes]
     is_known = _make_check(entry.program.backend, entry.arrays, entry.codes)
     return constants.define("call", parameters, lines, __name__, **_NAMES, run=entry.run, fail=entry.fail,

@@ -1,7 +1,8 @@
 """Lists of numbers, and lists of such lists, as arrays and back.
 
 In: a list of the caller's. Out: the array of its numbers; and the list with what an array holds, the same
-object. Needs nothing of the compiler: the run time of compiled loops has it, too.
+object. Needs nothing of the compiler: the run time of compiled loops has it, too; nor NumPy, where the script
+has not loaded it: then an array is one of ctypes'.
 
 Numbers are of one type, or ints and floats. Of the latter the array has 64 bits each: those of a float, or,
 where a float would be NaN in a way in which none is, those of a small int.
@@ -9,6 +10,10 @@ where a float would be NaN in a way in which none is, those of a small int.
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +25,14 @@ if TYPE_CHECKING:
 
 np = LazyModule("numpy")  # scripts that do without it need not load it
 
-__all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CODES", "LIMIT", "MIXED", "NAN", "describe",
-           "find_native", "guess", "loaders", "make", "native", "pack", "pack_text", "unpack"]
+__all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CELLS", "CODES", "LIMIT", "MIXED", "NAN", "describe",
+           "find_cells", "find_native", "guess", "loaders", "make", "native", "pack", "pack_text", "unpack"]
 
 #: The type of numbers of which some are ints and some are floats.
 MIXED = int, float
 _NAMES = {bool: "bool", int: "int64", float: "float64", complex: "complex128", MIXED: "int64"}
+#: What has so many bytes, by dtype.
+CELLS = {"bool": ctypes.c_uint8, "int32": ctypes.c_int32, "int64": ctypes.c_int64, "float64": ctypes.c_double}
 #: Of a type, for native code.
 CODES = {kind: code for code, kind in enumerate(_NAMES)}
 #: Ints that programs are given are smaller than this.
@@ -75,8 +82,15 @@ def _has_rows(items: list, shape: tuple[int, ...]) -> bool:
     return {*map(type, items)} == {list} and len({*map(id, items)}) == shape[0]
 
 
-#: Native code that does the same, once it is loaded: two functions of a list, an array and a code. Who has it
-#: adds to `loaders` what loads it.
+@functools.lru_cache(maxsize=256)
+def find_cells(dtype: str, shape: tuple[int, ...]) -> type[ctypes.Array]:
+    """The type of arrays where there is no NumPy: they own their memory, which is zero at first."""
+    kind = CELLS[dtype] * math.prod(shape)
+    return type(kind)("Cells", (kind,), {"shape": shape, "dtype": dtype, "base": None})
+
+
+#: Native code that does the same, once it is loaded: two functions of a list, an array, a code and a shape.
+#: Who has it adds to `loaders` what loads it.
 native: tuple[Callable[..., int], ...] = ()
 loaders: list[Callable[[], tuple[Callable[..., int], ...]]] = []
 #: What is needed of NumPy each time, once it is loaded: dtypes by type, and a function by its name.
@@ -100,10 +114,13 @@ def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
     if functions:
         if len(shape) > 1 and not _has_rows(items, shape):
             return None
-        if not _numpy:
-            _numpy.update([("empty", np.empty), *((one, np.dtype(name)) for one, name in _NAMES.items())])
-        made = _numpy["empty"](shape, _numpy[kind])
-        return made if functions[0](items, made, CODES[kind]) else None
+        if "numpy" not in sys.modules:
+            made = find_cells(_NAMES[kind], shape)()
+        else:
+            if not _numpy:
+                _numpy.update([("empty", np.empty), *((one, np.dtype(name)) for one, name in _NAMES.items())])
+            made = _numpy["empty"](shape, _numpy[kind])
+        return made if functions[0](items, made, CODES[kind], *shape) else None
     if not _holds(kind, shape, items):
         return None
     try:
@@ -140,19 +157,34 @@ def pack_text(length: int, text: Any) -> numpy.ndarray | None:
     """The code points of a str of so many letters; None for other objects. Cost: 0.3 us and 1 ns for each."""
     if type(text) is not str or len(text) != length:
         return None
-    return np.frombuffer(bytearray(text.encode("utf-32-le", "surrogatepass")), np.int32)
+    letters = bytearray(text.encode("utf-32-le", "surrogatepass"))
+    if "numpy" not in sys.modules:
+        return find_cells("int32", (length,)).from_buffer(letters)
+    return np.frombuffer(letters, np.int32)
 
 
 def unpack(kind: Any, items: list, array: numpy.ndarray) -> None:
     """Gives a list, or its rows, what an array holds. Numbers that stay the same stay these objects, where
     there is native code."""
-    functions = (native or find_native()) if kind is not complex and array.flags.c_contiguous else ()
-    if functions and functions[1](items, array, CODES[kind]):
+    are_cells = isinstance(array, ctypes.Array)
+    is_dense = are_cells or array.flags.c_contiguous
+    functions = (native or find_native()) if kind is not complex and is_dense else ()
+    if functions and functions[1](items, array, CODES[kind], *array.shape):
         return
+    array = _read_cells(array) if are_cells else array
     for row, numbers in zip([items], [array]) if array.ndim == 1 else zip(items, array):
         row[:] = _unbox(numbers) if kind == MIXED else numbers.tolist()
 
 
 def make(kind: Any, array: numpy.ndarray) -> list:
     """A new list of what an array of one axis holds."""
+    if isinstance(array, ctypes.Array):
+        items = [None] * len(array)
+        unpack(kind, items, array)
+        return items
     return _unbox(array) if kind == MIXED else array.tolist()
+
+
+def _read_cells(array: ctypes.Array) -> numpy.ndarray:
+    """The same memory."""
+    return np.frombuffer(array, array.dtype).reshape(array.shape)

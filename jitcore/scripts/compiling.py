@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import importlib
 import io
 import pickle
 import sys
@@ -40,6 +41,7 @@ from jitcore.scripts.environment import SYSTEM, Rebuilt, list_methods, list_stor
 from jitcore.scripts.gates import HEAD
 from jitcore.scripts.iterators import ANY_STEP, Column
 from jitcore.scripts.regions import FromDisk, Job
+from jitcore.scripts.running import ARRAYS
 
 __all__ = ["Refused", "compile_loop"]
 
@@ -277,8 +279,29 @@ def describe_entry(entry: Entry, rebuilt: Rebuilt, own: Sequence[Function], rest
     packs = any(isinstance(one, functools.partial) and one.func is pack for one in constants)
     if packs:
         find_native()  # is on disk then, for the process of the script
-    return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data,
-                    *stored, consts, None if is_whole else kept, scalars, tuple(entry.arrays), codes, packs)
+    needs = bool(consts) or needs_numpy(lines, constants) or (
+        importlib.import_module(stored[0]).needs_numpy(stored[1], scalars))
+    return FromDisk(parameters, results, exits, job.form, grown, arguments, tuple(lines), data, *stored,
+                    consts, None if is_whole else kept, scalars, tuple(entry.arrays), codes, packs, needs)
+
+
+#: Our modules of what programs without arrays refer to: lists, `ABSENT`, guards of classes.
+_WITHOUT_ARRAYS = frozenset(("jitcore.process.lists", "jitcore.process.versions",
+                             "jitcore.dispatch.call_facts", "jitcore.autojitted.inputs.guards"))
+
+
+def needs_numpy(lines: Sequence[str], constants: Sequence[Any]) -> bool:
+    """Whether the code of a call asks something of arrays, or refers to what needs them."""
+    code = compile("\n".join(lines).replace("return ", "result = "), "<call>", "exec")
+    return not ARRAYS.isdisjoint(code.co_names) or any(map(is_of_numpy, constants))
+
+
+def is_of_numpy(value: Any) -> bool:
+    """Whether a constant is something of NumPy's, or code of ours for arrays."""
+    if isinstance(value, functools.partial):
+        return complex in value.args or is_of_numpy(value.func)
+    modules = {getattr(value, "__module__", None) or "", type(value).__module__} - _WITHOUT_ARRAYS
+    return any(module.partition(".")[0] in ("numpy", "jitcore") for module in modules)
 
 
 class _Pickler(pickle.Pickler):

@@ -63,6 +63,7 @@ class FromDisk(NamedTuple):
         arrays, codes: what native code can check: facts of arrays, and for functions among the constants
             their numbers, and those of their codes.
         packs: whether lists are copied at each call.
+        needs_numpy: whether NumPy has to be there for it.
         ignored: parameters whose values do not matter; own: those whose arrays nobody else may have;
             renewed: other variables, whose values nobody reads before they get new ones.
         counter: variable with the number of the iteration, or None.
@@ -84,6 +85,7 @@ class FromDisk(NamedTuple):
     arrays: tuple[ArrayFacts, ...]
     codes: tuple[tuple[int, int], ...]
     packs: bool
+    needs_numpy: bool
     ignored: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
     renewed: frozenset[str] = frozenset()
@@ -91,7 +93,7 @@ class FromDisk(NamedTuple):
 
     def pack(self) -> bytes:
         """Its pickle, behind a byte that tells whether it needs NumPy."""
-        return bytes([running.needs_numpy(self)]) + pickle.dumps(self, 5)
+        return bytes([self.needs_numpy]) + pickle.dumps(self, 5)
 
 
 _HOLDERS, _NUMBERS = (list, tuple), (bool, int, float, complex)

@@ -925,7 +925,7 @@ def test_a_program_that_would_leave_each_iteration_is_none():
         for k in range(n):
             found += count(k) + 1
         return found
-    found = count(21)
+    found = count(23)
     """,
     """
     def depth(n):

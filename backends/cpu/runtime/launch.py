@@ -69,7 +69,7 @@ _ALLOC = 47  # Py_tp_alloc among the slots of a type
 #: Types of Python's numbers; those of them whose objects hold a value; and what native code writes the others
 #: to where there is no NumPy, by dtype.
 _PLAIN, _HOLDING = frozenset((bool, int, float, complex)), frozenset((float, complex))
-_CELLS = {"bool": ctypes.c_bool, "int64": ctypes.c_int64}
+_NUMBERS = {"bool": ctypes.c_bool, "int64": ctypes.c_int64}
 
 
 # -- launchers ----------------------------------------------------------------------------------------------
@@ -214,8 +214,7 @@ def _make_native_launchers(has_arrays: bool) -> Launchers:
     library, parameters = _open_library(has_arrays), "(entry_address, dims_address, *arrays) -> status"
     functions = (library.make_builtin(name, name, name + parameters)
                  for name in ("launch_holding", "launch_releasing"))
-    if has_arrays:
-        lists.loaders.append(_load_lists)
+    lists.loaders.append(_load_lists)
     return Launchers(*functions, "native")
 
 
@@ -227,7 +226,7 @@ def _load_lists() -> tuple[Callable[..., int], ...]:
 
 images.provide(NDARRAY, lambda _: id(np.ndarray))
 images.provide(GENERIC, lambda _: id(np.generic))
-images.provide(CELL, lambda _: id(ctypes.c_int64.__base__))
+images.provide(CELL, lambda _: id(ctypes.c_int64.__mro__[-2]))
 images.provide(TRUE, lambda _: id(True))
 
 
@@ -340,37 +339,21 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
     allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs. gives: see
     `Scalars`; the program writes into a number that nobody knows yet, as into an array."""
-    launchers, has_arrays = open_launchers(plan.num_inputs + len(plan.outputs) + 1), there_are_arrays()
-    dims, holding = _make_table(plan.dims), generated_calls.HOLDING if has_arrays else _HOLDING
+    launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
+    dims = _make_table(plan.dims)
     launch = launchers.releasing if plan.releases else launchers.holding
     names = {"launch": launch, "dims": dims, "keep": (compiled, plan.owners), "__name__": __name__}
     inputs = [f"a{k}" for k in range(plan.num_inputs)]
     lines, given, outputs = [], list(inputs), []
     for k, (output, kind) in enumerate(itertools.zip_longest(plan.outputs, gives)):
-        is_number = output.source < 0 and kind in holding
         name = f"o{k}" if output.source < 0 else inputs[output.source]
-        is_cell = not is_number and not has_arrays
-        reading = ".value" if is_cell else "" if kind is None or is_number else ".item()"
-        if reading == ".item()" and issubclass(kind, np.generic):
-            reading = "[()]"
-        outputs.append(f"{name}{reading}")
+        outputs.append(f"{name}{_choose_reading(output, kind)}")
         if output.source >= 0:
             continue
         given.append(name)
-        if k in given_outputs:
-            continue
-        if is_number:
-            names[f"make{k}"] = make_scalar_allocator(kind)
+        if k not in given_outputs:
+            names[f"make{k}"] = _choose_maker(output, kind)
             lines.append(f"o{k} = make{k}()")
-            continue
-        if is_cell:
-            names[f"make{k}"] = _CELLS[output.dtype]
-            lines.append(f"o{k} = make{k}()")
-            continue
-        make = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
-        own = make_allocator(output.shape, output.dtype) if make is np.empty else None
-        names[f"make{k}"] = own or partial(make, output.shape, output.dtype)
-        lines.append(f"o{k} = make{k}()")
     if plan.arena_bytes:
         lines.append(write_arena(plan.arena_bytes, names))
         given.append("arena")
@@ -383,6 +366,31 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
     return names["run"]
 
 
+def _holds(output: Output, kind: type | None) -> bool:
+    """Whether the output is written into a number of its type."""
+    return output.source < 0 and kind in (generated_calls.HOLDING if there_are_arrays() else _HOLDING)
+
+
+def _choose_reading(output: Output, kind: type | None) -> str:
+    """Code that makes what is asked for of what was written to."""
+    if _holds(output, kind):
+        return ""
+    if not there_are_arrays():
+        return "" if output.shape else ".value"
+    return "" if kind is None else "[()]" if issubclass(kind, np.generic) else ".item()"
+
+
+def _choose_maker(output: Output, kind: type | None) -> Callable[[], Any]:
+    """What makes that which is written to."""
+    if _holds(output, kind):
+        return make_scalar_allocator(kind)
+    if not there_are_arrays():
+        return lists.find_cells(output.dtype, output.shape) if output.shape else _NUMBERS[output.dtype]
+    make = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
+    own = make_allocator(output.shape, output.dtype) if make is np.empty else None
+    return own or partial(make, output.shape, output.dtype)
+
+
 def store_program(plan: CallPlan, key: bytes | None) -> bytes | None:
     """A program on disk, for `open_program`; None where code is not kept there."""
     identity = host.identify()
@@ -390,12 +398,14 @@ def store_program(plan: CallPlan, key: bytes | None) -> bytes | None:
 
 
 def needs_numpy(data: bytes, scalars: Scalars | None) -> bool:
-    """Whether a program that was stored works on more than Python's numbers."""
+    """Whether a program that was stored, of numbers and of lists that were packed, needs more than these."""
     plan, _ = decode_plan(data[len(host.identify()) :], has_arrays=False)
-    if scalars is None or plan.arena_bytes or plan.owners or not _PLAIN.issuperset(scalars.takes):
+    takes, gives = scalars or ((), ())
+    if plan.arena_bytes or plan.owners or not layout_is_known() or not {*_PLAIN, None}.issuperset(takes):
         return True
-    return any(output.source >= 0 or output.shape or not (kind in _HOLDING or output.dtype in _CELLS)
-               for output, kind in zip(plan.outputs, scalars.gives))
+    return any(output.source < 0 and kind not in _HOLDING
+               and output.dtype not in (lists.CELLS if output.shape else _NUMBERS)
+               for output, kind in itertools.zip_longest(plan.outputs, gives))
 
 
 def open_program(data: bytes, scalars: Scalars | None) -> Run:
