@@ -7,11 +7,17 @@ calls, of modules of functions that most programs never run, such as SciPy's.
 from __future__ import annotations
 
 import importlib
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+
+def is_loaded(name: str) -> bool:
+    """Whether this process has imported a module, NumPy say, which takes longer than many scripts."""
+    return name in sys.modules
 
 
 class LazyModule:

@@ -13,17 +13,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.process.lazy import LazyModule
+from jitcore.process import lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import numpy
 
-np = LazyModule("numpy")  # scripts that do without it need not load it
+np = lazy.LazyModule("numpy")  # scripts that do without it need not load it
 
 __all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CELLS", "CODES", "LIMIT", "MIXED", "NAN", "describe",
            "find_cells", "find_native", "guess", "loaders", "make", "native", "pack", "pack_text", "unpack"]
@@ -114,7 +113,7 @@ def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
     if functions:
         if len(shape) > 1 and not _has_rows(items, shape):
             return None
-        if "numpy" not in sys.modules:
+        if not lazy.is_loaded("numpy"):
             made = find_cells(_NAMES[kind], shape)()
         else:
             if not _numpy:
@@ -158,7 +157,7 @@ def pack_text(length: int, text: Any) -> numpy.ndarray | None:
     if type(text) is not str or len(text) != length:
         return None
     letters = bytearray(text.encode("utf-32-le", "surrogatepass"))
-    if "numpy" not in sys.modules:
+    if not lazy.is_loaded("numpy"):
         return find_cells("int32", (length,)).from_buffer(letters)
     return np.frombuffer(letters, np.int32)
 

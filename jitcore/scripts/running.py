@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
@@ -16,14 +15,14 @@ from types import FunctionType
 from typing import Any
 
 from jitcore.dispatch.call_facts import ABSENT, FLAGS, tell_nothing
+from jitcore.process import lazy
 from jitcore.process.generated import compile_function
-from jitcore.process.lazy import LazyModule
 from jitcore.process.versions import VersionGuard
 from jitcore.scripts.gates import DECLINED
 from jitcore.scripts.regions import FromDisk
 
-np = LazyModule("numpy")
-generated_calls = LazyModule("jitcore.dispatch.generated_calls")  # which needs NumPy
+np = lazy.LazyModule("numpy")
+generated_calls = lazy.LazyModule("jitcore.dispatch.generated_calls")  # which needs NumPy
 
 __all__ = ["ABSENT", "ARRAYS", "ClassGuard", "define"]
 
@@ -59,7 +58,7 @@ _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "new": object.__new__, "read_state
 
 def list_names() -> dict[str, Any]:
     """What the code of calls names in this process."""
-    if "numpy" not in sys.modules:
+    if not lazy.is_loaded("numpy"):
         return _NAMES
     names = "read_state", "silent", "is_silent", "overlaps", "any_overlap", "settle"
     return {**_NAMES, "np": np, "ndarray": np.ndarray, "array": np.array, "copyto": np.copyto,
@@ -101,7 +100,7 @@ def define(program: FromDisk, constants: list) -> Callable:
 
 def make_check(program: FromDisk, constants: list) -> Callable[..., int]:
     """What knows calls by native code."""
-    state = _state if "numpy" not in sys.modules else generated_calls.state_variable
+    state = generated_calls.state_variable if lazy.is_loaded("numpy") else _state
     codes = [(constants[function], constants[code]) for function, code in program.codes]
     own = [(function, code) for function, code in codes if type(function) is not FunctionType]
     if state is None or any(function.__code__ is not code for function, code in own):

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import _signal  # of which `signal` makes enumerations, which takes long to load
 import functools
-import sys
 from _thread import get_ident
 from types import CodeType, FrameType
 
+from jitcore.process import lazy
 from jitcore.scripts import texts
 from jitcore.scripts.gates import Prepared
 from jitcore.scripts.interrupts import Waiting, interrupt, is_plain_interrupt
@@ -231,7 +231,7 @@ class Sampler:
                 if unit.state == State.COMPILING:
                     return True
                 is_hot = may_try and unit.state == State.COLD and unit.ticks >= HOT and self._is_free
-                if is_hot and (unit.repeats and "numpy" not in sys.modules or is_recursive(around)):
+                if is_hot and (unit.repeats and not lazy.is_loaded("numpy") or is_recursive(around)):
                     unit.give_up(RECURSION)
                     continue
                 is_ready = unit.state == State.READY and unit.earns

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 
+from jitcore.process import lazy
 from jitcore.scripts.gates import DECLINED, HEAD, OVER, WATCH, Gate, Loop, Prepared, Slot
 from jitcore.scripts.learned import Lesson, load_lessons
 
@@ -31,7 +32,7 @@ LOADING, WITH_NUMPY = 0.04, 0.14
 
 def find_loading_time(packed: bytes | None) -> float:
     """Seconds that loading a program takes in this process. packed: as `FromDisk.pack` gives it, or None."""
-    needs_numpy = packed is not None and packed[0] and "numpy" not in sys.modules
+    needs_numpy = packed is not None and packed[0] and not lazy.is_loaded("numpy")
     return WITH_NUMPY if needs_numpy else LOADING
 
 

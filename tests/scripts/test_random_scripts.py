@@ -6,7 +6,8 @@ import textwrap
 import numpy as np
 import pytest
 
-from jitcore.scripts import loops, runs
+from jitcore.process import lazy
+from jitcore.scripts import loops, running, runs
 from jitcore.scripts.units import State
 from jitcore.scripts.workshop import Workshop
 from tests.scripts.test_scripts import run, run_sampled
@@ -231,6 +232,42 @@ def test_random_scripts_that_draw():
 def test_random_scripts_with_lists():
     """The same objects, with elements of the same types."""
     assert sum(check(seed, lists=True) for seed in range(60)) > 15
+
+
+@pytest.fixture
+def without_numpy(monkeypatch):
+    """Programs that need no NumPy are loaded and run as in a process without. Gives: the number of calls."""
+    is_there, found, defines = True, [0], running.define
+
+    def alone(program, do, *given):
+        nonlocal is_there
+        is_there = program.needs_numpy
+        try:
+            return do(*given)
+        finally:
+            is_there = True
+
+    def define(program, constants):
+        function = alone(program, defines, program, constants)
+
+        def call(*values):
+            found[0] += not program.needs_numpy
+            return alone(program, function, *values)
+
+        return call
+
+    monkeypatch.setattr(lazy, "is_loaded", lambda name: is_there)
+    monkeypatch.setattr(running, "define", define)
+    return found
+
+
+def test_random_scripts_with_lists_without_numpy(without_numpy):
+    assert sum(check(seed, lists=True) for seed in range(100, 140)) > 10 and without_numpy[0] > 20
+
+
+@pytest.mark.slow
+def test_many_random_scripts_with_lists_without_numpy(without_numpy):
+    assert sum(check(seed, lists=True) for seed in range(2000, 2600)) > 150 and without_numpy[0] > 300
 
 
 def test_random_scripts_that_print_in_each_iteration():

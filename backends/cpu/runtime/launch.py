@@ -20,7 +20,6 @@ import functools
 import itertools
 import marshal
 import math
-import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
@@ -39,18 +38,17 @@ from jitcore.backends.cpu.runtime import threads  # noqa: F401  provides symbols
 from jitcore.backends.cpu.runtime.memory import choose_allocator, find_numpy_table, write_arena
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.call_facts import ArrayFacts, Scalars
-from jitcore.process import lists
-from jitcore.process.lazy import LazyModule
+from jitcore.process import lazy, lists
 
 if TYPE_CHECKING:
     import numpy
 
-np = LazyModule("numpy")  # scripts that do without it need not load it
-generated_calls = LazyModule("jitcore.dispatch.generated_calls")  # which needs NumPy
-pickle = LazyModule("pickle")
-list_numbers = LazyModule("jitcore.backends.cpu.runtime.list_numbers")
-trampolines = LazyModule("jitcore.backends.cpu.runtime.trampolines")
-dtypes = LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
+np = lazy.LazyModule("numpy")  # scripts that do without it need not load it
+generated_calls = lazy.LazyModule("jitcore.dispatch.generated_calls")  # which needs NumPy
+pickle = lazy.LazyModule("pickle")
+list_numbers = lazy.LazyModule("jitcore.backends.cpu.runtime.list_numbers")
+trampolines = lazy.LazyModule("jitcore.backends.cpu.runtime.trampolines")
+dtypes = lazy.LazyModule("jitcore.dtypes")  # which takes 5 ms to load, and most programs from disk do without
 
 #: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
@@ -105,7 +103,7 @@ def open_launchers(count: int = 0) -> Launchers:
 
 def there_are_arrays() -> bool:
     """Whether this process has loaded NumPy."""
-    return "numpy" in sys.modules
+    return lazy.is_loaded("numpy")
 
 
 @functools.cache
