@@ -1,8 +1,8 @@
 """Lists of numbers, and lists of such lists, as arrays and back.
 
 In: a list of the caller's. Out: the array of its numbers; and the list with what an array holds, the same
-object. Needs nothing of the compiler: the run time of compiled loops has it, too; nor NumPy, where the script
-has not loaded it: then an array is one of ctypes'.
+object. Needs nothing of the compiler: the run time of compiled loops has it, too; nor NumPy, where it gives
+an array of ctypes' (`pack_cells`).
 
 Numbers are of one type, or ints and floats. Of the latter the array has 64 bits each: those of a float, or,
 where a float would be NaN in a way in which none is, those of a small int.
@@ -16,16 +16,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.process import lazy
+from jitcore.process.lazy import LazyModule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import numpy
 
-np = lazy.LazyModule("numpy")  # scripts that do without it need not load it
+np = LazyModule("numpy")  # scripts that do without it need not load it
 
 __all__ = ["BOXED_BITS", "BOXED_LIMIT", "BOXED_SIGN", "CELLS", "CODES", "LIMIT", "MIXED", "NAN", "describe",
-           "find_cells", "find_native", "guess", "loaders", "make", "native", "pack", "pack_text", "unpack"]
+           "find_cells", "find_native", "guess", "loaders", "make", "native", "pack", "pack_cells",
+           "pack_text", "pack_text_cells", "unpack"]
 
 #: The type of numbers of which some are ints and some are floats.
 MIXED = int, float
@@ -113,12 +114,9 @@ def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
     if functions:
         if len(shape) > 1 and not _has_rows(items, shape):
             return None
-        if not lazy.is_loaded("numpy"):
-            made = find_cells(_NAMES[kind], shape)()
-        else:
-            if not _numpy:
-                _numpy.update([("empty", np.empty), *((one, np.dtype(name)) for one, name in _NAMES.items())])
-            made = _numpy["empty"](shape, _numpy[kind])
+        if not _numpy:
+            _numpy.update([("empty", np.empty), *((one, np.dtype(name)) for one, name in _NAMES.items())])
+        made = _numpy["empty"](shape, _numpy[kind])
         return made if functions[0](items, made, CODES[kind], *shape) else None
     if not _holds(kind, shape, items):
         return None
@@ -129,6 +127,14 @@ def pack(kind: Any, shape: tuple[int, ...], items: Any) -> numpy.ndarray | None:
     except OverflowError:
         return None
     return made if kind is not int or -LIMIT <= made.min() and made.max() < LIMIT else None
+
+
+def pack_cells(kind: Any, shape: tuple[int, ...], items: Any) -> ctypes.Array | None:
+    """The same by native code alone, and of ctypes'; not of complex numbers."""
+    if type(items) is not list or len(shape) > 1 and not _has_rows(items, shape):
+        return None
+    made = find_cells(_NAMES[kind], shape)()
+    return made if (native or find_native())[0](items, made, CODES[kind], *shape) else None
 
 
 def _box(items: list, shape: tuple[int, ...]) -> numpy.ndarray | None:
@@ -154,12 +160,20 @@ def _unbox(bits: numpy.ndarray) -> list:
 
 def pack_text(length: int, text: Any) -> numpy.ndarray | None:
     """The code points of a str of so many letters; None for other objects. Cost: 0.3 us and 1 ns for each."""
+    letters = _encode(length, text)
+    return None if letters is None else np.frombuffer(letters, np.int32)
+
+
+def pack_text_cells(length: int, text: Any) -> ctypes.Array | None:
+    """The same of ctypes'."""
+    letters = _encode(length, text)
+    return None if letters is None else find_cells("int32", (length,)).from_buffer(letters)
+
+
+def _encode(length: int, text: Any) -> bytearray | None:
     if type(text) is not str or len(text) != length:
         return None
-    letters = bytearray(text.encode("utf-32-le", "surrogatepass"))
-    if not lazy.is_loaded("numpy"):
-        return find_cells("int32", (length,)).from_buffer(letters)
-    return np.frombuffer(letters, np.int32)
+    return bytearray(text.encode("utf-32-le", "surrogatepass"))
 
 
 def unpack(kind: Any, items: list, array: numpy.ndarray) -> None:

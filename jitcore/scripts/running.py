@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from jitcore.dispatch.call_facts import ABSENT, FLAGS, tell_nothing
-from jitcore.process import lazy
+from jitcore.process import lazy, lists
 from jitcore.process.generated import compile_function
 from jitcore.process.versions import VersionGuard
 from jitcore.scripts.gates import DECLINED
@@ -56,9 +56,13 @@ _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "new": object.__new__, "read_state
           "fail": decline, "copyto": copy_to, "overlaps": overlap_not, "any_overlap": overlap_not}
 
 
-def list_names() -> dict[str, Any]:
-    """What the code of calls names in this process."""
-    if not lazy.is_loaded("numpy"):
+#: What packs lists where there is no NumPy.
+_CELLS = {lists.pack: lists.pack_cells, lists.pack_text: lists.pack_text_cells}
+
+
+def list_names(has_arrays: bool) -> dict[str, Any]:
+    """What the code of calls names. has_arrays: whether arrays are NumPy's."""
+    if not has_arrays:
         return _NAMES
     names = "read_state", "silent", "is_silent", "overlaps", "any_overlap", "settle"
     return {**_NAMES, "np": np, "ndarray": np.ndarray, "array": np.array, "copyto": np.copyto,
@@ -88,9 +92,12 @@ def find_runtime(program: FromDisk) -> Any:
 
 def define(program: FromDisk, constants: list) -> Callable:
     """The function of a program."""
-    if program.needs_numpy:
-        importlib.import_module("numpy")
-    names = {**list_names(), "run": open_run(program), "is_known": make_check(program, constants)}
+    has_arrays = program.needs_numpy or lazy.is_loaded("numpy")
+    if not has_arrays:
+        constants = [partial(_CELLS.get(one.func, one.func), *one.args) if isinstance(one, partial) else one
+                     for one in constants]
+    names = {**list_names(has_arrays), "run": open_run(program, has_arrays),
+             "is_known": make_check(program, constants, has_arrays)}
     body = "".join(f"        {line}\n" for line in program.lines)
     outer = "".join(f"{key}, " for key in names)
     numbered = "".join(f"c{k}, " for k in range(len(constants)))
@@ -98,21 +105,21 @@ def define(program: FromDisk, constants: list) -> Callable:
     return compile_function(source, "make", __name__, "")(*names.values(), *constants)
 
 
-def make_check(program: FromDisk, constants: list) -> Callable[..., int]:
+def make_check(program: FromDisk, constants: list, has_arrays: bool) -> Callable[..., int]:
     """What knows calls by native code."""
-    state = generated_calls.state_variable if lazy.is_loaded("numpy") else _state
+    state = generated_calls.state_variable if has_arrays else _state
     codes = [(constants[function], constants[code]) for function, code in program.codes]
     own = [(function, code) for function, code in codes if type(function) is not FunctionType]
     if state is None or any(function.__code__ is not code for function, code in own):
         return tell_nothing
     found = find_runtime(program).make_check(program.arrays, FLAGS, [one for one in codes if one not in own],
-                                             (state, list_names()["silent"]))
+                                             (state, list_names(has_arrays)["silent"]), has_arrays)
     return found or tell_nothing
 
 
-def open_run(program: FromDisk) -> Callable:
+def open_run(program: FromDisk, has_arrays: bool) -> Callable:
     """The function of the program's inputs. Raises: LookupError."""
-    run = find_runtime(program).open_program(program.stored, program.scalars)
+    run = find_runtime(program).open_program(program.stored, program.scalars, has_arrays)
     if program.consts:
         run = partial(run, *program.consts)
     kept = program.kept

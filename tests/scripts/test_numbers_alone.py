@@ -175,7 +175,8 @@ LATE = {
         table = [0] * 100
         print(add(table, 100_000))
         import numpy as np
-        print(add(table, 100_000), add(np.array(table), 50), add([0.5] * 20, 100_000), table[:3])
+        print(add(table, 100_000), add(table, 100_000), add(table, 100_000), table[:3])
+        print(add(np.array(table), 50), add([0.5] * 20, 100_000))
         """,
 }
 

@@ -236,38 +236,25 @@ def test_random_scripts_with_lists():
 
 @pytest.fixture
 def without_numpy(monkeypatch):
-    """Programs that need no NumPy are loaded and run as in a process without. Gives: the number of calls."""
-    is_there, found, defines = True, [0], running.define
-
-    def alone(program, do, *given):
-        nonlocal is_there
-        is_there = program.needs_numpy
-        try:
-            return do(*given)
-        finally:
-            is_there = True
+    """Programs that need no NumPy are loaded as in a process without. Gives: how many there were."""
+    found, defines = [0], running.define
 
     def define(program, constants):
-        function = alone(program, defines, program, constants)
+        found[0] += not program.needs_numpy
+        return defines(program, constants)
 
-        def call(*values):
-            found[0] += not program.needs_numpy
-            return alone(program, function, *values)
-
-        return call
-
-    monkeypatch.setattr(lazy, "is_loaded", lambda name: is_there)
+    monkeypatch.setattr(lazy, "is_loaded", lambda name: False)
     monkeypatch.setattr(running, "define", define)
     return found
 
 
 def test_random_scripts_with_lists_without_numpy(without_numpy):
-    assert sum(check(seed, lists=True) for seed in range(100, 140)) > 10 and without_numpy[0] > 20
+    assert sum(check(seed, lists=True) for seed in range(100, 140)) > 10 and without_numpy[0] > 5
 
 
 @pytest.mark.slow
 def test_many_random_scripts_with_lists_without_numpy(without_numpy):
-    assert sum(check(seed, lists=True) for seed in range(2000, 2600)) > 150 and without_numpy[0] > 300
+    assert sum(check(seed, lists=True) for seed in range(2000, 2600)) > 150 and without_numpy[0] > 80
 
 
 def test_random_scripts_that_print_in_each_iteration():

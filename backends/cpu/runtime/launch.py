@@ -10,7 +10,8 @@ pointer from the array object itself, which takes a nanosecond where `array.ctyp
 Whether array objects are laid out as assumed is checked when the trampoline is made; if not, a slower one in
 Python takes its place. Beside it, in the same module: functions that know calls again (`make_check`), and
 that make small arrays and numbers. Numbers are passed as they are: a float is a buffer, too (see `Scalars`).
-Programs of numbers alone run in processes that have not loaded NumPy, which takes longer than many of them.
+Programs of numbers, and of lists that were packed into arrays of ctypes', run in processes that have not
+loaded NumPy, which takes longer than many of them: for these `has_arrays` is false.
 """
 
 from __future__ import annotations
@@ -94,16 +95,11 @@ class Launchers(NamedTuple):
     kind: str
 
 
-def open_launchers(count: int = 0) -> Launchers:
-    """The process's launchers of calls with so many arrays; the first call loads them. Cost: 0.4 ms; 15 ms
-    when they must be compiled."""
+def open_launchers(count: int = 0, has_arrays: bool = True) -> Launchers:
+    """The process's launchers of calls with so many arrays; the first call loads them. has_arrays: whether
+    these are NumPy's. Cost: 0.4 ms; 15 ms when they must be compiled."""
     with images.link_lock:
-        return _make_launchers(count <= MAX_ARRAYS, there_are_arrays())
-
-
-def there_are_arrays() -> bool:
-    """Whether this process has loaded NumPy."""
-    return lazy.is_loaded("numpy")
+        return _make_launchers(count <= MAX_ARRAYS, has_arrays)
 
 
 @functools.cache
@@ -146,7 +142,7 @@ def array_layout_is_known() -> bool:
 
 @functools.cache
 def _open_library(has_arrays: bool) -> libraries.Library:
-    """Where there are no arrays in this process, one that links to nothing of NumPy."""
+    """Without arrays, one that links to nothing of NumPy."""
     kind = "arrays" if has_arrays else "numbers"
     return libraries.find_or_compile("launch", kind, lambda: trampolines.TRAMPOLINES[has_arrays])[0]
 
@@ -156,16 +152,17 @@ def _make_table(numbers: Sequence[int]) -> ctypes.Array:
     return (ctypes.c_int64 * len(numbers))(*numbers)
 
 
-def _make_builtin(name: str, symbol: str, doc: str, numbers: Sequence[int]) -> Callable:
+def _make_builtin(name: str, symbol: str, doc: str, numbers: Sequence[int], has_arrays: bool = True
+                  ) -> Callable:
     """A function of the library, with a table of its own."""
-    return _open_library(there_are_arrays()).make_builtin(name, symbol, doc, _make_table(numbers))
+    return _open_library(has_arrays).make_builtin(name, symbol, doc, _make_table(numbers))
 
 
 def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[FunctionType, CodeType]],
-               state: tuple[ContextVar, list]) -> Callable[..., int] | None:
+               state: tuple[ContextVar, list], has_arrays: bool = True) -> Callable[..., int] | None:
     """As `Backend.make_check` says; None where it would not be native. Its caller keeps what it is given, but
     for the table. Cost: 20 ns and 5 ns an array."""
-    if open_launchers().kind != "native":
+    if open_launchers(has_arrays=has_arrays).kind != "native":
         return None
     variable, items = state
     are_read = not any(facts.is_written for facts in arrays)
@@ -178,7 +175,7 @@ def make_check(arrays: Sequence[ArrayFacts], mask: int, codes: Sequence[tuple[Fu
         nbytes = math.prod(shape) * dtype.itemsize
         usual = np.dtype(dtype.type)  # pickles have others
         table += [id(usual if usual == dtype else dtype), flags, nbytes, is_written, len(shape), *shape]
-    return _make_builtin("is_known", "is_known", "is_known(*arrays) -> int", table)
+    return _make_builtin("is_known", "is_known", "is_known(*arrays) -> int", table, has_arrays)
 
 
 def takes_scalars(plan: CallPlan) -> bool:
@@ -186,11 +183,11 @@ def takes_scalars(plan: CallPlan) -> bool:
     return open_launchers(plan.num_inputs + len(plan.outputs) + 1).kind == "native"
 
 
-def make_scalar_allocator(kind: type) -> Callable[[], Any]:
+def make_scalar_allocator(kind: type, has_arrays: bool) -> Callable[[], Any]:
     """A function that makes objects of a type that holds a value, which is undefined."""
     get_slot = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
     table = get_slot(("PyType_GetSlot", ctypes.pythonapi))(kind, _ALLOC), id(kind)
-    return _make_builtin("new", "make_scalar", "new() -> number", table)
+    return _make_builtin("new", "make_scalar", "new() -> number", table, has_arrays)
 
 
 def make_allocator(shape: tuple[int, ...], dtype: numpy.dtype) -> Callable[[], numpy.ndarray] | None:
@@ -333,11 +330,11 @@ def _find_dtype(name: str) -> numpy.dtype:
 
 
 def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[int] = (),
-               gives: Sequence[type | None] = ()) -> Run:
+               gives: Sequence[type | None] = (), has_arrays: bool = True) -> Run:
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
     allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs. gives: see
     `Scalars`; the program writes into a number that nobody knows yet, as into an array."""
-    launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
+    launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1, has_arrays)
     dims = _make_table(plan.dims)
     launch = launchers.releasing if plan.releases else launchers.holding
     names = {"launch": launch, "dims": dims, "keep": (compiled, plan.owners), "__name__": __name__}
@@ -345,12 +342,12 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
     lines, given, outputs = [], list(inputs), []
     for k, (output, kind) in enumerate(itertools.zip_longest(plan.outputs, gives)):
         name = f"o{k}" if output.source < 0 else inputs[output.source]
-        outputs.append(f"{name}{_choose_reading(output, kind)}")
+        outputs.append(f"{name}{_choose_reading(output, kind, has_arrays)}")
         if output.source >= 0:
             continue
         given.append(name)
         if k not in given_outputs:
-            names[f"make{k}"] = _choose_maker(output, kind)
+            names[f"make{k}"] = _choose_maker(output, kind, has_arrays)
             lines.append(f"o{k} = make{k}()")
     if plan.arena_bytes:
         lines.append(write_arena(plan.arena_bytes, names))
@@ -364,25 +361,25 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
     return names["run"]
 
 
-def _holds(output: Output, kind: type | None) -> bool:
+def _holds(output: Output, kind: type | None, has_arrays: bool) -> bool:
     """Whether the output is written into a number of its type."""
-    return output.source < 0 and kind in (generated_calls.HOLDING if there_are_arrays() else _HOLDING)
+    return output.source < 0 and kind in (generated_calls.HOLDING if has_arrays else _HOLDING)
 
 
-def _choose_reading(output: Output, kind: type | None) -> str:
+def _choose_reading(output: Output, kind: type | None, has_arrays: bool) -> str:
     """Code that makes what is asked for of what was written to."""
-    if _holds(output, kind):
+    if _holds(output, kind, has_arrays):
         return ""
-    if not there_are_arrays():
+    if not has_arrays:
         return "" if output.shape else ".value"
     return "" if kind is None else "[()]" if issubclass(kind, np.generic) else ".item()"
 
 
-def _choose_maker(output: Output, kind: type | None) -> Callable[[], Any]:
+def _choose_maker(output: Output, kind: type | None, has_arrays: bool) -> Callable[[], Any]:
     """What makes that which is written to."""
-    if _holds(output, kind):
-        return make_scalar_allocator(kind)
-    if not there_are_arrays():
+    if _holds(output, kind, has_arrays):
+        return make_scalar_allocator(kind, has_arrays)
+    if not has_arrays:
         return lists.find_cells(output.dtype, output.shape) if output.shape else _NUMBERS[output.dtype]
     make = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
     own = make_allocator(output.shape, output.dtype) if make is np.empty else None
@@ -406,18 +403,19 @@ def needs_numpy(data: bytes, scalars: Scalars | None) -> bool:
                for output, kind in itertools.zip_longest(plan.outputs, gives))
 
 
-def open_program(data: bytes, scalars: Scalars | None) -> Run:
-    """A program on disk, for processes that do without a compiler; and without NumPy, where it need not.
+def open_program(data: bytes, scalars: Scalars | None, has_arrays: bool = True) -> Run:
+    """A program on disk, for processes that do without a compiler; and without NumPy, where it has no arrays.
 
     Raises: LookupError where its machine code is gone, or is for another processor or jitcore."""
     identity = host.identify()
     if identity is None or not data.startswith(identity):
         raise LookupError("a program was compiled for something else")
-    plan, key = decode_plan(data[len(identity) :], there_are_arrays())
+    plan, key = decode_plan(data[len(identity) :], has_arrays)
     compiled = NativeProgram() if key is None else find_program(key, libraries.DEFAULT_OPT_LEVEL)
     if compiled is None:
         raise LookupError("the machine code of a program is not on disk any more")
     plan.open_parts()
-    if scalars is None or takes_scalars(plan):
-        return write_call(plan, compiled, gives=() if scalars is None else scalars.gives)
+    if scalars is None or not has_arrays or takes_scalars(plan):
+        gives = () if scalars is None else scalars.gives
+        return write_call(plan, compiled, gives=gives, has_arrays=has_arrays)
     return scalars.convert(write_call(plan, compiled))
