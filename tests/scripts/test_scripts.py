@@ -1,6 +1,7 @@
 """Scripts whose loops are compiled while they run do what they do in plain Python, and their loops are entered."""
 
 import contextlib
+import gc
 import importlib
 import io
 import os
@@ -19,7 +20,7 @@ import pytest
 import jitcore
 from jitcore.backends.cpu.machine import host
 from jitcore.config import config
-from jitcore.scripts import environment, learned, loops, sampling, workshop
+from jitcore.scripts import environment, learned, loops, running, sampling, workshop
 from jitcore.scripts.compiling import Refused, compile_loop
 from jitcore.scripts.helper import Helper
 from jitcore.scripts.learned import Note, add_lesson
@@ -29,7 +30,7 @@ from jitcore.scripts.sampling import Sampler
 from jitcore.scripts.sessions.imports import Hook
 from jitcore.scripts.sessions.runner import has_units
 from jitcore.scripts.texts import write_record
-from jitcore.scripts.units import State
+from jitcore.scripts.units import State, Uncollected
 
 
 class Inline:
@@ -1286,3 +1287,55 @@ print(table[0], table[-1])
     _, written, sampler = run_sampled(source, opens=True)
     unit = next(unit for unit in sampler.units if unit.loop is not None and unit.line == 3)
     assert written == "4000 100\n" and unit.fate.entries and unit.n_asked < 2500
+
+
+def test_a_loop_that_is_told_a_thousand_elements_is_weighed_by_these(monkeypatch):
+    """To copy the list takes as long as 5000 iterations in Python: of the 20,000, a program does 1000 at once."""
+    run_once = LoopFate._run
+
+    def run_and_copy(self, *given):
+        self._fixed = 5000 * self.pace
+        return run_once(self, *given)
+
+    monkeypatch.setattr(LoopFate, "_run", run_and_copy)
+    source = """
+def count(keys, table):
+    for key in keys:
+        table[key % 100] += 1
+keys, table = [7 * k % 1009 for k in range(20_000)], [0] * 100
+for _ in range(40):
+    count(keys, table)
+print(sum(table))
+"""
+    _, written, sampler = run_sampled(source, opens=True)
+    unit = next(unit for unit in sampler.units if unit.loop is not None and unit.line == 3)
+    assert written == "800000\n" and unit.fate.region is not None and unit.fate.entries == 0
+
+
+@pytest.mark.parametrize("step, form", [("i", "range *"), ("3", "range 3"), ("-1", "range -1"), ("2 * i + 1", "range *")])
+def test_steps_that_are_no_constants_are_arguments(step, form):
+    source = f"""
+def mark(found, i):
+    for j in range(20_000)[::{step}]:
+        found[j] += 1
+found = [0] * 20_000
+for i in range(20, 60):
+    mark(found, i)
+print(sum(found))
+"""
+    _, written, sampler = run_sampled(source, opens=True)
+    assert written == f"{sum(run(source)[0]['found'])}\n" and form in [job.form for job in sampler.workshop.helper.jobs]
+
+
+def test_nothing_is_collected_while_programs_are_loaded(monkeypatch):
+    loaded, defines = [], running.define
+    monkeypatch.setattr(running, "define", lambda *given: loaded.append(gc.isenabled()) or defines(*given))
+    run_sampled(textwrap.dedent(SCRIPTS["sums of a module"]), opens=True)
+    assert loaded[0] is False and gc.isenabled()
+    gc.disable()
+    try:
+        with Uncollected():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
