@@ -155,7 +155,8 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     # Where native code knows the call, Python need not look.
     checks += [f"known = is_known({', '.join(matcher.arrays)})", "if known < 2:", "    if not known:",
                "        pass"]
-    matcher.check_arrays({f"x{place}" for place in effects.written})
+    written = {f"x{place}" for place in effects.written}
+    matcher.check_arrays(written)
     for function, spec in codes:
         spec.write(matcher, f"{constants.add(function)}.__code__")
     checks += matcher.take_lines(2)
@@ -181,7 +182,6 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
         lines += [*part, *(f"if {one}: {plain}" for one in wrong), *writes]
     lines += [*effects.result, *effects.writes, f"return {effects.value}"]
     entry.source = parameters, lines, constants.values
-    written = {f"x{place}" for place in effects.written}
     entry.arrays = [ArrayFacts(spec.dtype, spec.shape, spec.flags, x in written)
                     for x, spec in matcher.arrays.items()]
     entry.codes = [(owner, spec.value) for owner, spec in codes]

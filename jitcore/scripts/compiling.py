@@ -292,7 +292,8 @@ _WITHOUT_ARRAYS = frozenset(("jitcore.process.lists", "jitcore.process.versions"
 
 def needs_numpy(lines: Sequence[str], constants: Sequence[Any]) -> bool:
     """Whether the code of a call asks something of arrays, or refers to what needs them."""
-    code = compile("\n".join(lines).replace("return ", "result = "), "<call>", "exec")
+    body = "".join(f"    {line}\n" for line in lines)
+    code = compile(f"def call():\n{body}", "<call>", "exec").co_consts[0]
     return not ARRAYS.isdisjoint(code.co_names) or any(map(is_of_numpy, constants))
 
 

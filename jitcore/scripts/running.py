@@ -37,8 +37,6 @@ def decline(*arguments: Any) -> Any:
     return DECLINED
 
 
-#: Stands for the state of NumPy's errors, where there is none.
-_state: ContextVar = ContextVar("jitcore.scripts.state", default=None)
 def overlap_not(*arrays: Any) -> bool:
     """Of arrays of lists, each of which has memory of its own."""
     return False
@@ -48,14 +46,14 @@ def copy_to(target: ctypes.Array, source: ctypes.Array) -> None:
     ctypes.memmove(target, source, ctypes.sizeof(target))
 
 
+#: Stands for the state of NumPy's errors, where there is none.
+_state: ContextVar = ContextVar("jitcore.scripts.state", default=None)
 #: What only code of programs names, and asks of arrays, that need NumPy.
 ARRAYS = frozenset(("np", "ndarray", "array", "settle", "tolist", "strides", "transpose", "shape",
                     "flags", "ndim"))
 _NAMES = {"MISS": DECLINED, "ABSENT": ABSENT, "new": object.__new__, "read_state": _state.get,
           "silent": [_state.get()], "raise_interruption": raise_interruption, "plain": decline,
           "fail": decline, "copyto": copy_to, "overlaps": overlap_not, "any_overlap": overlap_not}
-
-
 #: What packs lists where there is no NumPy.
 _CELLS = {lists.pack: lists.pack_cells, lists.pack_text: lists.pack_text_cells}
 
@@ -96,8 +94,9 @@ def define(program: FromDisk, constants: list) -> Callable:
     if not has_arrays:
         constants = [partial(_CELLS.get(one.func, one.func), *one.args) if isinstance(one, partial) else one
                      for one in constants]
-    names = {**list_names(has_arrays), "run": open_run(program, has_arrays),
-             "is_known": make_check(program, constants, has_arrays)}
+    names = list_names(has_arrays)
+    names = {**names, "run": open_run(program, has_arrays),
+             "is_known": make_check(program, constants, names["silent"], has_arrays)}
     body = "".join(f"        {line}\n" for line in program.lines)
     outer = "".join(f"{key}, " for key in names)
     numbered = "".join(f"c{k}, " for k in range(len(constants)))
@@ -105,15 +104,15 @@ def define(program: FromDisk, constants: list) -> Callable:
     return compile_function(source, "make", __name__, "")(*names.values(), *constants)
 
 
-def make_check(program: FromDisk, constants: list, has_arrays: bool) -> Callable[..., int]:
-    """What knows calls by native code."""
+def make_check(program: FromDisk, constants: list, silent: list, has_arrays: bool) -> Callable[..., int]:
+    """What knows calls by native code. silent: the state of errors in which it does."""
     state = generated_calls.state_variable if has_arrays else _state
     codes = [(constants[function], constants[code]) for function, code in program.codes]
     own = [(function, code) for function, code in codes if type(function) is not FunctionType]
     if state is None or any(function.__code__ is not code for function, code in own):
         return tell_nothing
     found = find_runtime(program).make_check(program.arrays, FLAGS, [one for one in codes if one not in own],
-                                             (state, list_names(has_arrays)["silent"]), has_arrays)
+                                             (state, silent), has_arrays)
     return found or tell_nothing
 
 

@@ -15,7 +15,7 @@ __all__ = ["write_check"]
 
 
 def write_check(w: RuntimeWriter, has_arrays: bool) -> None:
-    """has_arrays: whether there are some in this process.
+    """has_arrays: whether it is for calls with arrays, too.
 
     `is_known(*arrays)`: 0 where they are others, 1 where they are right, 2 where they are, and no two of
     them meet in memory of which one is written.

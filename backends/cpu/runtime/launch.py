@@ -333,7 +333,8 @@ def write_call(plan: CallPlan, compiled: NativeProgram, given_outputs: Sequence[
                gives: Sequence[type | None] = (), has_arrays: bool = True) -> Run:
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
     allocates outputs and arena, and calls. given_outputs: those whose arrays follow the inputs. gives: see
-    `Scalars`; the program writes into a number that nobody knows yet, as into an array."""
+    `Scalars`; the program writes into a number that nobody knows yet, as into an array. has_arrays: whether
+    arrays are NumPy's."""
     launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1, has_arrays)
     dims = _make_table(plan.dims)
     launch = launchers.releasing if plan.releases else launchers.holding

@@ -1,7 +1,7 @@
 """The functions of native code that Python calls: launchers of programs, and what makes arrays and numbers.
 It is loaded where they are not on disk.
 
-In: nothing. Out: LLVM text, see `launch`: a module for the process, where there are arrays or numbers alone.
+In: nothing. Out: LLVM text, see `launch`: one module for programs of arrays, one for those of numbers alone.
 Stage: run time.
 """
 

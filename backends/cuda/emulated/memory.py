@@ -64,7 +64,7 @@ class Memory:
         if start not in self._allocations:
             raise DeviceError(f"free of {start:#x}, where no allocation begins, {self.describe(start)}")
         self._freed.append(self._allocations.pop(start)._replace(cells=None))
-        while sum(each.size for each in self._freed) > _KEPT_BYTES:
+        while sum(each.size for each in list(self._freed)) > _KEPT_BYTES:  # a finaliser may free meanwhile
             self._freed.popleft()
 
     def list_allocations(self) -> list[Allocation]:
